@@ -1,0 +1,1 @@
+"""Measurements of Arenite against other runtimes and against its own predictions."""

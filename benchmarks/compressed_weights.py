@@ -2,7 +2,7 @@
 OUT``.
 
 ``int4``: rounded to [-7, 7], with scales and biases to match. ``clustered``: 16 values per layer. ``pruned``: the 80 %
-of each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantise a model, ``arenite convert``
+of each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantize a model, ``arenite convert``
 has one.
 """
 

@@ -90,7 +90,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"nothing meets the budget; nearest: {outcome.trials[outcome.nearest].misses(outcome.budget)}")
         return 1
     image = args.out / "chosen.tflite"
-    image.write_bytes(outcome.chosen.quantised.flatbuffer)
+    image.write_bytes(outcome.chosen.quantized.flatbuffer)
     after = score(image.read_bytes(), test)
     b = outcome.chosen.build
     print(f"chosen: {table['trials'][outcome.chosen.place]['label']}, {b.options}")

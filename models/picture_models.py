@@ -1,6 +1,6 @@
 """Records of picture models, ``camera.toml``: by name, alias or the hash of the file.
 
-Apart from the manifest because the camera's loop starts with it: reading it imports no downloader.
+This file is separate from the manifest because the camera loop starts with it: reading it imports no downloader.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class PictureModel:
 
     name: str
     sha256: str
-    zoo: bool  # the zoo fetches it
+    zoo: bool  # the zoo downloads it
     aliases: tuple[str, ...]
     labels: tuple[str, ...]
     preprocessing: Mapping[str, Any]
@@ -31,7 +31,7 @@ class PictureModel:
 
 
 def picture_models() -> tuple[PictureModel, ...]:
-    """In the file's order."""
+    """All records, in the file's order."""
     return tuple(_read(block) for block in _blocks())
 
 
@@ -45,18 +45,18 @@ def by_name(name: str) -> PictureModel | None:
 
 
 def by_hash(sha256: str) -> PictureModel | None:
-    """What is known of a file."""
+    """The record of the file with this hash, if there is one."""
     return next((model for model in _models_containing(sha256) if model.sha256 == sha256), None)
 
 
 @cache
 def _blocks() -> tuple[str, ...]:
-    """The text of each model: parsing all of them would take longer than all else that opening a model takes."""
+    """The text of each record: parsing all of them would take longer than the other steps of opening a model."""
     return tuple(RECORDS.read_text("utf-8").split("[[model]]\n")[1:])
 
 
 def _models_containing(text: str) -> Iterator[PictureModel]:
-    """The models whose block has ``text``, plainly written."""
+    """The models whose record contains ``text`` literally."""
     return (_read(block) for block in _blocks() if text in _plain(block))
 
 
@@ -75,7 +75,7 @@ def _read(block: str) -> PictureModel:
 
 
 def cached_model_path(name: str, sha256: str) -> Path:
-    """Where the zoo keeps the model's file; the hash in the path keeps versions apart."""
+    """The path of the model's file in the cache; the hash in the path keeps versions apart."""
     return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
 
 

@@ -1,6 +1,6 @@
-"""Real, labelled inputs for zoo models, preprocessed exactly as each model's training did it.
+"""Real, labelled inputs for zoo models, preprocessed exactly as in each model's training.
 
-Like the models they come out of pinned packages and are kept in the cache.
+Like the models, they come from pinned packages and are kept in the cache.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def sample_set(name: str) -> SampleSet:
     """The sample set that fits the zoo model ``name``: title, origin, licence and class names.
 
     Raises:
-        UsageError: no such model, or none of its inputs come inside a package.
+        UsageError: there is no such model, or no package contains inputs for it.
     """
     item = zoo_entry(name)
     if not item.samples:
@@ -50,7 +50,7 @@ def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray
     chosen = sample_set(name)
     files = package_members(chosen, "samples", progress=progress)
     pixels = np.stack([_pixels(data) for data in files])
-    # (p - 128) / 128, quantised with the input's scale of 1/128 and zero point of 0.
+    # (p - 128) / 128, quantized with the input's scale of 1/128 and zero point of 0.
     x = (pixels.astype(np.int16) - 128).astype(np.int8)
     y = np.array([_label(path) for path in chosen.paths], dtype=np.int64)
     return x, y

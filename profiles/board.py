@@ -1,4 +1,4 @@
-"""What a board profile says, as frozen values."""
+"""The contents of a board profile as frozen values."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CORES = (
 )
 FEATURES = ("fpu", "dsp", "mve")
 RAM_KINDS = ("sram", "tcm", "ccm", "psram")
-#: Cycles of a load or store, by kind of RAM, where the profile tells none. Assumed: memory on the chip answers in one
-#: cycle; PSRAM is on a serial bus behind a cache, of which most accesses are served.
+#: Cycles of a load or store, by kind of RAM, where the profile has none. Assumed: memory on the chip answers in one
+#: cycle; PSRAM is on a serial bus behind a cache, which serves most accesses.
 ACCESS_CYCLES = {"sram": 1.0, "tcm": 1.0, "ccm": 1.0, "psram": 4.0}
 PSRAM_BUSES = ("none", "quad", "octal", "hex")
 ESP_LINKS = ("uart0", "usb_serial_jtag")
@@ -43,9 +43,9 @@ UPLOAD_TOOLS = (
 class MemoryRegion:
     """A range of addresses, ``origin`` ≤ address < ``origin + size``; ``size`` in bytes.
 
-    Of a RAM: ``access_cycles`` is how long a load or store of the core lasts on average, in its cycles; the profile's
-    figure, or else by kind, assumed. ``arena``: whether a part of the arena may lie there. ``section`` is the linker
-    section by which the board's framework puts variables there; "" where none does, or the framework has attributes.
+    ``access_cycles`` of a RAM is the average duration of a load or store in the core's cycles: the profile's figure, or
+    else an assumed one by kind. ``arena``: whether it may hold a part of the arena. ``section`` is the linker
+    section by which the board's framework puts variables there; "" without one, or where the framework has attributes.
     """
 
     name: str
@@ -59,7 +59,7 @@ class MemoryRegion:
 
 @dataclass(frozen=True)
 class Uart:
-    """The serial port that the host talks to: its name on the board, and its speed in baud."""
+    """The serial port that the host uses: its name on the board, and its speed in baud."""
 
     device: str
     baud: int
@@ -67,7 +67,7 @@ class Uart:
 
 @dataclass(frozen=True)
 class PlatformIO:
-    """What PlatformIO calls the board, and the platform and framework that build for it."""
+    """PlatformIO's names of the board, and of the platform and framework that build for it."""
 
     board: str
     platform: str
@@ -76,8 +76,8 @@ class PlatformIO:
 
 @dataclass(frozen=True)
 class Espressif:
-    """What ESP-IDF has to be told of a board: the chip as esptool names it, the bytes of the whole flash chip and the
-    mode it is read in, the bus of the PSRAM ("none": there is none), and the peripheral behind the host's port."""
+    """The settings of ESP-IDF for a board: the chip as esptool names it, the bytes of the whole flash chip and its read
+    mode, the bus of the PSRAM ("none": there is none), and the peripheral behind the host's port."""
 
     chip: str
     flash_size: int
@@ -88,7 +88,7 @@ class Espressif:
 
 @dataclass(frozen=True)
 class Emulator:
-    """How QEMU is started for an emulated board, and how its timer counts instructions.
+    """The QEMU machine of an emulated board, and the relation of its timer to instructions.
 
     Under ``-icount shift=icount_shift`` an instruction lasts ``2**icount_shift`` ns of virtual time, so a counter of
     ``timer_hz`` advances ``timer_hz * 2**shift / 1e9`` ticks per instruction.  ``ticks_numerator`` ticks equal
@@ -103,22 +103,21 @@ class Emulator:
     ticks_denominator: int
     cpu: str = ""
     arguments: tuple[str, ...] = ()
-    serial_index: int = 0  # which of the machine's UARTs the firmware talks on
+    serial_index: int = 0  # number of the machine's UART that the firmware uses
 
     def instructions(self, ticks: int) -> int:
-        """Instructions in which the firmware's counter advances by ``ticks``; within one of the exact number."""
+        """Instructions while the firmware's counter advances by ``ticks``, accurate to one instruction."""
         return round(ticks * self.ticks_denominator / self.ticks_numerator)
 
     def instructions_in_us(self, microseconds: int) -> int:
-        """Instructions that last this long in virtual time (the MLPerf monitor tells whole microseconds)."""
-        value: int = round(microseconds * 1000 / 2**self.icount_shift)
-        return value
+        """Instructions in this virtual time (the MLPerf monitor reports whole microseconds)."""
+        return round(microseconds * 1000 / 2**self.icount_shift)
 
 
 @dataclass(frozen=True)
 class SecondCore:
-    """A second core that can compute halves of layers: how firmware reaches it (``SECOND_CORE_PORTS``), and what
-    handing a half over and waiting for it costs, in cycles. ``kind`` says whether that was measured or is assumed."""
+    """A second core that can compute halves of layers: the firmware's way to reach it (``SECOND_CORE_PORTS``), and the
+    cycles of handing a half over and waiting for it. ``kind`` states whether they are measured or assumed."""
 
     port: str
     barrier_cycles: int
@@ -140,7 +139,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Board:
-    """Everything known about one board.  ``ram[0]`` is where the arena, the stack and the data go."""
+    """The data of one board. ``ram[0]`` holds the arena, the stack and the data."""
 
     name: str
     title: str
@@ -179,8 +178,8 @@ class Board:
 
     @property
     def second_rams(self) -> tuple[MemoryRegion, ...]:
-        """Other memories that may hold a part of the arena, the fastest first, of these the largest. None on a board
-        for whose framework nothing says how a variable gets there."""
+        """Other memories that may hold a part of the arena, by speed and then size. A board whose framework has no
+        known way to put a variable there has none."""
         arduino = self.platformio is not None and self.platformio.framework == "arduino"
         if not (self.emulated or self.espressif is not None or arduino):
             return ()

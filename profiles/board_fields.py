@@ -1,4 +1,4 @@
-"""The tables of a board profile: by type and choice, with complaints that name the file and the field."""
+"""Reading the tables of a board profile by type and choice, with errors that name the file and the field."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.errors import ProfileError
 
 
 class BoardTable:
-    """A TOML table that names the file and the field in every complaint, and knows which fields were read."""
+    """A TOML table that names the file and the field in every error, and records the fields that were read."""
 
     def __init__(self, where: str, data: object) -> None:
         if not isinstance(data, dict):
@@ -78,7 +78,7 @@ class BoardTable:
         return dict(self._data)
 
     def finish(self) -> None:
-        """Refuse fields that nobody reads: most often a misspelling."""
+        """Refuse unknown fields, which are mostly misspelt."""
         for key in self._data:
             if key not in self._read_keys:
                 near = difflib.get_close_matches(key, self._read_keys, 1)

@@ -1,7 +1,7 @@
 """Board profiles: one TOML file per board in ``profiles/boards/``, read into frozen values.
 
-A profile says what a board is (core, memory, UART), who can build for it and upload to it, and where each of
-those figures comes from. Adding a board is adding a file; nothing in the code names one.
+A profile describes a board (core, memory, UART), the frameworks that build for it, the tools that upload to it, and
+the source of each figure. To add a board, add a file; the code does not refer to any board by name.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ def _region(table: BoardTable, kind: str | None) -> MemoryRegion:
         )
     table.finish()
     if region.size == 0:
-        raise ProfileError(f"The memory region {region.name} has size 0.")
+        raise ProfileError(
+            f"The memory region {region.name} has size 0, expected a positive number of bytes."
+        )
     return region
 
 
@@ -114,7 +116,7 @@ def _power(table: BoardTable) -> Power:
     table.finish()
     if (result.sleep_ua is None) != (not result.sleep_source):
         raise ProfileError(
-            "[power]: 'sleep_ua' and 'sleep_source' go together.", "Say where the figure is from."
+            "[power]: 'sleep_ua' and 'sleep_source' go together.", "Give the source of the figure."
         )
     return result
 
@@ -133,7 +135,7 @@ def parse_board(text: str, where: str) -> Board:
     emulated = top.get("emulated", bool)
     uart = top.table("uart")
     if uart is None:
-        raise ProfileError(f"{where} has no [uart].", "Name the serial port that the host talks to.")
+        raise ProfileError(f"{where} has no [uart].", "Give the serial port that the host uses.")
     espressif = top.table("espressif")
     platformio, upload, emulator, power, sources, usb = (
         top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources", "usb")
@@ -164,9 +166,13 @@ def parse_board(text: str, where: str) -> Board:
             table.finish()
     top.finish()
     if board.emulated != (board.emulator is not None):
-        raise ProfileError(f"{where}: an emulated board, and no other, needs an [emulator] table.")
+        raise ProfileError(
+            f"{where}: an emulated board needs an [emulator] table, and other boards must not have one."
+        )
     if board.emulated != board.name.startswith("qemu_"):
-        raise ProfileError(f"{where}: names of emulated boards, and no others, start with 'qemu_'.")
+        raise ProfileError(
+            f"{where}: names of emulated boards start with 'qemu_', and names of other boards must not."
+        )
     return board
 
 

@@ -1,4 +1,4 @@
-"""How a board hangs on a computer: what it looks like on USB, and what each uploader must be told about it."""
+"""A board's connection to a computer: its USB identification, and the settings of each uploader."""
 
 from __future__ import annotations
 
@@ -8,23 +8,25 @@ from typing import Any
 
 from arenite.errors import ProfileError
 
-#: Debug probes that are soldered to boards; the first is also sold loose, as are the others.
+#: Debug probes that are part of boards or sold separately.
 PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")
 #: Ways to start a program again over its serial port (host/link/reset.py).
 RESETS = ("dtr", "rts", "esp", "usb-jtag", "break")
-#: Ways into a bootloader over the serial port of the program that runs.
+#: Ways to enter a bootloader over the serial port of the running program.
 BOOTLOADER_ENTRIES = ("1200bps",)
 _ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
 
 @dataclass(frozen=True)
 class UsbConnection:
-    """A board as the host sees it. Ids are ``vvvv:pppp``: vendor and product in lower-case hexadecimal."""
+    """The USB identification of a board. Ids are ``vvvv:pppp``: vendor and product in lower-case hexadecimal."""
 
-    ids: tuple[str, ...] = ()  # of the serial port that the firmware talks on
+    ids: tuple[str, ...] = ()  # of the serial port that the firmware uses
     boot: tuple[str, ...] = ()  # of its bootloader, or of another port that only an uploader can use
-    adapter: bool = False  # its port is one of pins: any USB-to-serial adapter may be it
-    serials: tuple[str, ...] = ()  # how its serial number begins, where that tells boards with one id apart
+    adapter: bool = False  # its port is on pins: any USB-to-serial adapter may be connected to it
+    serials: tuple[
+        str, ...
+    ] = ()  # start of its serial number, where that distinguishes boards with the same id
     probe: str = ""  # the debug probe on it: one of PROBES
 
 
@@ -47,10 +49,10 @@ class DfuBootloader:
 
 @dataclass(frozen=True)
 class UploadTargets:
-    """What the tools call the chip; empty where they do not know it.
+    """The tools' names of the chip; empty for a tool that does not support it.
 
-    ``openocd`` is a script below ``target/``, or ``board/NAME``, which brings its probe.  ``reset`` and ``enter``: see
-    RESETS and ENTRIES.
+    ``openocd`` is a script below ``target/``, or ``board/NAME``, which includes its probe.  ``reset`` and ``enter``:
+    see RESETS and ENTRIES.
     """
 
     openocd: str = ""
@@ -74,7 +76,7 @@ def parse_usb(table: Any) -> UsbConnection:
     table.finish()
     if not (usb.ids or usb.adapter):
         raise ProfileError(
-            "[usb] names neither ids nor an adapter.", "Leave the table out if nothing is known."
+            "[usb] names neither ids nor an adapter.", "Leave the table out if the ids are unknown."
         )
     return usb
 

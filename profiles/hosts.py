@@ -1,8 +1,7 @@
 """Host profiles: one TOML file per kind of computer in ``profiles/hosts/``, read into frozen values.
 
-A profile says what a computer draws (idle, per core, accelerator), in which frequency steps, how heat leaves it, and
-what its firmware does when it is too hot. Each figure has its source, or the word "assumed". Adding a host is adding a
-file.
+A profile describes a computer's power (idle, per core, accelerator), its frequency steps, its thermal model, and its
+firmware's reaction to heat. Each figure has its source, or the word "assumed". To add a host, add a file.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, profile
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"
 
-#: What firmware does above the trip point. ``step``: one frequency step down per second above it, one up per second
+#: Reactions of firmware above the trip point. ``step``: one frequency step down per second above it, one up per second
 #: below (the kernel's step_wise governor); ``cap``: at once to ``throttled_fraction`` of the frequency, until
 #: ``hysteresis_c`` below the trip point.
 POLICIES = ("step", "cap")
@@ -26,7 +25,7 @@ POLICIES = ("step", "cap")
 
 @dataclass(frozen=True)
 class Thermal:
-    """Two nodes: junction (chip) and case (heat sink, or skin of a phone). Both resistances in series to the air."""
+    """A thermal model of two nodes: junction (chip) and case (heat sink, or skin of a phone), in series to the air."""
 
     junction_case_k_w: float
     junction_j_k: float
@@ -40,13 +39,13 @@ class Thermal:
 
     @property
     def resistance_k_w(self) -> float:
-        """From the node that trips to the air, per watt of the device."""
+        """Thermal resistance from the tripping node to the air, in K per watt of the device."""
         return self.case_ambient_k_w + (self.junction_case_k_w if self.trips_on == "junction" else 0.0)
 
 
 @dataclass(frozen=True)
 class HostProfile:
-    """Everything known about one kind of host. Powers in W of the whole device, frequencies in MHz, ascending."""
+    """The data of one kind of host. Powers are in W of the whole device, frequencies in MHz, ascending."""
 
     name: str
     title: str
@@ -74,7 +73,7 @@ class HostProfile:
         return self.voltage_floor + (1 - self.voltage_floor) * min(max(ratio, 0.0), 1.0)
 
     def relative_power(self, ratio: float) -> float:
-        """f·V² over that of the highest frequency: dynamic power of CMOS."""
+        """Dynamic power of CMOS, f·V², relative to the highest frequency."""
         return ratio * self.voltage(ratio) ** 2
 
     def core_watts(self, ratio: float = 1.0) -> float:
@@ -140,7 +139,7 @@ def parse_host(text: str, where: str) -> HostProfile:
         if list(steps) != sorted(set(steps)) or any(step <= 0 for step in steps):
             raise ProfileError(f"{where}: steps_mhz must ascend from above 0.")
     if not profile.steps_mhz or not profile.cores or min(thermal.junction_j_k, thermal.case_j_k) <= 0:
-        raise ProfileError(f"{where} needs cores, steps_mhz, and heat capacities above 0.")
+        raise ProfileError(f"{where}: cores, steps_mhz and heat capacities must be above 0.")
     return profile
 
 
@@ -160,7 +159,7 @@ def load_host(name: str) -> HostProfile:
 
 
 def detect_host(root: str | Path = "/") -> HostProfile:
-    """The profile of this computer: by the device tree's model, DMI's product name, or what kind of chassis it is.
+    """The profile of this computer, by the device tree's model, DMI's product name, or the kind of chassis.
 
     An unknown computer is a laptop when it has a battery of its own, a phone when it is Android, else generic_x86.
     """

@@ -1,7 +1,7 @@
-"""What classes of instructions take, relative to one another: one TOML file per kind of core in ``profiles/energy/``.
+"""The relative energy of classes of instructions: one TOML file per kind of core in ``profiles/energy/``.
 
 The unit is a register-to-register instruction of one cycle. A data sheet's current gives its joules: that current was
-measured with a mix of instructions (``mix``) that takes so many units per cycle.
+measured with a mix of instructions (``mix``), which has a known number of units per cycle.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, read_pr
 
 ENERGY_DIRECTORY = Path(__file__).parent / "energy"
 KINDS = ("estimated", "assumed")
-#: Units that every file has: what everything else is measured in, and a cycle in which the pipeline waits.
+#: Units that every file has: the reference instruction, and a cycle in which the pipeline waits.
 PLAIN, STALL = "plain", "stall"
 
 
 @dataclass(frozen=True)
 class EnergyCoefficient:
-    """A coefficient between ``low`` and ``high``, whether it is estimated or assumed, and where it is from."""
+    """A coefficient between ``low`` and ``high``, its kind (estimated or assumed), and its source."""
 
     value: float
     low: float
@@ -99,18 +99,18 @@ def parse_energy(text: str, where: str) -> EnergyUnits:
     known = set(coefficients)
     if not {PLAIN, STALL} <= known or not {*shares, *groups} <= known - {STALL}:
         raise ProfileError(
-            f"{where}: [mix] and [classes] name [units], of which 'plain' and 'stall' must be."
+            f"{where}: [mix] and [classes] must refer to [units], and 'plain' and 'stall' must be among them."
         )
     if abs(sum(shares.values()) - 1) > 1e-9:
         raise ProfileError(f"{where}: the [mix] must add up to 100.")
     if len(result.group) != sum(map(len, groups.values())):
-        raise ProfileError(f"{where}: a class stands in two groups.")
+        raise ProfileError(f"{where}: a class is in two groups.")
     return result
 
 
 @cache
 def energy_units() -> Mapping[str, EnergyUnits]:
-    """Core to what its instructions take."""
+    """Core to the energy of its instructions."""
     files = [
         read_profile(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
         for name in profile_names(ENERGY_DIRECTORY)
@@ -119,7 +119,7 @@ def energy_units() -> Mapping[str, EnergyUnits]:
 
 
 def energy_units_of(core: str) -> EnergyUnits:
-    """Raises ``ProfileError`` for a core that no file names."""
+    """The energy units of ``core``. Raises ``ProfileError`` for a core that is not in any file."""
     try:
         return energy_units()[core]
     except KeyError as error:

@@ -1,8 +1,8 @@
 """Meter profiles: one TOML file per instrument in ``profiles/meters/``, read into frozen values.
 
-A profile says what an instrument measures: ranges with the maker's limits of error (of the reading, and an offset),
-samples per second, marks, what supply it gives, how it is connected and which driver opens it. Each group of figures
-has its source, or the word "assumed" or "recalled". Adding an instrument that speaks a known protocol is adding a file.
+A profile describes an instrument: ranges with the maker's limits of error (of the reading, and an offset), samples per
+second, digital inputs, its supply, its connection and its driver. Each group of figures has its source, or the word
+"assumed" or "recalled". To add an instrument with a known protocol, add a file.
 """
 
 from __future__ import annotations
@@ -35,11 +35,12 @@ class MeterRange:
 
 @dataclass(frozen=True)
 class MeterProfile:
-    """Everything known about one instrument.
+    """The data of one instrument.
 
-    ``driver``: a name of ``arenite.host.energy.meters.open``. ``connection``: one of CONNECTIONS; ``address``: how to
-    write it. ``supply_v``: least and most that it gives a board; None: it gives none. ``marks``: digital inputs that
-    the driver reads. ``usb``: vendor:product. ``baud``: of the serial line; None: it is native USB, or none.
+    ``driver``: a driver's name in ``arenite.host.energy.meters``. ``connection``: one of CONNECTIONS; ``address``: its
+    notation. ``supply_v``: lowest and highest supply for a board; None: it has no supply. ``marks``: digital inputs
+    that the driver reads. ``usb``: vendor:product. ``baud``: speed of the serial port; None: native USB, or no
+    serial port.
     """
 
     name: str
@@ -57,7 +58,7 @@ class MeterProfile:
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def range_of(self, amperes: float) -> MeterRange:
-        """The smallest range that holds the current, or the largest there is."""
+        """The smallest range that includes the current, or the largest one."""
         return next((r for r in self.ranges if abs(amperes) <= r.max_a), self.ranges[-1])
 
     def limit_a(self, amperes: float) -> float:
@@ -124,12 +125,14 @@ def parse_meter(text: str, where: str) -> MeterProfile:
             table.finish()
     if meter.connection not in CONNECTIONS:
         raise ProfileError(
-            f"{where}: 'connection' is '{meter.connection}'.", f"One of {', '.join(CONNECTIONS)}."
+            f"{where}: 'connection' is '{meter.connection}'.", f"It must be one of {', '.join(CONNECTIONS)}."
         )
     if meter.supply_v is not None and meter.supply_v[0] >= meter.supply_v[1]:
         raise ProfileError(f"{where}: the supply's least_v must be below most_v.")
     if not {"accuracy", "rate"} <= set(meter.sources):
-        raise ProfileError(f"{where}: [sources] must tell where 'accuracy' and 'rate' are from.")
+        raise ProfileError(
+            f"{where}: [sources] must have 'accuracy' and 'rate', the sources of these figures."
+        )
     return meter
 
 

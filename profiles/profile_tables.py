@@ -1,4 +1,4 @@
-"""What readers of profiles share: tables whose complaints name file and field, and a folder of files found by name."""
+"""Shared code of profile readers: tables whose errors name file and field, and a folder of profiles by name."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from arenite.errors import ProfileError
 
 
 class ProfileTable:
-    """A TOML table; every value is taken out once, and ``finish`` complains of what nobody took."""
+    """A TOML table; each value is read once, and ``finish`` refuses the values that were not read."""
 
-    #: The folder whose other files are an example.
+    #: The folder whose other files serve as examples.
     folder = "profiles"
 
     def __init__(self, where: str, data: Any) -> None:
         if not isinstance(data, dict):
             raise ProfileError(
-                f"{where} is missing or no table.", f"Compare it with another file of {self.folder}."
+                f"{where} is missing or not a table.", f"Compare it with another file of {self.folder}."
             )
         self._where, self._data = where, dict(data)
 
     @classmethod
     def parse(cls, text: str, where: str) -> Self:
-        """The whole of a file. Raises ``ProfileError`` for text that is no TOML."""
+        """The table of a whole file. Raises ``ProfileError`` for text that is not TOML."""
         try:
             return cls(where, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
@@ -83,7 +83,7 @@ def profile_names(folder: Path) -> list[str]:
 
 
 def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
-    """The profile in a file, which bears its name. Raises ``ProfileError``."""
+    """The profile in a file of the same name. Raises ``ProfileError``."""
     profile = parse(path.read_text("utf-8"), path.name)
     if profile.name != path.stem:
         raise ProfileError(
@@ -97,5 +97,5 @@ def profile_path(name: str, kind: str, folder: Path) -> Path:
     names = profile_names(folder)
     if name not in names:
         near = difflib.get_close_matches(name, names, 3, 0.4) or names
-        raise ProfileError(f"There is no {kind} profile '{name}'.", f"Choose among {', '.join(near)}.")
+        raise ProfileError(f"There is no {kind} profile '{name}'.", f"Choose one of {', '.join(near)}.")
     return folder / f"{name}.toml"

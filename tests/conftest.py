@@ -20,6 +20,7 @@ import pytest
 from hypothesis import settings
 
 from tests.browser import BROWSER
+from tests.session_builds import ToyFirmware, toy_firmware_of
 
 PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
@@ -93,3 +94,9 @@ def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv("CCACHE_BASEDIR", str(tmp_path_factory.getbasetemp()))
             patch.setenv("CCACHE_NOHASHDIR", "1")
         yield
+
+
+@pytest.fixture(scope="session")
+def toy_firmware(tmp_path_factory: pytest.TempPathFactory) -> ToyFirmware:
+    """``toy_firmware(board, ...)``: the ELF of the toy model, built once per session."""
+    return toy_firmware_of(tmp_path_factory)

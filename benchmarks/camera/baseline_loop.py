@@ -58,7 +58,7 @@ class BaselineLoop:
         return self.frame.copy()
 
     def tensor(self, small: np.ndarray) -> np.ndarray:
-        """Normalised, or quantised, as the model's documentation says."""
+        """Normalised, or quantized, as the model's documentation says."""
         dtype = self.input["dtype"]
         if dtype == np.float32:
             return small.astype(np.float32) / 127.5 - 1.0

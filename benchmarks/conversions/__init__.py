@@ -1,0 +1,1 @@
+"""Conversions of models from several frameworks, with their accuracy: ``python -m benchmarks.conversions``."""

@@ -1,0 +1,1 @@
+"""The table of all models on all emulated boards: ``python -m benchmarks.table``."""

@@ -23,7 +23,7 @@ class Op:
 
     ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
     and the schema's integers as values; arrays are tuples (``bytes`` for byte arrays), None for one that is absent. The
-    reader fills in the     schema's defaults, so that every field of the operator's own options table is there.
+    reader fills in the schema's defaults, so that every field of the operator's own options table is there.
     """
 
     index: int
@@ -38,7 +38,7 @@ class Op:
     intermediates: tuple[int, ...] = ()
 
     def input(self, position: int) -> int:
-        """Tensor index at ``position``, -1 when absent or not given at all."""
+        """The tensor index at ``position``, -1 when that input is absent or not listed."""
         return self.inputs[position] if position < len(self.inputs) else -1
 
 
@@ -78,7 +78,7 @@ class Model:
     description: str = ""
     metadata: Mapping[str, bytes] = field(default_factory=dict)
     signatures: tuple[Signature, ...] = ()
-    repairs: tuple[str, ...] = ()  # one sentence for each thing the importer mended
+    repairs: tuple[str, ...] = ()  # one sentence for each repair that the importer made
 
     @property
     def main(self) -> Subgraph:

@@ -1,6 +1,6 @@
 """One value of the graph: its type, shape, scale and, where it has one, its constant.
 
-Apart from the graph because the camera loop needs no more before its first answer.
+This file is separate from the graph because the camera loop needs nothing else before its first answer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Quantization:
 
     scale: tuple[float, ...]  # each exactly a float32, finite, > 0 (0 only for a dead channel among several)
     zero_point: tuple[int, ...]  # as many as scales, each a value of the tensor's type
-    axis: int = 0  # only meaningful when there is more than one scale; then shape[axis] is their number
+    axis: int = 0  # used only with more than one scale; shape[axis] is then the number of scales
 
     @property
     def per_axis(self) -> bool:
@@ -76,7 +76,9 @@ class Tensor:
     data: np.ndarray | None = None
     is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
     shape_signature: tuple[int, ...] | None = None  # as in the file; no -1 (a dynamic batch is fixed at 1)
-    stored: str = ""  # "int4" for an int8 constant that files hold so, see int4.py; "": as its type says
+    stored: str = (
+        ""  # "int4" for an int8 constant that a file stores as int4 (see int4.py); "": as its type says
+    )
 
     @property
     def elements(self) -> int:
@@ -108,13 +110,13 @@ class Tensor:
 
     @property
     def scale(self) -> float:
-        """The only scale of a per-tensor quantised tensor (ValueError otherwise)."""
+        """The only scale of a per-tensor quantized tensor (ValueError otherwise)."""
         if self.quant is None or len(self.quant.scale) != 1:
-            raise ValueError(f"tensor {self.index} '{self.name}' is not quantised per tensor")
+            raise ValueError(f"tensor {self.index} '{self.name}' is not quantized per tensor")
         return self.quant.scale[0]
 
     @property
     def zero_point(self) -> int:
         if self.quant is None or len(self.quant.zero_point) != 1:
-            raise ValueError(f"tensor {self.index} '{self.name}' is not quantised per tensor")
+            raise ValueError(f"tensor {self.index} '{self.name}' is not quantized per tensor")
         return self.quant.zero_point[0]

@@ -1,4 +1,4 @@
-"""How well a converted model agrees with its source: the same inputs through both."""
+"""The agreement of a converted model with its source: both run on the same inputs."""
 
 from __future__ import annotations
 

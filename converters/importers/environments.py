@@ -1,8 +1,7 @@
-"""Python environments for frameworks that do not go together: made once, kept in the cache.
+"""Python environments for frameworks that cannot be installed together: created once and kept in the cache.
 
-What each holds is data, in ``environments.toml``, and pip installs what its lock file in ``lockfiles/`` lists, checking
-the SHA-256 hash of every file. An environment whose making was interrupted has no stamp, and is
-made anew.
+``environments.toml`` describes each one, and pip installs the packages of its lock file in ``lockfiles/``, checking
+the SHA-256 hash of every file. An environment whose creation was interrupted has no stamp and is created again.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from arenite.locks import file_lock
 _STAMP = "complete.json"
 LOCK_FOLDER = Path(__file__).parent / "lockfiles"
 
-#: How a framework's process is to behave: quiet, deterministic, on the CPU, and not looking at packages of the user.
+#: Environment variables of a framework's process: quiet, deterministic, on the CPU, without the user's own packages.
 _VARIABLES = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_ENABLE_ONEDNN_OPTS": "0",
@@ -152,7 +151,7 @@ class Environment:
         return "".join(lines)
 
     def failure(self, script: Path, returncode: int, log: Path) -> ToolError:
-        """What a process of this environment that failed has to say."""
+        """The error for a process of this environment that failed, with its last lines."""
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         how = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
@@ -190,13 +189,13 @@ def _spec(name: str, table: Mapping[str, Any]) -> EnvironmentSpec:
 
 
 def environment(name: str, *, progress: bool = True) -> Environment:
-    """The environment called ``name``, made first when it is not there.
+    """The environment called ``name``, which is created first when it does not exist.
 
-    This Python itself is used when it has every module. Two processes that ask at the same time make it once.
+    The Python that runs Arenite is used when it has every module. Two processes at the same time create it only once.
 
     Raises:
         UsageError: no such environment.
-        ToolError: it cannot be made: no network, no room, no version for this Python, or a file with a wrong hash.
+        ToolError: it cannot be created: no network, no disk space, no version for this Python, or a wrong hash.
     """
     known = specs()
     if name not in known:
@@ -208,7 +207,7 @@ def environment(name: str, *, progress: bool = True) -> Environment:
 
 
 def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
-    """The environment of ``spec`` below the cache, made first when it is not there. Raises ``ToolError``."""
+    """The environment of ``spec`` in the cache, created first when it does not exist. Raises ``ToolError``."""
     folder = directory(spec)
     made = Environment(spec.name, _python(folder), own=True)
     if (folder / _STAMP).is_file() and made.python.exists():
@@ -220,20 +219,20 @@ def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
             _make(spec, folder, made, progress)
     except OSError as error:
         raise ToolError(
-            f"Cannot make the environment '{spec.name}' in {folder}: {error.strerror or error}.",
-            "Set ARENITE_CACHE to a folder with room that can be written.",
+            f"Cannot create the environment '{spec.name}' in {folder}: {error.strerror or error}.",
+            "Set ARENITE_CACHE to a writable folder with enough free space.",
         ) from error
     return made
 
 
 def directory(spec: EnvironmentSpec) -> Path:
-    """Where the environment of ``spec`` is, or will be."""
+    """The folder of the environment of ``spec``, whether it exists or not."""
     return cache_directory() / "environments" / f"{spec.name}-{spec.key}"
 
 
 def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool) -> None:
     if folder.exists():
-        shutil.rmtree(folder)  # left by a maker that was interrupted
+        shutil.rmtree(folder)  # left by a process that was interrupted
     _check_python(spec)
     _check_room(spec, folder)
     done = subprocess.run(
@@ -278,13 +277,13 @@ def _check_room(spec: EnvironmentSpec, folder: Path) -> None:
     if free < spec.disk_mb:
         raise ToolError(
             f"The environment '{spec.name}' takes {spec.disk_mb:,} MB, but {folder.parent} has {free:,} MB free.",
-            "Set ARENITE_CACHE to a folder with more room.",
+            "Set ARENITE_CACHE to a folder with more free space.",
         )
 
 
 def _tell_waiting(spec: EnvironmentSpec, progress: bool) -> None:
     if progress:
-        print(f"Waiting for another process that makes the environment '{spec.name}' ...", file=sys.stderr)
+        print(f"Waiting for another process that creates the environment '{spec.name}' ...", file=sys.stderr)
 
 
 def _python(folder: Path) -> Path:
@@ -299,7 +298,7 @@ def _importable(module: str) -> bool:
 
 
 def versions(env: Environment, packages: Sequence[str]) -> dict[str, str]:
-    """The versions of installed ``packages`` in ``env``; those that are not there are left out."""
+    """The versions of ``packages`` in ``env``; packages that are not installed are left out."""
     code = (
         "import json, sys, importlib.metadata as m\n"
         "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"

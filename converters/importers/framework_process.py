@@ -1,7 +1,9 @@
 """Sources that need their framework: converted and run by a child process in that framework's environment.
 
-The child converts and says so; the parent looks at the flatbuffer, chooses samples and has the child run the source on
-them; then LiteRT runs the flatbuffer here and both are compared. ``subprocesses/protocol.py`` is the other side.
+
+The child converts the source and reports that; the parent reads the flatbuffer, chooses samples and has the child run
+the source on them; then LiteRT runs the flatbuffer here and both results are compared. ``subprocesses/protocol.py`` is
+the other side.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ _ENVIRONMENTS = {
 }
 _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
 
-#: Below these a float32 conversion has not only rounded differently, or computes something else.
+#: Below the first, a float32 conversion differs by more than rounding; below the second, it computes something else.
 _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
@@ -55,7 +57,7 @@ _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelErr
 
 
 def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> ImportedModel:
-    """Convert ``source`` in its framework's environment; errors as ``import_source`` says."""
+    """Convert ``source`` in its framework's environment. Raises the errors of ``import_source``."""
     with FrameworkProcess(_ENVIRONMENTS[kind], progress=options.progress) as framework:
         return framework.convert(source, kind, inputs, options)
 
@@ -63,7 +65,7 @@ def import_framework(source: str, kind: str, inputs: Inputs | None, options: Imp
 class FrameworkProcess:
     """A process of a framework's environment that converts one source after the other; a context manager.
 
-    Loading a framework takes seconds, so whoever has many sources keeps one of these.
+    Loading a framework takes seconds, so that many sources are best converted by one process.
     """
 
     def __init__(self, name: str, *, progress: bool = True) -> None:
@@ -91,7 +93,7 @@ class FrameworkProcess:
     def convert(
         self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
     ) -> ImportedModel:
-        """One source; errors as ``import_source`` says. After an error of the source the next can be converted."""
+        """Convert one source. Raises the errors of ``import_source``; after one, the next source can be converted."""
         options = options or ImportOptions()
         self._jobs += 1
         folder = Path(self._temporary.name) / str(self._jobs)
@@ -125,12 +127,13 @@ class FrameworkProcess:
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended; _wait tells why
+        with suppress(OSError):  # it has ended; _wait reports why
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
     def _wait(self, expected: str, folder: Path) -> None:
-        """Until the process says ``expected``; raises what it refused or how it failed."""
+        """Wait until the process writes ``expected``. Raises the error that it reports, or ``ToolError`` when it
+        fails."""
         assert self._process.stdout is not None
         for raw in self._process.stdout:
             line = raw.decode("utf-8", "replace").strip()
@@ -142,12 +145,15 @@ class FrameworkProcess:
 
 
 def _error(reply: dict[str, str]) -> AreniteError:
-    hint = reply["hint"] or "The framework's own tools may tell more; or convert the model to .tflite there."
+    hint = (
+        reply["hint"]
+        or "The framework's own tools may report more; or convert the model to .tflite with them."
+    )
     return _ERRORS.get(reply["kind"], ModelError)(reply["problem"], hint)
 
 
 def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
-    """The child's flatbuffer, written anew with float32 weights unless it is quantised."""
+    """The child's flatbuffer, written anew with float32 weights unless it is quantized."""
     model = parse((folder / "model.tflite").read_bytes())
     notes: tuple[str, ...] = ()
     if not has_quantized_operators(model):
@@ -161,7 +167,7 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
 def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
     """Inputs and outputs of the graph in the order of the source, under its names.
 
-    Converters sort them, and dress the names up.
+    Converters sort them and change their names.
     """
     g = model.main
     signature = next((s for s in model.signatures if s.subgraph == 0), None)
@@ -173,7 +179,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
             raise ToolError(
                 f"The converter gave a model with the {which} {', '.join(found) or 'nameless'}, not "
                 f"{', '.join(order[which])}.",
-                "Please report this.",
+                "This is an error in Arenite: please report it with the model.",
             )
         pairs[which] = tuple((new, found[old]) for old, new in zip(order[which], order[names], strict=True))
         for name, index in pairs[which]:
@@ -188,7 +194,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
 
 
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
-    """Random and given samples, as real values where the flatbuffer has quantised inputs."""
+    """Random and given samples, as real values where the flatbuffer has quantized inputs."""
     g = model.main
     random_samples = []
     for sample in random_inputs(model):
@@ -230,21 +236,19 @@ def _compare(
 
 
 def _verdict(source: str, compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
-    """Sentences on the agreement; ``ModelError`` when there is next to none."""
+    """Notes on the agreement. Raises ``ModelError`` when the two models compute different things."""
     if compared is None:
         return []
     notes = []
     if not varies:
-        notes.append(
-            "The source gives the same outputs for every input, so that their agreement says little."
-        )
-    if report["quantised"]:
+        notes.append("The source gives the same outputs for every input, so their agreement shows little.")
+    if report["quantized"]:
         return notes
     if compared.sqnr_db < _WRONG_SQNR_DB:
         raise ModelError(
             f"The model converted from {source} computes something else than its source: {compared.sqnr_db:.1f} dB "
             f"against {compared.source}, largest difference {compared.max_abs:.3g}.",
-            "The converter of this framework does not do it justice: give it in another format, or as .tflite.",
+            "This framework's converter cannot convert it correctly: give the model in another format, or as .tflite.",
         )
     if compared.sqnr_db < _POOR_SQNR_DB:
         notes.append(

@@ -23,11 +23,11 @@ Inputs = Sequence[Sequence[np.ndarray]] | Callable[[Model], Sequence[Sequence[np
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Answers to what a source leaves open.
+    """Options for what a source does not state.
 
     ``shape``: input name to its shape as the source has it (NCHW for PyTorch and ONNX), "" for the only input.
-    ``signature``: which one of a SavedModel. ``keep_layout``: leave NCHW inputs and outputs as they are.
-    ``progress``: show what takes long on standard error.
+    ``signature``: the signature of a SavedModel to convert. ``keep_layout``: leave NCHW inputs and outputs as they are.
+    ``progress``: show long steps on standard error.
     """
 
     shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -40,9 +40,9 @@ class ImportOptions:
 class ImportedModel:
     """A model as TFLite: batch 1, static shapes, NHWC for images.
 
-    ``flatbuffer`` is float32, or quantised where the source already was (``quantised``). ``sha256`` is of the source's
+    ``flatbuffer`` is float32, or quantized where the source already was (``quantized``). ``sha256`` is of the source's
     bytes. ``agreement`` compares it with the source run by its own framework; None where nothing was changed.
-    ``made_by`` has the versions that decide the bytes, ``notes`` a sentence for each thing that was changed on the way.
+    ``made_by`` has the versions of the packages that determine the bytes, ``notes`` a sentence for each change.
     """
 
     kind: str
@@ -53,7 +53,7 @@ class ImportedModel:
     notes: tuple[str, ...]
 
     @cached_property
-    def quantised(self) -> bool:
+    def quantized(self) -> bool:
         """Whether it is already quantised: nothing is left to calibrate."""
         return has_quantized_operators(parse(self.flatbuffer))
 

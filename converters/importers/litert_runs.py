@@ -11,7 +11,7 @@ import numpy as np
 from arenite.converters.graph.model import DTYPES, Model, Tensor
 from arenite.errors import ModelError, UsageError
 
-#: Random inputs per comparison, and the most of the given ones that are run besides.
+#: Random inputs per comparison, and the largest number of the given ones that are run as well.
 RANDOM_SAMPLES = 8
 GIVEN_SAMPLES = 64
 
@@ -34,7 +34,8 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     if dtype is None:
         raise ModelError(
-            f"Input '{t.name}' is of type {t.dtype}, which cannot be fed.", "Use a model with numeric inputs."
+            f"Input '{t.name}' is of type {t.dtype}, which cannot be filled.",
+            "Use a model with numeric inputs.",
         )
     if t.dtype in ("int8", "uint8", "int16") and t.quant is not None:
         info = np.iinfo(dtype)
@@ -45,7 +46,7 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def batch_notes(model: Model) -> tuple[str, ...]:
-    """A sentence for each input whose first dimension, by custom the batch, is fixed at another number than 1."""
+    """A sentence for each input whose first dimension, usually the batch, is fixed at a number other than 1."""
     g = model.main
     return tuple(
         f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
@@ -84,7 +85,7 @@ def run_litert(
 ) -> Iterator[list[np.ndarray]]:
     """Outputs of each sample by LiteRT's builtin kernels without a delegate.
 
-    ``real``: quantised inputs are typed_inputs from real values, and quantised outputs are given as real values. Raises
+    ``real``: quantized inputs are typed_inputs from real values, and quantized outputs are given as real values. Raises
     ``ModelError`` when LiteRT refuses the model.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -99,14 +100,14 @@ def run_litert(
     except (ValueError, RuntimeError) as error:
         raise ModelError(
             f"LiteRT refuses the converted model: {str(error).strip()}.",
-            "Its operators are not all TensorFlow Lite's own; change the model, or convert it with another tool.",
+            "Some of its operators are not TensorFlow Lite's own: change the model, or convert it with another tool.",
         ) from error
     inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
     for k, sample in enumerate(samples):
         if k:
             interpreter.reset_all_variables()
         for detail, value in zip(inputs, sample, strict=True):
-            interpreter.set_tensor(detail["index"], _quantised(value, detail) if real else value)
+            interpreter.set_tensor(detail["index"], _quantized(value, detail) if real else value)
         interpreter.invoke()
         yield [
             _real(v, d) if real else v
@@ -114,7 +115,7 @@ def run_litert(
         ]
 
 
-def _quantised(value: np.ndarray, detail: Any) -> np.ndarray:
+def _quantized(value: np.ndarray, detail: Any) -> np.ndarray:
     scale, zero = detail["quantization"]
     if not scale or value.dtype == detail["dtype"]:
         return value

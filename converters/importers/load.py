@@ -1,4 +1,4 @@
-"""Read whatever model file a user gives."""
+"""Read a model file that a user gives, of any kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.converters.graph.model import Model
 from arenite.converters.tflite.image import Image, load_image
 from arenite.errors import AreniteError, ModelError, UsageError
 
-#: Kinds of sources (``importers.kinds``) as a person calls them.
+#: Descriptions of the kinds of sources (``source_kinds``).
 _KINDS = {
     "keras": "a Keras model",
     "keras-h5": "a Keras model",
@@ -41,7 +41,7 @@ def load_any_image(path: str | Path) -> Image:
 
 
 def _other_source_message(path: str | Path) -> AreniteError | None:
-    """What to say about a file or folder that is a model of another kind; None when it is not."""
+    """The error for a file or folder that is a model of another kind; None when it is not one."""
     from arenite.converters.importers.source_kinds import source_kind
 
     given = Path(path)
@@ -49,12 +49,12 @@ def _other_source_message(path: str | Path) -> AreniteError | None:
         return None
     try:
         kind = _KINDS.get(source_kind(str(path)))
-    except UsageError as error:  # a checkpoint, weights alone, or no model at all
+    except UsageError as error:  # a checkpoint, weights alone, or not a model at all
         return None if given.is_dir() else ModelError(error.problem, error.hint)
     except ModelError as error:
         return error
     if kind is None:
         return None
     return ModelError(
-        f"{path} is {kind}.", f"Make an image of it first: arenite convert {path} --calibration DATA."
+        f"{path} is {kind}.", f"Convert it to an image first: arenite convert {path} --calibration DATA."
     )

@@ -1,12 +1,11 @@
-"""Write a flatbuffer anew as current tools expect it, and turn stored weights back into float32.
+"""Rewrite a flatbuffer as current tools expect it, and turn stored weights back into float32.
 
-Quantisers look only at ``builtin_code`` and call a model by its signature; files of old converters have neither.
+Quantizers look only at ``builtin_code`` and call a model by its signature; files of old converters have neither.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from arenite.converters.tflite.diagnostics import count_of
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Types of a computed tensor that tell that a model is quantised.
-_QUANTISED = frozenset({"int8", "uint8", "int16"})
+#: A computed tensor of one of these types shows that a model is quantized.
+_QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
 #: Weights of these types can stand beside float32 activations; the kernel turns one of the two into the other.
 _STORED = frozenset({"int8", "uint8"})
@@ -33,12 +32,12 @@ def modernize(flatbuffer: bytes) -> bytes:
 
 
 def has_quantized_operators(model: Model) -> bool:
-    """Whether some operator computes a quantised tensor.
+    """Whether some operator computes a quantized tensor.
 
     Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
     """
     return any(
-        g.tensors[i].dtype in _QUANTISED and g.tensors[i].quant is not None
+        g.tensors[i].dtype in _QUANTIZED and g.tensors[i].quant is not None
         for g in model.subgraphs
         for op in g.ops
         if op.name != "QUANTIZE"
@@ -52,7 +51,7 @@ def has_float16(model: Model) -> bool:
 
 
 def has_stored_weights(model: Model) -> bool:
-    """Whether operators on float32 read quantised weights directly ("dynamic range" quantisation)."""
+    """Whether operators on float32 read quantized weights directly ("dynamic range" quantization)."""
     return any(_hybrid_inputs(g, op) for g in model.subgraphs for op in g.ops)
 
 
@@ -83,7 +82,7 @@ def _with_float_weights(model: Model) -> tuple[Model, int]:
             inputs = list(op.inputs)
             stored = _hybrid_inputs(g, op)
             for position in stored:
-                dequantized = _dequantised(g.tensors[inputs[position]], len(tensors))
+                dequantized = _dequantized(g.tensors[inputs[position]], len(tensors))
                 tensors.append(dequantized)
                 inputs[position] = dequantized.index
             changed += len(stored)
@@ -96,7 +95,7 @@ def _with_float_weights(model: Model) -> tuple[Model, int]:
 
 
 def _hybrid_inputs(g: Subgraph, op: Op) -> list[int]:
-    """Positions of quantised constants among the inputs of an operator that makes float32."""
+    """Positions of quantized constants among the inputs of an operator whose output is float32."""
     if op.name == "DEQUANTIZE" or not any(g.tensors[i].dtype == "float32" for i in op.outputs):
         return []
     return [
@@ -109,7 +108,7 @@ def _hybrid_inputs(g: Subgraph, op: Op) -> list[int]:
     ]
 
 
-def _dequantised(t: Tensor, index: int) -> Tensor:
+def _dequantized(t: Tensor, index: int) -> Tensor:
     assert t.quant is not None and t.data is not None
     shape = [1] * len(t.shape)
     if t.quant.per_axis:
@@ -121,8 +120,8 @@ def _dequantised(t: Tensor, index: int) -> Tensor:
     return Tensor(index, t.name, t.shape, "float32", data=values)
 
 
-def _float_options(op: Op) -> dict[str, Any]:
-    """The options of ``op`` without the one that only concerns quantised inputs of float operators."""
+def _float_options(op: Op) -> dict:
+    """The options of ``op`` without the one that only concerns quantized inputs of float operators."""
     options = dict(op.options)
     if "asymmetric_quantize_inputs" in options:
         options["asymmetric_quantize_inputs"] = False

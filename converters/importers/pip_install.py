@@ -1,4 +1,4 @@
-"""Install packages into an environment with the pip of this Python, and say what pip says as one sentence."""
+"""Install packages into an environment with the pip of this Python, and report pip's errors as one sentence."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from arenite.errors import ToolError
 _WRONG_HASH = "DO NOT MATCH THE HASHES"
 
 TIMEOUT_SECONDS = 3600.0
-"""For one run of pip: 2 GB over a slow line."""
+"""The limit of one run of pip in seconds: enough for 2 GB over a slow network."""
 
 
 class HashError(ToolError):
-    """A package whose file is not the one that the lock file names."""
+    """A package whose file differs from the one in the lock file."""
 
 
 def install(
@@ -33,11 +33,11 @@ def install(
     fallback_lock: Path | None = None,
     index: str = "",
 ) -> None:
-    """Install what ``lock`` lists into the environment of ``python``: those packages, with those hashes, and no others.
+    """Install the packages of ``lock``, with its hashes and no others, into the environment of ``python``.
 
     ``first_lock`` is installed before, from ``index`` besides pip's own indexes. If that fails, ``fallback_lock`` is
-    installed instead, together with ``lock``. Any index, mirror or proxy that pip is set up for is used. ``progress``
-    shows on standard error what is being fetched.
+    installed instead, together with ``lock``. Any index, mirror or proxy that pip is configured for is used.
+    ``progress`` shows the current download on standard error.
 
     Raises:
         ToolError: pip failed, or a file did not have one of its hashes.
@@ -47,15 +47,15 @@ def install(
     locked = ("--require-hashes", "--no-deps")
     console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
     started = monotonic()
-    with console.status(f"Making the environment '{name}', once") as status:
+    with console.status(f"Creating the environment '{name}', once") as status:
 
         def report(line: str) -> None:
             step = _step(line)
             if step:
-                status.update(f"Making the environment '{name}', once: {step}")
+                status.update(f"Creating the environment '{name}', once: {step}")
 
         if not console.is_terminal:
-            console.print(f"Making the environment '{name}', once ...")
+            console.print(f"Creating the environment '{name}', once ...")
         small_build = first_lock is not None
         if first_lock is not None:
             extra = ("--retries=0", f"--extra-index-url={index}")
@@ -68,7 +68,7 @@ def install(
         locks = [lock] if small_build or fallback_lock is None else [lock, fallback_lock]
         files = [argument for path in locks for argument in ("-r", str(path))]
         _run([*pip, *quiet, *locked, "--retries=2", *files], name, report)
-    console.print(f"Made the environment '{name}' in {monotonic() - started:.0f} s.")
+    console.print(f"Created the environment '{name}' in {monotonic() - started:.0f} s.")
 
 
 def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
@@ -93,7 +93,7 @@ def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
 
 
 def _step(line: str) -> str:
-    """What pip is doing, for a person: "Downloading tensorflow-2.21.0-...whl (570 MB)"."""
+    """A line of pip's output as a short text: "downloading tensorflow-2.21.0-...whl (570 MB)"; None for other lines."""
     words = line.split()
     if line.startswith(("Collecting", "  Downloading", "Downloading")) and len(words) > 1:
         what = words[1].rpartition("/")[2].partition("-cp")[0]
@@ -103,26 +103,27 @@ def _step(line: str) -> str:
 
 
 def _failure(name: str, lines: Sequence[str]) -> ToolError:
-    """pip's complaint as one sentence, with what to do about it."""
+    """pip's error as one sentence, with a remedy."""
     text = "\n".join(lines)
     if "No module named pip" in text:
         return ToolError(
-            f"This Python has no pip to make the environment '{name}' with.", "Run `python -m ensurepip`."
+            f"This Python has no pip, which is needed to create the environment '{name}'.",
+            "Run `python -m ensurepip`.",
         )
     if "No space left on device" in text:
         return ToolError(
-            f"There is no room to make the environment '{name}'.",
-            "Set ARENITE_CACHE to a folder with more room.",
+            f"There is not enough disk space to create the environment '{name}'.",
+            "Set ARENITE_CACHE to a folder with more free space.",
         )
     if _WRONG_HASH in text:
         return _hash_failure(name, lines)
     errors = [line.partition("ERROR: ")[2] for line in lines if "ERROR: " in line]
     reason = errors[-1].rstrip(".") if errors else next((x for x in reversed(lines) if x), "pip said nothing")
-    if "after connection broken" in text:  # pip then only says that it found no such version
+    if "after connection broken" in text:  # pip then only reports that it did not find that version
         reason = "the package index cannot be reached"
     return ToolError(
-        f"Could not make the environment '{name}': {reason}.",
-        "Check the network, or the package index that pip is set up for; once made, it works offline.",
+        f"Could not create the environment '{name}': {reason}.",
+        "Check the network, or the package index that pip is configured for; the environment then works offline.",
     )
 
 
@@ -136,5 +137,5 @@ def _hash_failure(name: str, lines: Sequence[str]) -> HashError:
     return HashError(
         f"The file of {package} that was downloaded for the environment '{name}' is not the one in the lock file{got}, "
         "so it was not installed.",
-        "Check the package index, mirror or proxy that pip is set up for: it served another file.",
+        "Check the package index, mirror or proxy that pip is configured for: it served another file.",
     )

@@ -1,4 +1,4 @@
-"""Take out the transposes that bring channels back to the front before a layer that can do without.
+"""Remove the transposes that move channels back to the front before a layer that does not need them there.
 
 PyTorch and ONNX networks reduce or flatten images as NCHW. Converted to NHWC, a TRANSPOSE remains before the reduction
 or the first fully connected layer. The reduction takes other axes instead, and the layer gets its weights in another
@@ -51,7 +51,7 @@ class _TransposeRemover:
         self.absorbed = 0
 
     def reduce(self, op: Op) -> None:
-        """Reduce what the TRANSPOSE before ``op`` was given, along the axes that it put there."""
+        """Reduce the input of the TRANSPOSE before ``op``, along the axes that the TRANSPOSE moved there."""
         transposed_source = self._transposed(op.inputs[0])
         axes = self.tensors[op.inputs[1]]
         if transposed_source is None or axes.data is None or op.options.get("keep_dims"):
@@ -65,7 +65,7 @@ class _TransposeRemover:
         self._replace(op, inputs=(source, self._constant(axes, new), *op.inputs[2:]))
 
     def flatten(self, op: Op) -> None:
-        """Flatten what the TRANSPOSE before ``op`` was given, and order the weights of the layers behind alike."""
+        """Flatten the input of the TRANSPOSE before ``op``, and reorder the weights of the layers behind it alike."""
         transposed_source = self._transposed(op.inputs[0])
         flat = op.outputs[0]
         layers = [self.ops[k] for k in self.users.get(flat, ())]
@@ -76,7 +76,7 @@ class _TransposeRemover:
         columns = int(np.prod(shape))
         if shape[0] != 1 or order[0] != 0 or not all(self._takes(layer, flat, columns) for layer in layers):
             return
-        # Where each element of the source stands in the flattened transpose.
+        # The position of each element of the source in the flattened transpose.
         place = np.arange(columns).reshape(shape).transpose(np.argsort(order)).ravel()
         for layer in layers:
             weights = self.tensors[layer.inputs[1]]
@@ -86,7 +86,7 @@ class _TransposeRemover:
         self._replace(op, inputs=(source, *op.inputs[1:]))
 
     def _transposed(self, tensor: int) -> tuple[int, list[int]] | None:
-        """(what the TRANSPOSE that makes ``tensor`` reads, its order), when there is one."""
+        """(input, permutation) of the TRANSPOSE that produces ``tensor``; None when it is not a TRANSPOSE."""
         op = self.ops[self.maker[tensor]] if tensor in self.maker else None
         if op is None or op.name != "TRANSPOSE":
             return None

@@ -1,4 +1,4 @@
-"""Tell what a model source is: by its content, and by its name only where the content says nothing."""
+"""Detect the kind of a model source: by its content, and by its name only where the content does not show it."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from arenite.errors import ModelError, UsageError
 KERAS, KERAS_H5, SAVED_MODEL = "keras", "keras-h5", "saved_model"
 ONNX, TORCH_EXPORT, TORCH_FACTORY = "onnx", "torch-export", "torch-factory"
 TFLITE_FLOAT32, TFLITE_FLOAT16 = "tflite-float32", "tflite-float16"
-TFLITE_DYNAMIC, TFLITE_QUANTISED = "tflite-dynamic", "tflite-quantised"
+TFLITE_DYNAMIC, TFLITE_QUANTIZED = "tflite-dynamic", "tflite-quantised"
 
 #: Every kind that ``source_kind`` can answer. "tflite-dynamic": int8 weights, float32 activations.
 KINDS = (
     KERAS, KERAS_H5, SAVED_MODEL, ONNX, TORCH_EXPORT, TORCH_FACTORY,
-    TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTISED,
+    TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTIZED,
 )  # fmt: skip
 
 ACCEPTED_SOURCES = (
     "Give a .tflite, .keras, .h5, .onnx or .pt2 file, a SavedModel folder, "
-    "or module:function that makes a PyTorch model."
+    "or module:function that builds a PyTorch model."
 )
 
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
 _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
-#: What the ending promises, for files whose content does not hold it.
+#: The formats that endings stand for, to report files whose content is something else.
 _PROMISES = {
     ".keras": "Keras 3",
     ".h5": "HDF5",
@@ -45,13 +45,13 @@ _CHECKPOINT = (
     "as .pt2.",
 )
 
-#: Files that people have instead, by their ending.
+#: Common files that are not models, by their ending.
 _OTHERS = {
     ".pt": _CHECKPOINT,
     ".pth": _CHECKPOINT,
     ".ckpt": _CHECKPOINT,
     ".safetensors": ("weights without a graph", _CHECKPOINT[1]),
-    ".pb": ("a TensorFlow graph by itself", "Give the SavedModel folder that it lies in."),
+    ".pb": ("a TensorFlow graph by itself", "Give the SavedModel folder that contains it."),
     ".pkl": ("a pickle", ACCEPTED_SOURCES),
     ".npz": ("a NumPy archive, not a model", "Give it with --calibration."),
 }
@@ -60,7 +60,7 @@ _OTHERS = {
 def source_kind(source: str) -> str:
     """One of ``KINDS`` for a path or ``module:function``.
 
-    Raises ``UsageError`` for what is missing or not known, ``ModelError`` for a damaged TensorFlow Lite file.
+    Raises ``UsageError`` for a source that is missing or unknown, ``ModelError`` for a damaged TensorFlow Lite file.
     """
     path = Path(source)
     try:
@@ -105,20 +105,20 @@ def _file_kind(path: Path) -> str:
             f"{path} is not a {_PROMISES[suffix]} file: it starts with {head[:8].hex(' ')}.",
             "The file was damaged or has the wrong ending: save or download it again.",
         )
-    raise UsageError(f"{path} is not a kind of model that Arenite knows.", ACCEPTED_SOURCES)
+    raise UsageError(f"{path} is not a kind of model that Arenite can read.", ACCEPTED_SOURCES)
 
 
 def _tflite_kind(path: Path) -> str:
     model = load(path)
     if has_quantized_operators(model):
-        return TFLITE_QUANTISED
+        return TFLITE_QUANTIZED
     if has_float16(model):
         return TFLITE_FLOAT16
     return TFLITE_DYNAMIC if has_stored_weights(model) else TFLITE_FLOAT32
 
 
 def _zip_kind(path: Path) -> str:
-    """Keras 3, torch.export and other PyTorch files are archives; their members tell them apart."""
+    """The kind of an archive by its members: Keras 3, torch.export or another PyTorch file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
@@ -129,7 +129,7 @@ def _zip_kind(path: Path) -> str:
     if {"config.json", "metadata.json"} <= set(names):
         return KERAS
     bases = {name.rpartition("/")[2] for name in names}
-    # Up to PyTorch 2.7 the program stood at the top; later releases put it below models/.
+    # Up to PyTorch 2.7 the program is at the top level; later releases put it in models/.
     if "serialized_exported_program.json" in bases or any(
         "models/" in n and n.endswith(".json") for n in names
     ):
@@ -137,7 +137,7 @@ def _zip_kind(path: Path) -> str:
     if "constants.pkl" in bases:
         raise UsageError(
             f"{path} is a TorchScript file.",
-            "Export the model anew with torch.export and torch.export.save (.pt2).",
+            "Export the model again with torch.export and torch.export.save (.pt2).",
         )
     if "data.pkl" in bases:
         raise UsageError(f"{path} is {_CHECKPOINT[0]}.", _CHECKPOINT[1])

@@ -1,4 +1,4 @@
-"""Any trained model in, one flatbuffer out: float32 and ready for calibration, or quantised and left alone."""
+"""Convert any trained model to one flatbuffer: float32 and ready for calibration, or unchanged if quantized."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def import_source(
 ) -> ImportedModel:
     """Read or convert ``source``, a path or ``module:function``, and compare it with its framework.
 
-    ``inputs``, for example calibration samples, are run besides random ones for ``agreement``.
+    ``inputs``, for example calibration samples, are run in addition to random ones for ``agreement``.
 
     Raises:
-        UsageError: a missing or unknown source, or a question that ``options`` must answer.
+        UsageError: a missing or unknown source, or one that needs a setting of ``options``.
         ModelError: a damaged file, or a model that its framework or TensorFlow Lite refuses.
-        ToolError: the framework's environment could not be made, or its process failed.
+        ToolError: the framework's environment could not be created, or its process failed.
     """
     options = options or ImportOptions()
     kind = source_kind(source)

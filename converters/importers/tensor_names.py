@@ -1,4 +1,4 @@
-"""Short, unique tensor names: recipes and reports call layers by them; converters write long paths, or one for all."""
+"""Short, unique tensor names for recipes and reports; converters write long paths, or one name for all tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from arenite.converters.graph.model import Model
 
-#: What wrappers and packages put before or between the names that the model's author gave.
+#: Parts that wrappers and packages put before or between the names that the model's author gave.
 _NOISE = re.compile(
     r"(Stateful)?PartitionedCall(_\d+)?(:\d+)?(/|$)|__main__\._ChannelsLast(/|$)|torch\.nn\.modules\.\w+\."
     r"|[\w.]*_module(/|$)|serving_default_"
@@ -17,7 +17,7 @@ _NOISE = re.compile(
 def shorten_tensor_names(model: Model) -> Model:
     """The main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep theirs.
 
-    A computed tensor that is left without a name of its own is called after its operator: "conv_2d_3".
+    A computed tensor that has no name of its own is named after its operator: "conv_2d_3".
     """
     g = model.main
     kept = {*g.inputs, *g.outputs}
@@ -40,6 +40,6 @@ def shorten_tensor_names(model: Model) -> Model:
 
 
 def _short(name: str) -> str:
-    """The first of the fused names in ``name`` that says something, without the noise."""
+    """The first of the fused names in ``name`` that is meaningful, without the generated parts."""
     parts = (_NOISE.sub("", part).strip("/: ") for part in name.split(";"))
     return next((part for part in parts if part and not part.isdecimal()), "")

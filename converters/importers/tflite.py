@@ -1,4 +1,4 @@
-"""TensorFlow Lite files: quantised ones as they are, all others with float32 weights."""
+"""TensorFlow Lite files: quantized ones as they are, all others with float32 weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
     version = {"ai-edge-litert": litert_version()}
-    if kind == source_kinds.TFLITE_QUANTISED:
+    if kind == source_kinds.TFLITE_QUANTIZED:
         return ImportedModel(kind, data, digest, None, {}, ())
     model = parse(data, path)
     floats, notes = to_float32(model)

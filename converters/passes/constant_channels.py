@@ -1,8 +1,8 @@
 """Remove channels that have the same value for every input, and channels that no output needs.
 
-Trained networks have many: a channel whose sums never pass a ReLU's zero, whatever the image, is a constant. What such
-a channel adds to the layers that read it goes into their biases; the weights that made it and those that read it go.
-See docs/passes.md for the argument that no output changes; ``channels.prove`` checks it on the rewritten graph.
+Trained networks have many: a channel whose sums never exceed a ReLU's zero for any image is a constant. Its
+contribution to the layers that read it is added to their biases; the weights that produced it and those that read it
+are removed. docs/passes.md argues that no output changes; ``channels.prove`` checks it on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MULTIPLE = 4
 
 
 def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model, PassReport | None]:
-    """The model without the channels of its main subgraph that can go; the model itself and None when none can.
+    """The model without the removable channels of its main subgraph; the model itself and None when there are none.
 
     ``multiple``: tensors with a number of channels that this divides keep such a number (see ``select_channels``).
     """
@@ -40,7 +40,7 @@ def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model,
 
 
 def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
-    """What each operator with weights lost."""
+    """The channels and multiply-accumulates that each operator with weights lost."""
     changes = []
     for a, b in zip(old.ops, new.ops, strict=True):
         before, after = layer_macs(old, a), layer_macs(new, b)

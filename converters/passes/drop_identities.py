@@ -1,4 +1,4 @@
-"""Drop operators that give their input back, byte for byte."""
+"""Remove operators whose output has exactly the bytes of their input."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
         return model, None
     renamed = {op.outputs[0]: op.inputs[0] for op in gone.values()}
     notes = tuple(
-        f"Identity: layer {op.index} {op.name} gives its input back and is removed." for op in gone.values()
+        f"Identity: layer {op.index} {op.name} returns its input unchanged and is removed."
+        for op in gone.values()
     )
     kept = (op for op in graph.ops if op.index not in gone)
     return with_ops(model, kept, renamed), PassReport("identities", notes)
 
 
 def _is_identity(graph: Subgraph, op: Op) -> bool:
-    """The same shape, type and quantisation before and after.
+    """The same shape, type and quantization before and after.
 
     RESHAPE and its like, PAD and CONCATENATION copy bytes: with the same shape there is nothing else to copy. QUANTIZE
     from one scale to the same is a multiplication by exactly one.

@@ -20,27 +20,27 @@ from arenite.converters.tflite.writer import to_flatbuffer
 TIME_LIMIT = 120
 MEMORY_LIMIT = 8 << 30
 
-#: Most bytes of output values that the child hands over.
+#: Largest number of bytes of output values that the child returns.
 OUTPUT_LIMIT = 256 << 20
 
-#: Argument of the child that asks for shapes alone.
+#: The child's argument for shapes alone.
 _SHAPES = "--shapes"
 
 
 class EvaluationError(Exception):
-    """LiteRT refused or did not survive the model; the text says how, in one line."""
+    """LiteRT refused the model or crashed; the text is the reason, in one line."""
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What one inference with inputs of zeros left behind."""
+    """The results of one inference with inputs of zeros."""
 
     shapes: dict[int, tuple[int, ...]]  # main-subgraph tensor index to shape
-    values: tuple[np.ndarray, ...]  # one per graph output; none when only shapes were asked for
+    values: tuple[np.ndarray, ...]  # one per graph output; empty when only shapes were requested
 
 
 def evaluate(model: Model, *, values: bool = True) -> Evaluation:
-    """One inference of ``model``, every graph input filled with zeros; ``values`` off asks for the shapes alone.
+    """Run one inference of ``model`` with every graph input filled with zeros; without ``values``, only shapes return.
 
     Raises ``EvaluationError``.
     """
@@ -59,7 +59,7 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
     except subprocess.TimeoutExpired as error:
         raise EvaluationError(f"it takes more than {TIME_LIMIT} s") from error
     if child.returncode < 0:
-        raise EvaluationError(f"LiteRT died of signal {-child.returncode}")
+        raise EvaluationError(f"LiteRT was ended by signal {-child.returncode}")
     if child.returncode:
         lines = child.stderr.decode(errors="replace").strip().splitlines()
         raise EvaluationError(lines[-1] if lines else f"exit code {child.returncode}")

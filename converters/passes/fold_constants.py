@@ -1,9 +1,9 @@
-"""Evaluate at conversion time what does not depend on the inputs, and remove what no output needs.
+"""Evaluate operators that do not depend on the inputs at conversion time, and remove those that no output needs.
 
-Folded are operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend on a shape
-alone; so the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the dequantising of stored
-weights disappear. LiteRT's own reference kernels compute the values, so folding never changes a result. A shape that
-still depends on the data afterwards is refused.
+The pass folds operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend on a
+shape alone. That removes the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the
+dequantization of stored weights. LiteRT's own reference kernels compute the values, so folding never changes a
+result. A shape that still depends on the data afterwards is refused.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from arenite.converters.passes.evaluate_constants import EvaluationError, evalua
 from arenite.converters.passes.prune import EFFECTS, compact, live_ops
 from arenite.errors import UnsupportedModelError
 
-#: Operators whose value depends on the shape of their input only.
+#: Operators whose value depends only on the shape of their input.
 SHAPE_ONLY = frozenset({"SHAPE", "RANK", "ZEROS_LIKE"})
 
-#: State, randomness and handles: never known beforehand.
+#: State, randomness and handles: never known at conversion time.
 NEVER = EFFECTS | {
     "VAR_HANDLE",
     "READ_VARIABLE",
@@ -36,7 +36,7 @@ NEVER = EFFECTS | {
     "PLACEHOLDER_FOR_GREATER_OP_CODES",
 }
 
-#: Inputs that decide the shape of an output, by operator.
+#: Inputs that determine the shape of an output, by operator.
 SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
     "ARG_MAX": (1,),
     "ARG_MIN": (1,),
@@ -70,12 +70,12 @@ SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
     "TRANSPOSE_CONV": (0,),
 }
 
-#: A constant larger than this would never fit a device: the operator is left to be refused or run there.
+#: A constant larger than this would not fit any device: the operator is left to be refused or run there.
 _LARGEST = 64 << 20
 
 
 def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """The model with everything known beforehand as constants, and one sentence per change.
+    """The model with everything known at conversion time as constants, and one sentence per change.
 
     Without a change the model itself is returned. Raises ``UnsupportedModelError`` for a shape that depends on the
     data, naming the tensor, and for constant operators that LiteRT cannot evaluate.
@@ -92,7 +92,7 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
         model = compact(model, which)
         gone = tensors - len(model.subgraphs[which].tensors)
         if gone:
-            notes.append(f"{gone} tensor{'s' * (gone > 1)} that nothing uses removed.")
+            notes.append(f"{gone} tensor{'s' * (gone > 1)} without a use removed.")
     return model, tuple(notes)
 
 
@@ -111,7 +111,7 @@ def _prune(model: Model, which: int, notes: list[str], why: str) -> Model:
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
-    """Shapes as LiteRT computes them, where the file has guesses."""
+    """The model with the shapes that LiteRT computes where the shapes in the file are doubtful."""
     graph = model.main
     doubtful = next((op for op in graph.ops if _guessed(graph, op)), None)
     if doubtful is None:
@@ -144,7 +144,7 @@ def _guessed(graph: Subgraph, op: Op) -> bool:
     try:
         shapes = infer(graph, op)
     except UnsupportedModelError:
-        return False  # damaged, or fed by a guess; what cannot be run is refused later, with all shapes known
+        return False  # damaged, or of doubtful input; refused later, with all shapes known
     for index, shape in zip(op.outputs, shapes or (), strict=False):
         stated = graph.tensors[index].shape
         if stated != shape and len(stated) == len(shape):
@@ -153,7 +153,7 @@ def _guessed(graph: Subgraph, op: Op) -> bool:
 
 
 def _foldable(graph: Subgraph) -> list[Op]:
-    """Operators whose outputs are known, in order; those that only bring a constant to an output stay."""
+    """Operators whose outputs are known, in order, except those that only copy a constant to an output."""
     known = {t.index for t in graph.tensors if t.data is not None}
     found = []
     for op in graph.ops:
@@ -177,7 +177,8 @@ def _foldable(graph: Subgraph) -> list[Op]:
 
 
 def _brings_constant(graph: Subgraph, op: Op) -> bool:
-    """RESHAPE of a constant into a graph output: an output must lie in memory, so something has to copy it there."""
+    """Whether ``op`` is a RESHAPE of a constant into a graph output: an output is in RAM, so it has to be copied
+    there."""
     return (
         op.name == "RESHAPE"
         and graph.tensors[op.inputs[0]].data is not None

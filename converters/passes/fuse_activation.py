@@ -1,8 +1,8 @@
-"""A RELU after a layer becomes the layer's own clamp.
+"""Fuse a RELU after a layer into the layer's own clamp.
 
-With one quantisation before and after, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The layer before
-clamps as well; two clamps one after the other are one clamp, and where a fused activation has just these two ends, the
-layer does it.
+With one quantization before and after, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The layer before
+clamps as well. Two clamps in a row are one clamp, and where a fused activation has exactly these two limits, the
+layer applies it.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
         options = {**before.options, "fused_activation_function": activation}
         fused = replace(before, options=options, outputs=op.outputs)
         ops[before.index], ops[op.index] = fused, None
-        producer[op.outputs[0]] = fused  # so that another activation behind this one finds it
+        producer[op.outputs[0]] = fused  # so that another activation behind this one can be fused too
         notes.append(
             f"Fused: layer {op.index} {op.name} is now the clamp of layer {before.index} {before.name}."
         )
@@ -58,7 +58,7 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _together(graph: Subgraph, before: Op, op: Op) -> int | None:
-    """The fused activation that clamps as ``before`` and ``op`` do one after the other; None when none does."""
+    """The fused activation that clamps as ``before`` followed by ``op`` does; None when there is none."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     now = before.options["fused_activation_function"]
     if inp.dtype != "int8" or (inp.shape, inp.dtype, inp.quant) != (out.shape, out.dtype, out.quant):

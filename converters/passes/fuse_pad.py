@@ -1,8 +1,9 @@
-"""A PAD before a convolution becomes the convolution's own padding.
+"""Fuse a PAD before a convolution into the convolution's own padding.
 
 PAD writes the zero point, and a tap on the zero point adds 0 to the sum, as a tap outside the image does. TFLite's
-convolutions know one padding, SAME, which places the image by its size, kernel and stride; so the PAD goes where SAME
-gives the same number of outputs from the same place. (PyTorch's symmetric padding with stride 2 is often another one.)
+convolutions have one padding, SAME, which places the image by its size, kernel and stride. The PAD is therefore
+removed where SAME gives the same number of outputs from the same position. (PyTorch's symmetric padding with stride 2
+often differs.)
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _is_same(graph: Subgraph, pad: Op, op: Op) -> bool:
-    """Whether SAME padding of the image behind ``pad`` is what ``pad`` and ``op`` do."""
+    """Whether SAME padding of the unpadded image gives the same windows as ``pad`` followed by ``op``."""
     image, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
     amounts, out = graph.tensors[pad.inputs[1]].data, graph.tensors[op.outputs[0]]
     weights = graph.tensors[op.inputs[1]]

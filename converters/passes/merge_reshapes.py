@@ -1,4 +1,4 @@
-"""A RESHAPE that reads another RESHAPE can read what that one reads: both only name the same bytes anew."""
+"""Let a RESHAPE of a RESHAPE read the first one's input: both only give the same bytes another shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a pass did, for people and for ``--json``."""
+"""The report of a pass, as text and for ``--json``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.passes.intervals.layer import WEIGHTED
 
 @dataclass(frozen=True)
 class LayerChange:
-    """What one operator lost. ``index`` is its number before the pass."""
+    """The channels and multiply-accumulates that one operator lost. ``index`` is its number before the pass."""
 
     index: int
     op: str
@@ -37,7 +37,7 @@ class PassReport:
 
     name: str
     notes: tuple[str, ...]
-    layers: tuple[LayerChange, ...] = ()  # where channels or multiply-accumulates went
+    layers: tuple[LayerChange, ...] = ()  # operators that lost channels or multiply-accumulates
 
     def to_json(self) -> dict[str, Any]:
         return {"pass": self.name, "notes": list(self.notes), "layers": [c.to_json() for c in self.layers]}

@@ -1,4 +1,4 @@
-"""Remove what no output needs: operators, then tensors, whose indices close up."""
+"""Remove operators that no output needs, then unused tensors; the others are renumbered."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.tflite.offline_plan import NAME as TFLM_PLAN
 
-#: Operators that act on something besides their outputs; a custom operator may.
+#: Operators with effects besides their outputs; a custom operator may have some.
 EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "CALL", "HASHTABLE_IMPORT"})
 
 
 def live_ops(graph: Subgraph) -> tuple[Op, ...]:
-    """The operators that have an effect or make something that a live operator or a graph output reads."""
+    """The operators that have an effect or produce a tensor that a live operator or a graph output reads."""
     needed = set(graph.outputs)
     live = []
     for op in reversed(graph.ops):
@@ -23,7 +23,7 @@ def live_ops(graph: Subgraph) -> tuple[Op, ...]:
 
 
 def compact(model: Model, which: int) -> Model:
-    """Subgraph ``which`` without the tensors that nothing mentions; indices of operators and tensors renumbered."""
+    """Subgraph ``which`` without its unused tensors; indices of operators and tensors renumbered."""
     graph = model.subgraphs[which]
     used = {*graph.inputs, *graph.outputs}
     for op in graph.ops:
@@ -63,6 +63,6 @@ def compact(model: Model, which: int) -> Model:
         )
         for s in model.signatures
     )
-    # TFLM's plan speaks of tensors by index.
+    # TFLM's plan refers to tensors by index.
     metadata = {k: v for k, v in model.metadata.items() if k != TFLM_PLAN}
     return replace(model, subgraphs=subgraphs, signatures=signatures, metadata=metadata)

@@ -1,7 +1,7 @@
 """The planner: execution order and arena offsets, with a lower bound, and an independent checker.
 
-``plan`` makes a ``Plan`` from a graph and the needs of its operators; ``check`` verifies any plan and shares no code
-with what made it.
+``plan`` makes a ``Plan`` from a graph and the requirements of its operators; ``check`` verifies any plan and shares
+no code with the planner.
 """
 
 # The submodule ``plan`` is imported before the function of that name, which thereby is what ``planner.plan`` means.

@@ -1,8 +1,8 @@
-"""An independent check of a plan: run it over a map of the arena's bytes and watch who overwrites whom.
+"""An independent check of a plan: run it over a map of the arena's bytes and detect every overwritten value.
 
-Nothing here is shared with the planner but the plan itself. There are no lifetimes: the arena is a map from bytes to
-what they hold, operators are executed in the plan's order, and each must find its inputs intact. Adjacent bytes that no
-block of the plan tells apart are kept as one cell, so the map is exact and small.
+The checker shares nothing with the planner except the plan itself. It computes no lifetimes: the arena is a map from
+bytes to contents, operators are executed in the plan's order, and each must find its inputs intact. Adjacent bytes
+that every block of the plan covers together are one cell, so the map is exact and small.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.streaming_checker import find_violations as streaming_violations
 from arenite.errors import PlanError
 
-#: More than this is no plan for a microcontroller, and lets no sum overflow in what reads the plan.
+#: Largest arena: far beyond a microcontroller, and small enough that no sum overflows in code that reads the plan.
 _MAX_ARENA = 1 << 31
 
 _NOTHING = ("nothing",)
@@ -34,7 +34,7 @@ def check(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> None:
-    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. Arguments as for ``plan``."""
+    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. The arguments are those of ``plan``."""
     found = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
     if found:
         more = f" ({len(found) - 3} more)" if len(found) > 3 else ""
@@ -49,10 +49,10 @@ def find_violations(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> list[str]:
-    """One sentence for each thing that is wrong with ``plan``; empty for a plan under which every operator reads what
-    was written for it, all variables survive, and all outputs are there at the end."""
+    """One sentence for each violation of ``plan``; empty for a plan under which every operator reads the values that
+    were written for it, all variables survive, and all outputs are intact at the end."""
     if len(needs) != len(graph.ops):
-        return [f"There are {len(needs)} needs for {len(graph.ops)} operators."]
+        return [f"There are {len(needs)} requirements for {len(graph.ops)} operators."]
     across = find_split_violations(graph, plan, needs, persistent=persistent)
     if plan.segments and not persistent and not folded:
         return across + streaming_violations(graph, plan, needs)
@@ -85,7 +85,7 @@ class _PlanExecution:
             if op.name == "VAR_HANDLE":
                 name = f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
                 self.handles.update(dict.fromkeys(op.outputs, name))
-        self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants by now
+        self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants after folding
 
     def add_violation(self, sentence: str) -> None:
         self.violations.append(sentence)
@@ -103,7 +103,7 @@ class _PlanExecution:
         tensor = self.graph.tensors[t]
         return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
 
-    # -- what can be seen without running ------------------------------------------------------------------
+    # -- checks without running the plan -------------------------------------------------------------------
 
     def check_figures(self) -> None:
         plan = self.plan
@@ -123,7 +123,8 @@ class _PlanExecution:
             )
 
     def check_blocks(self) -> None:
-        """Everything that needs a place has one, within the arena and aligned, and nothing else has."""
+        """Check that everything that needs an address has one, within the arena and aligned, and nothing else has
+        one."""
         graph, plan = self.graph, self.plan
         touched = {*graph.inputs, *graph.outputs}
         for op in graph.ops:
@@ -149,9 +150,9 @@ class _PlanExecution:
         self, kind: str, wanted: Collection[object], given: Mapping[int, int] | Mapping[str, int]
     ) -> None:
         for key in sorted(set(wanted) - set(given), key=str):
-            self.add_violation(f"The {kind} {key} has no place in the arena.")
+            self.add_violation(f"The {kind} {key} has no address in the arena.")
         for key in sorted(set(given) - set(wanted), key=str):
-            self.add_violation(f"The {kind} {key} has a place in the arena but needs none.")
+            self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
     def _bounds(self, what: str, offset: int, nbytes: int) -> None:
         if offset < 0 or offset + nbytes > self.plan.arena_bytes:
@@ -212,9 +213,7 @@ class _PlanExecution:
         }
         self.edges = edges
         self.holds: list[Content] = [_NOTHING] * len(edges)
-        self.content: dict[
-            int, Content
-        ] = {}  # what a tensor's bytes are, under the name of who wrote them first
+        self.content: dict[int, Content] = {}  # the content of a tensor's bytes, named after its first writer
         self.reserved: dict[int, Content] = {}  # cell -> the variable that owns it for the whole run
         self.version = dict.fromkeys(plan.variable_offsets, 0)  # how often each variable was changed
         for name in plan.variable_offsets:
@@ -313,13 +312,13 @@ class _PlanExecution:
                 self._change(name)
 
     def _change(self, name: str) -> None:
-        """The variable has a new value: what was read from it in its own place is gone."""
+        """Give the variable a new value, which invalidates tensors that were read from it in place."""
         self.version[name] += 1
         for c in self.cells["variable", name]:
             self.holds[c] = ("variable", name, self.version[name])
 
     def _view(self, k: int, o: int, t: int) -> Content | None:
-        """The content of the variable that output ``t`` is, when operator ``k`` reads it where it lies."""
+        """The content of the variable that output ``t`` aliases, when operator ``k`` reads it in place."""
         op = self.graph.ops[k]
         name = self.handles.get(op.input(0), "")
         if op.name != "READ_VARIABLE" or (0, o) not in self.needs[k].alias or name not in self.version:
@@ -342,10 +341,11 @@ class _PlanExecution:
         return declared and not state and self.plan.offsets[i] == self.plan.offsets[t]
 
     def _why_not(self, k: int, p: int, i: int, o: int, t: int) -> str:
-        """Why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" when it may."""
+        """The reason why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" if it
+        may."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         if source.is_variable or target.is_variable:
-            return "a variable is shared with nothing"
+            return "a variable cannot share its memory"
         if (p, o) not in self.needs[k].in_place:
             return "the operator does not work in place there"
         if self.plan.offsets[i] != self.plan.offsets[t]:
@@ -362,5 +362,5 @@ class _PlanExecution:
             a, b = self.graph.ops[k].input(p), self.graph.ops[k].outputs[o]
             if self.plan.offsets.get(a, -1) != self.plan.offsets.get(b, -2):
                 self.add_violation(
-                    f"{self.op_name(k)}: input {p} and output {o} are said to share an address, and do not."
+                    f"{self.op_name(k)}: input {p} and output {o} are listed as sharing an address but do not."
                 )

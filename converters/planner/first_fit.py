@@ -1,8 +1,8 @@
-"""Offsets by simple means: every block at the lowest free address, in several orders.
+"""Offsets by first fit: every block at the lowest free address, in several orders.
 
-The blocks are ``Buffer``s. Two of them that live at once must lie one above the other; how far apart depends on which
-is below, because a buffer's size can change over time: ``PlacementProblem.gap[a][b]`` is the least ``offset(b) -
-offset(a)`` when a is below b, the size of a at its largest while both live; 0 when they never meet.
+The blocks are ``Buffer``s. Two that live at the same time must not overlap; their distance depends on which is below,
+because a buffer's size can change over time: ``PlacementProblem.gap[a][b]`` is the smallest ``offset(b) -
+offset(a)`` when a is below b, that is a's largest size while both live; 0 when they never live at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arenite.converters.planner.lower_bound import live_bound
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """Blocks to be placed, and what keeps them apart."""
+    """Blocks to be placed, and the distances between them."""
 
     buffers: tuple[Buffer, ...]
     gap: tuple[tuple[int, ...], ...]
@@ -101,11 +101,11 @@ def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
 
 
 def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> list[int]:
-    """Improve the placement ``start``: in each round one block comes earlier in the sequence of a first fit, or two
-    swap places; what is no worse is kept. Stops at the bound.
+    """Improve the placement ``start``: each round moves one block earlier in the sequence of a first fit, or swaps two,
+    and keeps the result if it is no worse. Stops at the bound.
 
-    The choices are random but the same every time. Mostly a block at the top, or one that lives with it, is moved:
-    nothing else can lower the arena.
+    The choices are random but the same in every run. Most rounds move a block at the top, or one that lives at the
+    same time: nothing else can lower the arena.
     """
     rng = random.Random(0)
 

@@ -1,16 +1,17 @@
-"""What takes arena, what depends on what, and for an order of execution: which bytes live when.
+"""The arena requirements of a graph, its dependencies, and the lifetimes of all bytes for an order of execution.
 
 Time is counted in steps: step p is the operator at position p of the order. A tensor lives from the step that
-writes it up to and including the last step that reads it. Graph inputs are all there at step 0, graph outputs stay to
+writes it up to and including the last step that reads it. All graph inputs live from step 0, graph outputs live to
 the end, and variables live for the whole run. Constants, handles (resource) and the outputs of folded operators take no
 arena.
 
-Two ways of sharing memory shrink the demand:
+Two ways of sharing memory reduce the arena:
 
 * *alias*: an output with the bytes of an input (RESHAPE). Both names mean one ``Value``, which lives while either
-  does. It never costs memory, whatever else is decided. What is read from a resource variable may be the variable
-  itself, while nothing assigns it.
-* *in place*: an output overwrites an input that nobody reads later. Both keep their own lifetime and size, but are tied
+  does. It never costs memory. The tensor that is read from a resource variable may be the variable itself, as long
+  as nothing assigns it.
+* *in place*: an output overwrites an input that no later operator reads. Both keep their lifetime and size, but are
+* tied
   to one address: a ``Buffer`` is such a chain of values, with a size that can fall from step to step.
 """
 
@@ -27,7 +28,7 @@ from arenite.errors import PlanError
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes that are computed once: a tensor, with every tensor that is the same bytes under another shape."""
+    """Bytes that are computed once: a tensor and every tensor that has the same bytes under another shape."""
 
     tensors: tuple[int, ...]
     size: int  # rounded up to the alignment, > 0
@@ -39,7 +40,7 @@ class Value:
 
 @dataclass(frozen=True)
 class ArenaRequirements:
-    """All that a graph asks of the arena, whatever the order. Operators are indices of ``Subgraph.ops``."""
+    """The arena requirements of a graph for any order. Operators are indices of ``Subgraph.ops``."""
 
     ops: tuple[int, ...]  # those that run, in the graph's order
     values: tuple[Value, ...]
@@ -55,15 +56,13 @@ class ArenaRequirements:
     ]  # (operator, input position, output position) of values with several names
     before: Mapping[int, frozenset[int]]  # operator -> operators that must run earlier (direct ones)
     persistent: Mapping[str, int]  # resource variable -> rounded bytes, > 0
-    empty: tuple[int, ...]  # tensors of no bytes
-    views: Mapping[
-        int, str
-    ]  # tensors that are read from a resource variable where it lies; not among the values
+    empty: tuple[int, ...]  # tensors without bytes
+    views: Mapping[int, str]  # tensors that are read in place from a resource variable; not among the values
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Things tied to one address. ``pieces`` are (first step, end step, bytes): half-open, ascending, without gaps."""
+    """Values tied to one address. ``pieces`` are (first step, end step, bytes): half-open, ascending, without gaps."""
 
     pieces: tuple[tuple[int, int, int], ...]
     values: tuple[int, ...] = ()
@@ -86,7 +85,8 @@ class Buffer:
 def arena_addresses(
     demand: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
-    """Of tensors by index, ascending, scratch by operator, resource variables by name; buffer i lies at ``at[i]``."""
+    """The addresses of tensors by index, of scratch by operator and of resource variables by name, where buffer i is at
+    ``at[i]``."""
     tensors = dict.fromkeys(demand.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
@@ -101,7 +101,7 @@ def arena_addresses(
 
 
 def takes_arena(tensor: Tensor) -> bool:
-    """Whether a tensor that is computed at run time has bytes. Raises ``PlanError`` for a type of unknown size."""
+    """Whether a tensor that is computed at run time takes bytes. Raises ``PlanError`` for a type of unknown size."""
     if tensor.is_constant or tensor.dtype in ("resource", "variant"):
         return False
     if DTYPES[tensor.dtype] is None or tensor.dtype in PACKED_BITS:
@@ -121,14 +121,15 @@ def arena_requirements(
     folded: Collection[int] = (),
     alias: bool = True,
 ) -> ArenaRequirements:
-    """The demand of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per resource variable.
+    """The arena requirements of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per variable.
 
-    ``folded`` are the operators whose outputs are constants by now; ``alias=False`` gives every tensor its own value.
-    Raises ``PlanError`` for needs that do not match the graph.
+    ``folded`` are the operators whose outputs have become constants; ``alias=False`` gives every tensor its own value.
+    Raises ``PlanError`` for requirements that do not match the graph.
     """
     if len(needs) != len(graph.ops):
         raise PlanError(
-            f"{len(needs)} needs for {len(graph.ops)} operators.", "Pass one OpRequirements per operator."
+            f"There are {len(needs)} requirements for {len(graph.ops)} operators.",
+            "Pass one OpRequirements for each operator.",
         )
     if alignment < 1 or alignment & (alignment - 1):
         raise PlanError(f"Alignment {alignment} is not a power of two.", "Use 16.")
@@ -209,7 +210,7 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
     """Tensor indices of an (input position, output position) pair."""
     if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
         raise PlanError(
-            f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its needs."
+            f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its requirements."
         )
     return op.input(pair[0]), op.outputs[pair[1]]
 
@@ -217,7 +218,7 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
 def _alias_roots(
     graph: Subgraph, needs: Sequence[OpRequirements], ops: Sequence[int], sized: set[int]
 ) -> tuple[dict[int, int], tuple[tuple[int, int, int], ...]]:
-    """Tensor -> the first tensor with its bytes, for every tensor that another one's bytes may serve as."""
+    """Tensor -> the first tensor with its bytes, for every tensor that may alias another one."""
     root: dict[int, int] = {}
     used = []
     for k in ops:
@@ -235,7 +236,7 @@ def _alias_roots(
 def _in_place(
     graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """The in-place pairs of ``op`` that only depend on the input dying there.
+    """The in-place pairs of ``op`` that are safe when the input has its last reader there.
 
     Every position through which the operator reads the input's bytes must itself be declared for that output: in
     ADD(x, x) both are, while a gather whose indices are also its data could not be.
@@ -261,9 +262,9 @@ def in_place_pairs(
 ) -> list[tuple[int, int, int, int]]:
     """The in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
 
-    Each input serves one output and each output takes one input, so that the outputs placed this way have the most
-    bytes (a matching: outputs in falling size, each found a place by augmenting paths). ``last`` prefers the last
-    declared input where several would do.
+    Each input is used for one output and each output takes one input, such that the outputs placed this way have the
+    most bytes (a matching by augmenting paths, outputs in descending size). ``last`` prefers the last declared input
+    where several are possible.
     """
     offers: dict[int, list[tuple[int, int, int, int]]] = {}
     for pair in demand.in_place[op]:
@@ -324,7 +325,7 @@ def lifetimes(
 
 
 def _pieces(spans: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """A chain's size over time; where two values meet, the earlier and larger one counts."""
+    """A chain's size over time; at the step where two values meet, the size of the earlier, larger one."""
     pieces: list[tuple[int, int, int]] = []
     for start, end, size in spans:
         begin = max(start, pieces[-1][1]) if pieces else start

@@ -30,7 +30,7 @@ def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
 
 
 def predecessors_and_successors(demand: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
-    """For each operator the bit sets (bit = position in ``demand.ops``) of those that must run before and after it."""
+    """For each operator, the bit sets (bit = position in ``demand.ops``) of those that must run before and after it."""
     position = {k: p for p, k in enumerate(demand.ops)}
     ancestors: dict[int, int] = {}
     descendants = dict.fromkeys(demand.ops, 0)
@@ -46,17 +46,17 @@ def predecessors_and_successors(demand: ArenaRequirements) -> tuple[dict[int, in
 
 
 def graph_bound(demand: ArenaRequirements, *, in_place: bool = True) -> int:
-    """What any order needs: for each operator, the values that live during it in every order.
+    """A bound for any order: for each operator, the values that live during it in every order.
 
-    A value surely lives during operator k when k reads or computes it, or when it is computed before k and read after
-    k in every order. An output is not counted when it might take the place of an input.
+    A value certainly lives during operator k when k reads or computes it, or when it is computed before k and read
+    after k in every order. An output is not counted when it might take the place of an input.
     """
     ancestors, descendants = predecessors_and_successors(demand)
     position: Mapping[int, int] = {k: p for p, k in enumerate(demand.ops)}
     readers = [sum(1 << position[k] for k in value.readers) for value in demand.values]
     fixed = sum(demand.persistent.values())
     values = demand.values
-    # All inputs are there before the first operator, all outputs after the last.
+    # All inputs live before the first operator, all outputs after the last.
     bound = sum(v.size for v in values if v.writer is None)
     bound = max(bound, sum(v.size for v in values if v.stays))
     for k in demand.ops:

@@ -1,10 +1,10 @@
 """Plan an arena over two memories: hot tensors in the faster one.
 
 The order of the operators is that of a plan for one memory. Then every block (tensors that share an address, a
-variable) goes to one of the two, so that both hold what they get and the estimated loads and stores in the slower one
-are fewest (``split_search``); within each memory the offsets are planned as ever. The result is a ``Plan`` whose
-addresses run on from the first memory into the second, with a ``MemorySplit`` that says where: everything that holds
-for a plan holds for it too. Scratch stays in the first memory, where the stack is: kernels go over it most often.
+variable) is assigned to one of the two, such that the blocks of each fit and the estimated loads and stores in the
+slower one are fewest (``memory_split_search``); within each memory the offsets are planned as usual. The result is a
+``Plan`` whose addresses continue from the first memory into the second, with a ``MemorySplit`` that gives the
+boundary. Scratch stays in the first memory, where the stack is: kernels access it most often.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _VARIANTS = ((True, False), (True, True), (False, False))
 
 @dataclass(frozen=True)
 class AccessCounts:
-    """Estimated loads and stores of one inference, by tensor, and by name of resource variable. Scratch is not counted:
-    it never moves."""
+    """Estimated loads and stores of one inference, by tensor, and by name of resource variable. Scratch is not counted
+    because it never moves."""
 
     tensors: Mapping[int, int]
     variables: Mapping[str, int] = field(default_factory=dict)
@@ -54,11 +54,11 @@ def plan_split(
     alignment: int = ALIGNMENT,
     budget: int = BUDGET,
 ) -> Plan | None:
-    """The plan with the fewest accesses in the slower memory that is found; None when none is found that fits.
+    """The plan with the fewest accesses in the slower memory that the search finds; None when it finds none that fits.
 
     ``order``: the operators that run, as a plan for one memory has them. ``limits``: bytes that the arena may take of
     the first and of the second memory. ``preferred_slow``: the second memory is the faster one. ``placed``: tensors
-    whose memory is decided, True for the first one; of tensors that share a block the first that is named decides.
+    whose memory is decided, True for the first one; the first entry decides for tensors that share a block.
     ``budget`` counts nodes of the search, so that equal arguments give equal plans everywhere. Raises ``PlanError`` for
     a graph that cannot be planned.
     """
@@ -91,7 +91,7 @@ def plan_split(
 
 
 def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
-    """Whether a block must lie in the first memory (True) or in the second; None where that is open."""
+    """Whether a block must be in the first memory (True) or in the second (False); None where either is allowed."""
     if buffer.scratch is not None:
         return True
     tensors = (t for v in buffer.values for t in demand.values[v].tensors)
@@ -99,7 +99,7 @@ def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, boo
 
 
 def _weight(demand: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
-    """Accesses to everything that the block is."""
+    """The accesses to all tensors and variables of the block."""
     total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in demand.values[v].tensors)
     if buffer.variable is not None:
         total += accesses.variables.get(buffer.variable, 0)

@@ -1,8 +1,8 @@
-"""An independent check of an arena over two memories; shares nothing with the planner but the plan itself.
+"""An independent check of an arena over two memories; it shares nothing with the planner except the plan itself.
 
-That no two things lie on each other while both live, is what the checker of plans sees: addresses run on from one
-memory into the other. What is left are the memories: nothing lies across the boundary, scratch and state of segments
-lie in the first, and both hold what they are given.
+The checker of plans already finds overlaps of live blocks, because addresses continue from one memory into the other.
+This file checks the memories: no block crosses the boundary, scratch and the state of segments are in the first
+memory, and the blocks of each memory fit it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def find_split_violations(
     persistent: Mapping[str, int] | None = None,
     limits: tuple[int, int] | None = None,
 ) -> list[str]:
-    """One sentence for each thing that is wrong with the two memories of ``plan``; empty when all is in one.
+    """One sentence for each violation of the two memories of ``plan``; empty when one memory holds the arena.
 
     ``limits``: bytes that the arena may take of each.
     """
@@ -45,20 +45,20 @@ def find_split_violations(
             violations.append(f"The arena takes {size} bytes of the {name} memory, which has {limit}.")
     for what, begin, size, movable in _blocks(graph, plan, needs, persistent or {}):
         if begin < boundary < begin + size:
-            violations.append(f"The {what}, [{begin}, {begin + size}), lies across the boundary {boundary}.")
+            violations.append(f"The {what}, [{begin}, {begin + size}), crosses the boundary {boundary}.")
         elif begin >= boundary and size and not movable:
-            violations.append(f"The {what} lies in the second memory.")
+            violations.append(f"The {what} is in the second memory.")
     return violations
 
 
 def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
-    """(what, first byte, bytes, whether it may lie in the second memory) of all that has a place."""
+    """(description, first byte, bytes, whether it may be in the second memory) of every block."""
     standing = {t: n for s in plan.segments for t, n in s.slots.items()}
     for t, offset in plan.offsets.items():
         if not 0 <= t < len(graph.tensors):
-            continue  # there is no such tensor, which the checker of plans says
+            continue  # there is no such tensor, which the checker of plans reports
         tensor = graph.tensors[t]
         size = tensor.nbytes
         if t in standing and len(tensor.shape) > 1:

@@ -1,9 +1,10 @@
-"""Which blocks go to the preferred one of two memories: an exact search.
+"""An exact search for the blocks that go to the preferred one of two memories.
 
-Each block has a weight, what it costs to have it in the other memory. Wanted is the assignment with the smallest sum of
-weights there, under which the blocks of each memory can be placed within its bytes (``search.place``).
+Each block has a weight, the cost of having it in the other memory. The search looks for the assignment with the
+smallest sum of weights there, under which the blocks of each memory can be placed within its bytes
+(``offset_search.search_offsets``).
 
-Depth first, heaviest block first, the preferred memory first. A branch is cut when
+It goes depth first, heaviest block first, the preferred memory first. A branch is cut when
 
 * the blocks decided for one memory alone live at once in more bytes than it has;
 * its lower bound is not below the best assignment found: at each step, what lives beyond the preferred memory's bytes
@@ -11,7 +12,7 @@ Depth first, heaviest block first, the preferred memory first. A branch is cut w
   block is the same add up (the best set of such steps is found from the last step to the first).
 
 The search starts from greedy assignments. When it ends within its budget of nodes, and every placement that failed has
-been proven impossible, the best assignment is optimal. Where that is not so, ``bound`` is what holds all the same.
+been proven impossible, the best assignment is optimal. Otherwise ``bound`` is a proven lower bound.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from arenite.converters.planner.offset_search import Placement, search_offsets
 
 #: Placements tried for one set of blocks.
 PLACE_BUDGET = 400
-#: Percent of the preferred memory's bytes that greedy assignments fill, where more leaves holes.
+#: Percentages of the preferred memory's bytes that greedy assignments fill, because placements have holes.
 _ROOM = (100, 95, 90, 80)
 #: More blocks than this are assigned greedily.
 LARGEST = 300
@@ -32,7 +33,7 @@ LARGEST = 300
 
 @dataclass(frozen=True)
 class MemoryAssignment:
-    """``preferred``: for each block, whether it lies in the preferred memory; ``weight`` of those that do not."""
+    """``preferred``: for each block, whether it is in the preferred memory; ``weight``: of the blocks that are not."""
 
     preferred: tuple[bool, ...]
     weight: int
@@ -50,7 +51,7 @@ def assign_memories(
     *,
     budget: int,
 ) -> MemoryAssignment | None:
-    """The lightest assignment found with ``budget`` nodes; None when none was found that fits.
+    """The lightest assignment that ``budget`` nodes find; None when they find none that fits.
 
     ``weights`` are not negative. ``pinned``: True and False keep a block in the preferred and in the other memory.
     ``limits``: bytes of the preferred and of the other memory.
@@ -78,7 +79,7 @@ class _Search:
         self.buffers, self.weights, self.limits = buffers, weights, limits
         self.pinned = pinned
         self.steps = max((b.end for b in buffers), default=0)
-        #: Weight per byte decides what leaves a full memory first; larger sizes break ties.
+        #: The blocks with the least weight per byte leave a full memory first; larger sizes break ties.
         self.order = sorted(
             (b for b in range(len(buffers)) if pinned[b] is None),
             key=lambda b: (-weights[b], -buffers[b].size, b),
@@ -106,7 +107,7 @@ class _Search:
         return self.known[key]
 
     def _finish(self, chosen: Sequence[bool | None]) -> bool:
-        """Keep a complete assignment when it fits and is lighter. False when nobody knows whether it fits."""
+        """Keep a complete assignment when it fits and is lighter. False when it is unknown whether it fits."""
         weight = sum(self.weights[b] for b, side in enumerate(chosen) if side is False)
         if self.best is not None and weight >= self.best[1]:
             return True
@@ -133,8 +134,8 @@ class _Search:
         return [sorted(self.order, key=lambda b, k=key: (k(b), b)) for key in keys]  # type: ignore[misc]
 
     def greedy(self, order: Sequence[int]) -> None:
-        """Blocks into the preferred memory one after the other, while those that live at once have room there; with a
-        little less room where they cannot be placed so."""
+        """Put blocks into the preferred memory one after the other while those that live at once fit; retry with a
+        little less space where they cannot be placed."""
         for share in _ROOM:
             limit = self.limits[0] * share // 100
             live = [0] * self.steps
@@ -148,7 +149,7 @@ class _Search:
                         live[start:end] = [n + size for n in live[start:end]]
             weight = sum(w for w, inside in zip(self.weights, chosen, strict=True) if not inside)
             if self.best is not None and weight >= self.best[1]:
-                return  # less room only makes it heavier
+                return  # less space only makes it heavier
             self._finish(chosen)
 
     # -- exact ---------------------------------------------------------------------------------------------
@@ -177,7 +178,7 @@ class _Search:
                 continue
             if self.nodes == budget:
                 self.complete = False
-                # What is decided is taken back by the entries that are left.
+                # The remaining entries take these decisions back.
                 todo = [entry for entry in todo if entry[1] is None]
                 continue
             self.nodes += 1
@@ -213,7 +214,7 @@ class _Search:
         return pinned + self._bound_of_rest()
 
     def _bound_of_rest(self) -> int:
-        """No way to decide the undecided blocks weighs less than this."""
+        """A lower bound of the weight over all ways to decide the undecided blocks."""
         best = [0.0] * (self.steps + 1)
         for t in reversed(range(self.steps)):
             excess = self.live[0][t] - self.limits[0]

@@ -1,13 +1,13 @@
 """Offsets by exact search.
 
-Any placement can be pushed down until every block lies at 0 or on another one. Sorted by offset, such a *settled*
+Any placement can be pushed down until every block is at 0 or on top of another one. Sorted by offset, such a *settled*
 placement is a sequence in which every block begins at the lowest address above all earlier ones that it meets in time.
 The search goes through these sequences, depth first, for one size of the arena at a time, and cuts those that
 
 * go down again (a settled placement has been sorted by offset), or swap two equal blocks or two at one address;
 * leave a hole below the new block into which another waiting block would fit whole: moved down there it gives a
   placement with a smaller sum of offsets, so that some best placement has no such hole;
-* cannot end within the arena: at each step of time, what waits must still go above the lowest place left.
+* cannot end within the arena: at each step of time, waiting blocks must still go above the lowest free address.
 
 When a block has been placed, those that wait often fall into groups that no longer meet in time. Each group is solved
 by itself; when one cannot be, the block that split it off is moved, and the groups solved in between are left alone.
@@ -45,7 +45,7 @@ class Placement:
 
 
 def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
-    """Offsets for ``buffers`` with the smallest arena that ``budget`` nodes of search can find."""
+    """Offsets for ``buffers`` with the smallest arena that a search of ``budget`` nodes finds."""
     offsets = [0] * len(buffers)
     steps = max((b.end for b in buffers), default=0)
     base = 0
@@ -60,7 +60,7 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     live = max((p.bound for _, p in problems), default=0)
     arena = bound = live
     nodes = 0
-    # The tallest first: what it needs, the others may use too.
+    # The tallest group first: the others may use its memory too.
     for part, problem in sorted(problems, key=lambda p: -p[1].bound):
         found, proven, used = solve_offsets(problem, enough=arena, budget=budget - nodes)
         nodes += used
@@ -89,7 +89,7 @@ def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tup
         best = min(best, hill_climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
     unit = math.gcd(*(size for b in problem.buffers for _, _, size in b.pieces))
     low = problem.bound  # no arena below this
-    limit = max(enough, low) // unit * unit  # the hardest question first: mostly the answer is yes
+    limit = max(enough, low) // unit * unit  # the smallest arena first: usually it is possible
     open_below = low  # arenas below this have been given up
     search = _Search(problem)
     while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
@@ -108,7 +108,7 @@ def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tup
 
 @dataclass(frozen=True)
 class _BlockGroup:
-    """Waiting blocks that meet in time, directly or through each other, by start."""
+    """A group of waiting blocks that meet in time, directly or through each other, by start."""
 
     members: tuple[int, ...]
     low: int  # no block of the group goes below this
@@ -118,13 +118,13 @@ class _BlockGroup:
 
 @dataclass
 class _SearchLevel:
-    """A depth of the search: the group that is being solved, and what has not been tried for its lowest block."""
+    """A depth of the search: the group that is being solved, and the untried candidates for its lowest block."""
 
     group: _BlockGroup
     others: tuple[_BlockGroup, ...]  # to be solved afterwards
     options: list[int]
     block: int = -1  # the one placed now
-    floors: list[tuple[int, int]] = field(default_factory=list)  # what it changed
+    floors: list[tuple[int, int]] = field(default_factory=list)  # the values that it changed
 
 
 class _Search:
@@ -160,7 +160,7 @@ class _Search:
                 if level.block >= 0:
                     self._lift(level)
                 if not level.options:
-                    # What is below the group is to blame: the block that split it off, and only through that the rest.
+                    # The block that split the group off is the reason, and only through it the rest below.
                     while len(levels) > level.group.parent + 1:
                         if levels[-1].block >= 0:
                             self._lift(levels[-1])
@@ -227,9 +227,9 @@ class _Search:
         return tuple(_BlockGroup(tuple(part), low, last, parent) for part in parts)
 
     def _options(self, group: _BlockGroup) -> list[int]:
-        """The blocks that may be the lowest of the group, best one last."""
+        """The blocks that may be the lowest of the group, the best one last."""
         floor, offset, buffers = self.floor, self.offset, self.problem.buffers
-        # A block that would end at or below this must not be passed over.
+        # A block that would end at or below this must not be skipped.
         ceiling = min(floor[b] + buffers[b].size for b in group.members)
         found = []
         for b in group.members:
@@ -243,7 +243,7 @@ class _Search:
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    """Steps, and the (block, size) alive there, where no other kept step has them all as large."""
+    """Steps and the (block, size) live there, without the steps that another one covers with blocks as large."""
     steps = max((b.end for b in buffers), default=0)
     alive: list[dict[int, int]] = [{} for _ in range(steps)]
     for b, buffer in enumerate(buffers):

@@ -1,8 +1,8 @@
 """Operator order: the topological order whose largest sum of live bytes is smallest.
 
 A state is the set of operators that have run; the bytes that live after it do not depend on the order inside it, so
-this is a shortest-path problem with the largest step in place of the sum. It is solved best first, and needs no search
-at all where a bound (``graph_bound``) already shows that the graph's own order cannot be beaten, as in plain chains.
+this is a shortest-path problem with the largest step in place of the sum. It is solved best first. No search is
+needed where a bound (``graph_bound``) shows that no order beats the graph's own, as in plain chains.
 Operators on the same state (variables) keep their order. On a tie the graph's own order wins.
 """
 
@@ -43,7 +43,7 @@ class _Costs:
         self.fixed = sum(demand.persistent.values())
         inputs = [v for v, value in enumerate(demand.values) if value.writer is None]
         self.start = sum(demand.values[v].size for v in inputs)
-        #: Inputs that nobody reads live during the first step only.
+        #: Unread inputs live during the first step only.
         self.unread = sum(demand.values[v].size for v in inputs if self.dead(v, 0))
 
     def dead(self, value: int, state: int) -> bool:
@@ -68,7 +68,7 @@ class _Costs:
         return during + self.fixed, after - (0 if state else self.unread)
 
     def lasting(self, state: int, live: int) -> int:
-        """Live bytes that do not end with whatever operator comes next, as unread inputs do with the first one."""
+        """Live bytes that stay after the next operator, unlike unread inputs, which end with the first one."""
         return live if state else live - self.unread
 
     def peak(self, order: tuple[int, ...]) -> int:
@@ -82,7 +82,7 @@ class _Costs:
 def best_order(demand: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
     """The best order, with at most ``budget`` states expanded by the exact search.
 
-    When the budget ends first, a beam search looks for what is left to find and ``bound`` is what is known by then.
+    When the budget ends first, a beam search continues and ``bound`` is the bound proven until then.
     """
     costs = _Costs(demand, in_place)
     own = costs.peak(demand.ops)
@@ -122,8 +122,8 @@ def _best_first(
         done.add(state)
         nodes += 1
         moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
-        # An operator that fits under the peak and leaves no more bytes than it found can go first: moved to the front
-        # of any completion it only lowers what lives until its old place.
+        # An operator that fits under the peak and leaves no more live bytes than before can go first: moved to the
+        # front of any completion, it only lowers the live bytes until its old position.
         free = [m for m in moves if m[1] <= peak and m[2] <= costs.lasting(state, live)]
         for p, during, after in free[:1] or moves:
             new, high = state | 1 << p, max(peak, during)
@@ -143,7 +143,7 @@ def _path(costs: _Costs, came: dict[int, tuple[int, int]], state: int) -> tuple[
 
 
 def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
-    """An order with a peak below ``limit`` that a beam search finds, if any: at each level it keeps the states with the
+    """An order with a peak below ``limit`` by a beam search, if it finds one: each level keeps the states with the
     fewest live bytes among those that are reached below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
     while level and len(level[0][2]) < len(costs.demand.ops):

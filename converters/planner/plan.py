@@ -17,15 +17,15 @@ ALIGNMENT = 16
 
 @dataclass(frozen=True)
 class SearchStatistics:
-    """What the searches did. Budgets count nodes, never seconds, so that a plan is the same on every machine."""
+    """Statistics of the searches. Budgets count nodes, never seconds, so that a plan is the same on every machine."""
 
-    order_nodes: int = 0  # states expanded by the order search; 0 when a bound settled it at once
+    order_nodes: int = 0  # states expanded by the order search; 0 when a bound made it unnecessary
     order_budget: int = 0
     offset_nodes: int = 0  # placements tried by the exact offset search; 0 when a heuristic met the bound
     offset_budget: int = 0
     #: Largest sum of live bytes over the steps, for this order and these shared buffers.
     live_bound: int = 0
-    #: The same for the least demanding order: no plan of this graph, in whatever order, is smaller than this.
+    #: The same for the order with the smallest sum: no plan of this graph, in any order, is smaller than this.
     graph_bound: int = 0
 
 
@@ -33,28 +33,28 @@ class SearchStatistics:
 class Segment:
     """Operators that run together, row by row.
 
-    Tensors that they read or write have ``slots``: row r stands in slot r modulo slots, at the tensor's offset plus
-    that many rows. A tensor that stands whole has as many slots as rows.
+    Tensors that they read or write have ``slots``: row r is in slot r modulo slots, at the tensor's offset plus
+    that many rows. A tensor that is held whole has as many slots as rows.
     """
 
     stages: tuple[int, ...]  # operators, next to each other in the plan's order
     sources: tuple[int, ...]  # tensors that they read and do not write
-    #: Each entry is a stage that computes its next row, as an index into ``stages``; or the pushed source, whose next
-    #: row has arrived: its index into ``sources`` plus the number of stages.
+    #: Each entry is a stage that computes its next row, as an index into ``stages``; or the streamed input, whose
+    #: next row has arrived: its index into ``sources`` plus the number of stages.
     schedule: tuple[int, ...]
-    slots: Mapping[int, int]  # tensor -> rows that have a place at the same time
-    state_offset: int  # of the working memory, see streaming.needs.StateLayout
+    slots: Mapping[int, int]  # tensor -> rows that are in memory at the same time
+    state_offset: int  # of the working memory, see row_requirements.StateLayout
     state_bytes: int
     pushed: int | None = None  # the source whose rows arrive one by one, a graph input
 
 
 @dataclass(frozen=True)
 class MemorySplit:
-    """The arena in two memories. Its addresses below ``fast_bytes`` are of the fast memory, those from there on of the
-    slow one, whose first byte is at ``fast_bytes``; no block has bytes in both.
+    """The arena in two memories. Addresses below ``fast_bytes`` are in the first memory, those from there on in the
+    second, whose first byte is at ``fast_bytes``; no block has bytes in both.
 
-    Which of the two memories is the faster one does not matter here: ``preferred_slow`` tells. What is minimised is
-    ``accesses``: the estimated loads and stores that an inference makes in the other one.
+    ``preferred_slow`` states that the second memory is the faster one. The split minimizes ``accesses``, the estimated
+    loads and stores of an inference in the other memory.
     """
 
     fast_bytes: int  # a multiple of the plan's alignment
@@ -66,7 +66,7 @@ class MemorySplit:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where everything is and when it runs. Offsets are bytes from the start of the arena."""
+    """The addresses of everything and the execution order. Offsets are bytes from the start of the arena."""
 
     order: tuple[int, ...]  # operator indices in execution order; folded operators are absent
     offsets: Mapping[int, int]  # tensor index -> offset, for every tensor that takes arena (variables too)
@@ -98,7 +98,7 @@ class Plan:
         return self.arena_bytes - self.fast_bytes
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON-able record that ``from_json`` turns back into an equal plan."""
+        """A JSON record that ``from_json`` turns back into an equal plan."""
         record = self._to_json()
         if self.segments:
             record["segments"] = [
@@ -127,9 +127,9 @@ class Plan:
 
     @staticmethod
     def from_json(record: object) -> Plan:
-        """The plan of a record, which may come from a file: raises ``PlanError`` for anything but a well-formed one.
+        """The plan of a record, which may come from a file. Raises ``PlanError`` unless the record is well-formed.
 
-        Whether the plan is *right* for a graph is for the checker to say.
+        The checker decides whether the plan is *right* for a graph.
         """
         try:
             return _read(record)

@@ -44,8 +44,8 @@ def plan(
     """The smallest arena that can be found for ``graph``, and what is known about how small it could be.
 
     ``needs`` has one entry per operator; ``persistent`` gives the bytes of each resource variable by name; ``folded``
-    are operators that do not run, whose outputs are constants. ``reorder``, ``in_place`` and ``alias`` switch the three
-    liberties off. Budgets are counts of search nodes, so that equal arguments give equal plans everywhere.
+    are operators that do not run, whose outputs are constants. ``reorder``, ``in_place`` and ``alias`` allow the three
+    optimizations. Budgets are counts of search nodes, so that equal arguments give equal plans everywhere.
 
     Raises ``PlanError`` for a graph that cannot be planned.
     """
@@ -88,14 +88,14 @@ def plan(
 class _Candidate:
     order: tuple[int, ...]
     buffers: list[Buffer]
-    pairs: tuple[tuple[int, int, int], ...]  # shared in place
+    pairs: tuple[tuple[int, int, int], ...]  # pairs that share an address in place
     placement: Placement
 
 
 def _best_candidate(
     demand: ArenaRequirements, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
 ) -> tuple[_Candidate, int]:
-    """The smallest arena over orders and ways of sharing, and the nodes spent; the first of equals."""
+    """The smallest arena over orders and ways of sharing, and the search nodes used; the first of equal ones."""
     best: _Candidate | None = None
     nodes = 0
     for order in orders:

@@ -1,4 +1,4 @@
-"""What must run before what: data, and state that operators share without a tensor between them."""
+"""Dependencies between operators: by data, and by state that they share without a tensor between them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Operators that touch state which is not one of their tensors: they keep their order towards all others that do.
+#: Operators that touch state which is not one of their tensors: they keep their order relative to each other.
 _BARRIERS = frozenset({"CALL_ONCE"})
 
 
@@ -54,10 +54,11 @@ def variable_views(
     members: Mapping[int, Sequence[int]],
     persistent: Mapping[str, int],
 ) -> dict[int, str]:
-    """Tensor -> resource variable, for what READ_VARIABLE reads and need not copy.
+    """Tensor -> resource variable, for the outputs of READ_VARIABLE that need no copy.
 
-    That is so where its needs allow the alias, and where in every order all its readers run before anything that may
-    change the variable again. ``members`` gives, by its first tensor, all tensors with the same bytes; they come along.
+    An output needs no copy where the requirements allow the alias and where, in every order, all its readers run before
+    anything that may change the variable again. ``members`` gives, by its first tensor, all tensors with the same
+    bytes.
     """
     names = handle_names(graph)
     must: dict[int, set[int]] = {}  # all operators that run before one
@@ -82,7 +83,7 @@ def variable_views(
 
 
 def _may_change(graph: Subgraph, k: int, name: str, names: Mapping[int, str]) -> bool:
-    """Whether an operator may write the variable: anything that has its handle and does not just read."""
+    """Whether an operator may write the variable: any operator that has its handle, except READ_VARIABLE."""
     op = graph.ops[k]
     handled = any(names.get(t) == name for t in op.inputs)
     return op.name in _BARRIERS or (handled and op.name != "READ_VARIABLE")

@@ -1,4 +1,4 @@
-"""What streaming must know of an operator that can compute one output row at a time; its lowering says it."""
+"""The facts about an operator that can compute one output row at a time; the operator's lowering states them."""
 
 from __future__ import annotations
 
@@ -46,6 +46,8 @@ class RowRequirements:
     extra: int = 0
     #: C files that the row function is in, where they differ from those of the whole-tensor kernel.
     sources: tuple[str, ...] = ()
+    #: Headers that declare the row function, where the header of the whole-tensor kernel does not.
+    headers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
 
-Nothing here is shared with the planner but the plan and what operators state about their rows. Every byte of
-the map has the name of what was written there last. The schedule is executed as the firmware does it: each stage
-keeps count of the rows that it has computed, finds the rows that it reads by that count, and each of these must be
-there, all its bytes.
+The checker shares nothing with the planner except the plan and the row requirements of the operators. Every byte of
+the map has the name of the value that was written there last. The schedule is executed as the firmware does it: each
+stage counts the rows that it has computed and finds the rows that it reads by that count; all bytes of each of these
+rows must be intact.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from arenite.converters.planner.row_requirements import (
     state_layout,
 )
 
-#: More than this is no plan for a microcontroller.
+#: Largest arena, far beyond a microcontroller.
 _MAX_ARENA = 1 << 26
 
 
 def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
-    """One sentence for each thing that is wrong with ``plan``, which has segments; the first ones only, as what follows
-    a wrong step is wrong too. Empty for a plan under which every operator and every row reads what was written for it,
-    and all outputs are there at the end."""
+    """One sentence for each violation of ``plan``, which has segments; only the first ones, because the steps after a
+    wrong one are wrong too. Empty for a plan under which every operator and every row reads the values that were
+    written for it, and all outputs are intact at the end."""
     run = _PlanExecution(graph, plan, needs)
     for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
         check()
@@ -74,12 +74,14 @@ class _PlanExecution:
     def row_bytes(self, t: int) -> int:
         return self.graph.tensors[t].nbytes // self.rows_of(t)
 
-    # -- what can be seen without running ------------------------------------------------------------------
+    # -- checks without running the plan -------------------------------------------------------------------
 
     def check_figures(self) -> None:
         plan = self.plan
         if len(self.needs) != len(self.graph.ops):
-            self.add_violation(f"There are {len(self.needs)} needs for {len(self.graph.ops)} operators.")
+            self.add_violation(
+                f"There are {len(self.needs)} requirements for {len(self.graph.ops)} operators."
+            )
         if not 0 <= plan.arena_bytes <= _MAX_ARENA:
             self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
         if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
@@ -115,12 +117,14 @@ class _PlanExecution:
                 self.add_violation(f"A segment has {len(segment.stages)} stages.")
                 return
             if any(k in seen or k not in position for k in segment.stages):
-                self.add_violation(f"The stages {list(segment.stages)} are no operators of their own.")
+                self.add_violation(
+                    f"The stages {list(segment.stages)} are not separate operators of the graph."
+                )
                 return
             seen |= set(segment.stages)
             first = position[segment.stages[0]]
             if self.plan.order[first : first + len(segment.stages)] != segment.stages:
-                self.add_violation(f"The stages {list(segment.stages)} do not stand together in the order.")
+                self.add_violation(f"The stages {list(segment.stages)} are not adjacent in the order.")
                 return
             for k in segment.stages:
                 self._check_stage(k)
@@ -138,12 +142,12 @@ class _PlanExecution:
         named = [op.input(i.position) for i in rows.inputs]
         computed = [t for t in op.inputs if t >= 0 and self.in_arena(t)]
         if sorted(named) != sorted(computed) or len(op.outputs) != 1 or not 1 <= len(named) <= MAX_INPUTS:
-            self.add_violation(f"{self.op_name(k)} has inputs or outputs that have no rows.")
+            self.add_violation(f"{self.op_name(k)} has inputs or outputs without rows.")
             return
         for t in (*named, *op.outputs):
             shape = self.graph.tensors[t].shape
             if len(shape) != 4 or shape[0] != 1 or not self.graph.tensors[t].nbytes:
-                self.add_violation(f"{self.tensor_name(t)} of {self.op_name(k)} is no image.")
+                self.add_violation(f"{self.tensor_name(t)} of {self.op_name(k)} is not an image.")
         if rows.accumulates and (len(named) != 1 or rows.inputs[0].taps != 1 or rows.inputs[0].stride != 1):
             self.add_violation(f"{self.op_name(k)} accumulates more than one row at a time.")
         if any(i.taps < 1 or i.stride < 1 or i.dilation < 1 or i.pad_top < 0 for i in rows.inputs):
@@ -159,14 +163,16 @@ class _PlanExecution:
             return
         if set(segment.slots) != read | written:
             self.add_violation(
-                f"The segment of {self.op_name(segment.stages[0])} gives slots to other tensors than it uses."
+                f"The segment of {self.op_name(segment.stages[0])} gives slots to tensors that it does not use."
             )
             return
         pushed = segment.pushed
         if pushed is not None and (
             pushed not in segment.sources or pushed not in graph.inputs or pushed in graph.outputs
         ):
-            self.add_violation(f"The pushed tensor {pushed} is no input that the segment reads.")
+            self.add_violation(
+                f"The streamed input, tensor {pushed}, is not an input that the segment reads."
+            )
         for t, slots in segment.slots.items():
             if not 1 <= slots <= self.rows_of(t):
                 self.add_violation(f"{self.tensor_name(t)} has {slots} slots for {self.rows_of(t)} rows.")
@@ -174,7 +180,7 @@ class _PlanExecution:
                 t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
             )
             if slots != self.rows_of(t) and (outside or not (t in written or t == pushed)):
-                self.add_violation(f"{self.tensor_name(t)} must stand whole.")
+                self.add_violation(f"{self.tensor_name(t)} must be held whole.")
         if segment.state_bytes != self._layout(segment):
             self.add_violation(
                 f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state."
@@ -215,9 +221,9 @@ class _PlanExecution:
 
     def _compare(self, kind: str, wanted: set[int], given: set[int]) -> None:
         for key in sorted(wanted - given):
-            self.add_violation(f"The {kind} {key} has no place in the arena.")
+            self.add_violation(f"The {kind} {key} has no address in the arena.")
         for key in sorted(given - wanted):
-            self.add_violation(f"The {kind} {key} has a place in the arena but needs none.")
+            self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
     def _bounds(self, what: str, at: int, size: int) -> None:
         if at < 0 or at + size > self.plan.arena_bytes:
@@ -255,7 +261,7 @@ class _PlanExecution:
         raise _CannotContinue
 
     def _id(self, *key: object) -> int:
-        """The number of what the bytes hold; its name is for sentences."""
+        """The number of a content; its name is for sentences."""
         if key not in self.ids:
             self.ids[key] = len(self.names)
             self.names.append(" ".join(map(str, key)))
@@ -299,7 +305,7 @@ class _PlanExecution:
         return self.plan.offsets[t], self.plan.offsets[t] + self.graph.tensors[t].nbytes
 
     def _whole(self, op: Op) -> None:
-        """An operator on whole tensors."""
+        """Execute an operator on whole tensors."""
         k, who = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if t in self.plan.offsets]
         outputs = [(o, t) for o, t in enumerate(op.outputs) if t in self.plan.offsets]
@@ -349,13 +355,13 @@ class _PlanExecution:
                 self._put_row(segment, segment.pushed, arrived, "the host", [])
                 arrived += 1
             else:
-                self._wrong(f"The schedule has the entry {entry}, which is no stage.")
+                self._wrong(f"The schedule has the entry {entry}, which is not a stage.")
             self._expect(segment.state_offset, segment.state_bytes, state, "the segment")
         for s, k in enumerate(segment.stages):
             if done[s] != self._runs(k):
                 self._wrong(f"{self.op_name(k)} computes {done[s]} rows instead of {self._runs(k)}.")
         if segment.pushed is not None and arrived != self.rows_of(segment.pushed):
-            self._wrong(f"{arrived} rows of {self.tensor_name(segment.pushed)} are waited for.")
+            self._wrong(f"{arrived} rows of {self.tensor_name(segment.pushed)} are scheduled.")
 
     def _runs(self, k: int) -> int:
         rows, op = self._rows(k), self.graph.ops[k]
@@ -391,7 +397,7 @@ class _PlanExecution:
             self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], who, taken)
 
     def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
-        """Rows of ``t`` that the segment's counters add_violation are there."""
+        """The rows of ``t`` that exist by the segment's counters."""
         for s, k in enumerate(segment.stages):
             if self.graph.ops[k].outputs[0] == t:
                 if self._rows(k).accumulates:

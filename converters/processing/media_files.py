@@ -1,4 +1,4 @@
-"""Pictures and sounds in files, through a model's preprocessing."""
+"""Preprocessing of pictures and sounds in files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOUND_SUFFIXES = (".wav",)
 
 
 def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
-    """The file as the model's input, with its batch of 1: float32 real values, or as stored where ``spec`` quantises.
+    """The file as the model's input, with its batch of 1: float32 real values, or as stored where ``spec`` quantizes.
 
     ``shape``: of the model's input; without it [1, height, width, channels], or [1, frames, features].
     Raises ``UsageError`` for a file that cannot be read, or whose result has another number of elements.
@@ -52,10 +52,10 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
     try:
         with Image.open(path) as picture:
             if picture.mode in ("I", "F") or picture.mode.startswith("I;"):
-                # Pillow would cut every value at 255; what training made of them cannot be known.
+                # Pillow would cut every value at 255, and the conversion that training used is unknown.
                 raise UsageError(
                     f"The picture {path} has more than 8 bits per value (mode {picture.mode}).",
-                    "Save it with 8 bits, scaled as training scales it.",
+                    "Save it with 8 bits, scaled in the same way as for training.",
                 )
             pixels = np.asarray(picture.convert("L" if order == "grey" else "RGB"))
     except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
@@ -66,7 +66,8 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
 
 
 def read_sound(path: str | Path, rate: int) -> np.ndarray:
-    """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or no PCM."""
+    """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or a format other than
+    PCM."""
     try:
         with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
             width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()

@@ -20,7 +20,7 @@ def preprocess_pixels(
     spec: Preprocessing, data: np.ndarray, format: str, width: int, height: int
 ) -> np.ndarray:
     """A buffer of uint8 without gaps, of one of ``image_steps.FORMATS``, as [height, width, channels] of the model's
-    input: as stored where ``spec`` quantises, else float32."""
+    input: as stored where ``spec`` quantizes, else float32."""
     library = native.library()
     if library is None:
         return preprocess_image(spec, unpack(data, format, width, height), order_of(format))
@@ -28,11 +28,11 @@ def preprocess_pixels(
 
 
 def preprocess_samples(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
-    """int16 samples as [frames, features]: as stored where ``spec`` quantises, else float32."""
+    """int16 samples as [frames, features]: as stored where ``spec`` quantizes, else float32."""
     return preprocess_audio(spec, samples) if native.library() is None else _audio(spec).run(samples)
 
 
-# Working a plan out takes longer than running it; pictures of a folder often have one size.
+# Making a plan takes longer than running it, and pictures of a folder often have one size.
 @lru_cache(8)
 def _image(spec: Preprocessing, format: str, width: int, height: int) -> CompiledImage:
     library = native.library()

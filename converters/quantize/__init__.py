@@ -1,1 +1,1 @@
-"""A float model in, a quantised one out: calibration data, recipes, sensitivity, search under a budget."""
+"""Quantization of float models: calibration data, recipes, sensitivity, search under a budget."""

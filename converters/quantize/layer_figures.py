@@ -1,4 +1,4 @@
-"""What quantisation did to each layer, in numbers."""
+"""The figures of each layer after quantization."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arenite.converters.quantize.weights.integer_weights import QuantizedWeights
 
 @dataclass(frozen=True)
 class LayerFigures:
-    """One layer of the source model after quantisation."""
+    """One layer of the source model after quantization."""
 
     index: int  # of the operator in the source model
     name: str

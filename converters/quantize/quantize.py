@@ -1,4 +1,4 @@
-"""A float model and a recipe in, a quantised model out."""
+"""Quantization of a float model by a recipe."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ from arenite.errors import UsageError
 
 @dataclass(frozen=True)
 class QuantizedModel:
-    """The quantised model.
+    """The quantized model.
 
     ``tensors`` maps float tensors of the source to the tensors that stand for them: float where no integer kernel makes
-    them, absent where equalisation scaled their channels. ``origins`` has for each operator its layer in the source, -1
+    them, absent where equalization scaled their channels. ``origins`` has for each operator its layer in the source, -1
     for a conversion.
     """
 
@@ -59,32 +59,32 @@ def quantize(
 
     Args:
         observations: of this very model; None only for recipes with float activations throughout.
-        only: quantise these layers (operator indices of ``flatbuffer``) alone; all others, and the model's inputs and
+        only: quantize these layers (operator indices of ``flatbuffer``) alone; all others, and the model's inputs and
             outputs, stay float32.
 
-    Raises ``UsageError`` for a model that is quantised already and for observations of another model.
+    Raises ``UsageError`` for a model that is already quantized and for observations of another model.
     """
     model = parse(flatbuffer)
     if has_quantized_operators(model):
         raise UsageError(
-            "The model is quantised already.", "Give the float model, or convert without a recipe."
+            "The model is already quantized.", "Give the float model, or convert without a recipe."
         )
     stats = {}
     if observations is not None:
         if observations.model_sha256 != hashlib.sha256(flatbuffer).hexdigest():
-            raise UsageError("The observations are of another model.", "Calibrate this model.")
+            raise UsageError("The observations belong to another model.", "Calibrate this model.")
         stats = dict(observations.tensors)
     elif recipe.needs_observations:
         raise UsageError(
             f"The recipe '{recipe.name}' needs calibration samples.",
-            "Give some, or use a recipe for float kernels.",
+            "Give samples, or use a recipe for float kernels.",
         )
     kept = observations.inputs if observations is not None else ()
     notes: tuple[str, ...] = ()
     scaled: frozenset[int] = frozenset()
     trained = trained_ranges(model)
-    if recipe.equalisation and not trained:  # which would no longer fit the channels
-        even, again = _equalised(flatbuffer, observations)
+    if recipe.equalisation and not trained:  # whose observations would no longer fit the channels
+        even, again = _equalized(flatbuffer, observations)
         flatbuffer, notes, scaled = even.flatbuffer, even.notes, even.scaled
         model = parse(flatbuffer)
         stats = dict(again.tensors) if again is not None else stats
@@ -99,20 +99,20 @@ def quantize(
     return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
 
 
-#: The last equalised model, with what was observed of it: searches and sensitivity ask for it again and again.
-_last_equalised: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
+#: The last equalized model with its observations: searches and sensitivity use it repeatedly.
+_last_equalized: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
 
 
-def _equalised(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedModel, Observations | None]:
-    """The equalised model, observed anew over the kept samples where it changed."""
+def _equalized(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedModel, Observations | None]:
+    """The equalized model, observed again over the kept samples where it changed."""
     key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
-    if key not in _last_equalised:
+    if key not in _last_equalized:
         even = equalize_layers(flatbuffer)
         anew = seen is not None and seen.inputs and even.scaled
         again = observe(even.flatbuffer, _KeptSamples(seen.inputs)) if seen is not None and anew else None
-        _last_equalised.clear()
-        _last_equalised[key] = even, again
-    return _last_equalised[key]
+        _last_equalized.clear()
+        _last_equalized[key] = even, again
+    return _last_equalized[key]
 
 
 def _biases(

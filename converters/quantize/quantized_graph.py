@@ -1,11 +1,10 @@
-"""Write the graph anew with the forms of an ``TypeAssignment``: integer operators, and conversions where forms
+"""Rewrite the graph with the forms of a ``TypeAssignment``: integer operators, and conversions where forms
 differ."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -20,17 +19,17 @@ from arenite.converters.quantize.weights.integer_weights import (
     quantize_weights,
 )
 
-#: The schema's TensorType of a 64-bit bias; FULLY_CONNECTED says it in its options.
+#: The schema's TensorType of a 64-bit bias, which is among the options of FULLY_CONNECTED.
 _BIAS = {"int8": "int32", "int16": "int64"}
 
-#: Metadata that says what the float model needed, and is no longer true.
+#: Metadata with the float model's requirements, which no longer hold.
 _STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", trained_ranges.NAME})
 
 
 def emit_quantized_graph(
     model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
 ) -> tuple[Model, tuple[int, ...], dict[int, int]]:
-    """The quantised model, the source layer of each of its operators (-1 for a conversion), and the index of its tensor
+    """The quantized model, the source layer of each of its operators (-1 for a conversion), and the index of its tensor
     for each computed float tensor of the source.
 
     ``weights``: integer weights by operator; ``biases``: float biases by operator that replace the model's own.
@@ -51,10 +50,8 @@ class _QuantizedGraphBuilder:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.origins: list[int] = []
-        self.constants: dict[tuple[Any, ...], int] = {}
-        self.at: dict[
-            TensorForm | int, int
-        ] = {}  # new index of a form, or of a tensor that is taken as it is
+        self.constants: dict[tuple, int] = {}
+        self.at: dict[TensorForm | int, int] = {}  # new index of a form, or of an unchanged tensor
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
@@ -187,7 +184,7 @@ class _QuantizedGraphBuilder:
         self.origins.append(op.index)
 
     def _lstm(self, op: Op) -> None:
-        """A plain LSTM on int8: states are variables, quantised like the output and by a power of two."""
+        """Write a plain LSTM on int8: its states are variables, quantized like the output and by a power of two."""
         source = self._form(self.a.read[op.index, lstm.INPUT])
         result = self._place(self.a.made[op.outputs[0]])
         quant = self.tensors[result].quant
@@ -246,7 +243,7 @@ class _QuantizedGraphBuilder:
             self.a.settings[op.index].float_kernels == "dynamic" and WEIGHTS[op.name].hybrid
         ):
             return index
-        return self._dequantised(index, made.dtype)
+        return self._dequantized(index, made.dtype)
 
     def _bias(self, op: Op, mode: str) -> int:
         rule = WEIGHTS[op.name]
@@ -271,16 +268,16 @@ class _QuantizedGraphBuilder:
         assert t.data is not None
         largest = float(np.finfo(np.float16).max)
         data = np.clip(t.data, -largest, largest).astype(np.float16)
-        return self._dequantised(self._constant(t.name, data, "float16", t.shape, None), "float16")
+        return self._dequantized(self._constant(t.name, data, "float16", t.shape, None), "float16")
 
-    def _dequantised(self, index: int, dtype: str) -> int:
+    def _dequantized(self, index: int, dtype: str) -> int:
         t = self.tensors[index]
         out = self._add(Tensor(0, f"{t.name}/float32", t.shape, FLOAT))
         self._append("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")
         return out
 
 
-def _integer_options(op: Op) -> dict[str, Any]:
+def _integer_options(op: Op) -> dict:
     """The options of ``op`` on integers."""
     options = dict(op.options)
     if "pot_scale_int16" in options:

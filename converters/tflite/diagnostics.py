@@ -1,9 +1,8 @@
-"""How the reader speaks: places in a model, errors about them, and the list of what it mended."""
+"""Diagnostics of the reader: locations in a model, errors about them, and the list of its repairs."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from arenite.errors import ModelError, UnsupportedModelError
 
@@ -11,7 +10,7 @@ _HINT = "The file is damaged or was written by a faulty converter: convert the m
 
 
 def quoted(name: str) -> str:
-    """``name`` in quotes, on one line and of bearable length."""
+    """``name`` in quotes, on one line and shortened."""
     shown = "".join(c if c.isprintable() else "?" for c in name[:80])
     return f"'{shown}…'" if len(name) > 80 else f"'{shown}'"
 
@@ -37,13 +36,13 @@ def unsupported(place: str, field: str, problem: str, hint: str) -> UnsupportedM
 
 
 class Repairs:
-    """Collects what was mended, and tells it in one sentence per kind, with the first place as the example."""
+    """Collects repairs and reports them in one sentence per kind, with the first location as the example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[Any]] = {}  # kind: [count, first place, sentence]
+        self._found: dict[str, list] = {}  # kind: [count, first location, sentence]
 
     def add(self, kind: str, place: str, sentence: Callable[[int, str], str]) -> None:
-        """Note one repair; ``sentence(count, first place)`` words all of its ``kind`` together."""
+        """Note one repair; ``sentence(count, first location)`` reports all repairs of its ``kind`` together."""
         self._found.setdefault(kind, [0, place, sentence])[0] += 1
 
     def sentences(self) -> tuple[str, ...]:

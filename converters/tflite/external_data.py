@@ -1,4 +1,4 @@
-"""Bytes that a large model keeps in its file but behind the flatbuffer, reached by offset and size."""
+"""Bytes that a large model keeps in its file behind the flatbuffer, found by offset and size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from arenite.errors import ModelError
 
 
 class ExternalData:
-    """Finds them in ``file`` (the whole file, flatbuffer included)."""
+    """Finds such bytes in ``file`` (the whole file, including the flatbuffer)."""
 
     def __init__(self, file: memoryview) -> None:
         self._file = file

@@ -1,6 +1,6 @@
 """The image: a TFLite flatbuffer with its operators in execution order and its arena plan in the metadata.
 
-A stock runtime loads an image like any model. What Arenite adds is two metadata entries: TFLM's
+A stock runtime loads an image like any model. Arenite adds two metadata entries: TFLM's
 ``OfflineMemoryAllocation`` (see ``offline_plan``), and ``arenite``, a JSON object of schema ``arenite.image/1`` with
 the full plan, the hash of the source file and the repairs that the importer made.
 """
@@ -37,7 +37,7 @@ __all__ = [
 METADATA = "arenite"
 SCHEMA = "arenite.image/1"
 
-#: Offsets are signed 32-bit numbers for TFLM.
+#: Largest arena: TFLM reads offsets as signed 32-bit numbers.
 _MAX_ARENA = 2**31
 
 _REPLAN = "Plan this model again."
@@ -46,7 +46,7 @@ _STALE_HINT = "The image was changed by another tool: convert the original model
 
 @dataclass(frozen=True)
 class Image:
-    """An image, or a plain ``.tflite`` (then without a plan), as read from a file or about to be used."""
+    """An image, or a plain ``.tflite`` (then without a plan)."""
 
     model: Model  # operators in execution order; metadata without the two entries of the image; repairs as recorded
     plan: Plan | None
@@ -63,9 +63,9 @@ def image_bytes(
 ) -> bytes:
     """The image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
 
-    The plan speaks of the operators of ``model.main`` as they are numbered there; the image has them in the plan's
-    order, and renumbered. Plan with an alignment of 16 for TFLM to follow every offset. ``extra`` is stored as it is,
-    and must be JSON. Raises ``PlanError`` for a plan that is not of this model.
+    The plan refers to the operators of ``model.main`` by their numbers there; the image has them renumbered in the
+    plan's order. Plan with an alignment of 16 so that TFLM uses every offset. ``extra`` is stored unchanged and must be
+    JSON. Raises ``PlanError`` for a plan that does not fit this model.
     """
     kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
     model = replace(model, metadata=kept)
@@ -93,19 +93,19 @@ def save_image(
     source_sha256: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> Image:
-    """Write ``image_bytes`` to ``path`` in one step, and return the image as ``load_image`` would."""
+    """Write ``image_bytes`` to ``path`` atomically, and return the image as ``load_image`` would."""
     data = image_bytes(model, plan, source_sha256=source_sha256, extra=extra)
     write_atomic(path, data)
     return parse_image(data, str(path))
 
 
 def load_image(path: str | Path) -> Image:
-    """Read an image or a plain ``.tflite``; ``ModelError`` for a file that is neither, naming table and field."""
+    """Read an image or a plain ``.tflite``. Raises ``ModelError``, naming table and field, for any other file."""
     return parse_image(read_bytes(path), str(path))
 
 
 def parse_image(data: bytes, path: str = "") -> Image:
-    """An image held in memory; ``path``, when given, opens an error's sentence."""
+    """The image in ``data``; an error's sentence begins with ``path`` when it is given."""
     model = parse(data, path)
     digest = hashlib.sha256(data).hexdigest()
     blob = model.metadata.get(METADATA)
@@ -131,8 +131,8 @@ def parse_image(data: bytes, path: str = "") -> Image:
 def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
     """The model with the operators of its main subgraph in the plan's order, and the plan for those operators.
 
-    Operators that the plan leaves out, because their results are known beforehand, still stand in the model for stock
-    runtimes: each as early as its inputs allow. Raises ``PlanError`` when the plan is not of this model.
+    Operators that the plan leaves out, because their results are constant, stay in the model for stock runtimes: each
+    as early as its inputs allow. Raises ``PlanError`` when the plan does not fit this model.
     """
     main = model.main
     _check_belongs(main, plan)
@@ -149,9 +149,9 @@ def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
 
 
 def _check_belongs(graph: Subgraph, plan: Plan) -> None:
-    """Every index of ``plan`` exists in ``graph``, and every tensor ends inside the arena.
+    """Check that every index of ``plan`` exists in ``graph`` and that every tensor ends inside the arena.
 
-    That live tensors do not overlap is for the planner's checker to say.
+    The planner's checker detects overlaps of live tensors.
     """
     ops, tensors = len(graph.ops), len(graph.tensors)
     if plan.arena_bytes >= _MAX_ARENA:
@@ -160,7 +160,7 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
         raise PlanError("The plan runs an operator twice.", _REPLAN)
     for index in (*plan.order, *plan.scratch_offsets, *(s[0] for s in plan.sharing)):
         if not 0 <= index < ops:
-            raise PlanError(f"The plan speaks of operator {index}, but the model has {ops}.", _REPLAN)
+            raise PlanError(f"The plan refers to operator {index}, but the model has {ops}.", _REPLAN)
     for index, at in plan.offsets.items():
         if not 0 <= index < tensors:
             raise PlanError(f"The plan places tensor {index}, but the model has {tensors}.", _REPLAN)
@@ -172,9 +172,9 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
 
 
 def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
-    """``order`` with the operators that it leaves out, each once all its inputs are made.
+    """``order`` with the operators that it leaves out, each as soon as all its inputs are computed.
 
-    Raises ``PlanError`` when an operator of ``order`` comes before one that makes its input.
+    Raises ``PlanError`` when an operator of ``order`` comes before one that computes its input.
     """
     planned = set(order)
     waiting = [op for op in graph.ops if op.index not in planned]
@@ -191,7 +191,7 @@ def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
     for step in (None, *order):
         if step is not None:
             if not ready(graph.ops[step]):
-                raise PlanError(f"The plan runs operator {step} before one that makes its input.", _REPLAN)
+                raise PlanError(f"The plan runs operator {step} before one that computes its input.", _REPLAN)
             run(graph.ops[step])
         still = []
         for op in waiting:  # in the model's order, which respects their own dependencies
@@ -213,7 +213,7 @@ def _version() -> str:
 
 
 def _header(blob: bytes) -> dict[str, Any]:
-    """The JSON object of the entry, its own fields checked; ``plan`` only for its type."""
+    """The JSON object of the entry, with its fields checked; ``plan`` is only checked for its type."""
     place = f"Metadata '{METADATA}'"
     try:
         header = json.loads(blob)
@@ -241,7 +241,7 @@ def _header(blob: bytes) -> dict[str, Any]:
 
 
 def _plan(record: Mapping[str, Any], model: Model) -> Plan:
-    """The stored plan; a stock runtime must see the same one, or none."""
+    """The stored plan; the entry for stock runtimes must have the same one, or be absent."""
     try:
         plan = Plan.from_json(record)
         _check_belongs(model.main, plan)

@@ -1,4 +1,4 @@
-"""int4 constants: two to a byte in the file, one to a byte while a model is worked on.
+"""int4 constants: two values per byte in the file, one per byte in memory.
 
 A TFLite file stores int4 values in order, the first of each two in the low half of a byte; the last half of an odd
 number is unused. Every pass and lowering works on int8 weights, so ``int8_weights`` unpacks them once, after reading;
@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Subgraph
 
-#: Operators of which LiteRT computes with int4 weights as it does with the same values in int8, and where they are.
+#: Operators that give the same results in LiteRT for int4 weights as for the same values in int8, and their positions.
 WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
@@ -37,9 +37,9 @@ def pack_int4_weights(values: np.ndarray) -> np.ndarray:
 
 
 def int8_weights(model: Model) -> Model:
-    """The model with int4 weights as int8 tensors that remember how they are stored; itself where there are none.
+    """The model with int4 weights as int8 tensors whose ``stored`` is "int4"; the model itself without any.
 
-    Only weights that every reader takes as such: any other int4 tensor stays as it is.
+    Only weights that every reader uses as weights are unpacked: any other int4 tensor stays unchanged.
     """
     unpacked = tuple(_int8_weights(g) for g in model.subgraphs)
     same = all(a is b for a, b in zip(unpacked, model.subgraphs, strict=True))

@@ -1,10 +1,10 @@
 """The arena plan in the form that TensorFlow Lite Micro reads: the metadata ``OfflineMemoryAllocation``.
 
 It is an array of int32: version (1), subgraph (0), number of tensors in all subgraphs, then one arena offset per
-tensor, -1 where the runtime shall place it itself (TFLM's ``micro_allocation_info.cc`` and ``memory_management.md``).
+tensor, -1 where the runtime is to place it itself (TFLM's ``micro_allocation_info.cc`` and ``memory_management.md``).
 
-TFLM takes the given offsets without checking them, and its kernels know nothing of sharing memory between an input and
-an output. So only offsets that are safe for any kernel are passed on; what is left to -1, TFLM places around them.
+TFLM uses the given offsets without a check, and its kernels do not expect that an input and an output share memory.
+Only offsets that are safe for any kernel are therefore passed on; TFLM places tensors with -1 around them.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
 def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
     """Per tensor the offset that a stock interpreter may use, or -1.
 
-    Dropped are the offsets of variables (TFLM would reuse their memory between two uses), those that are not aligned,
-    and those that overlap another live tensor, unless it is the exact copy that RESHAPE and its kin make.
+    The result leaves out the offsets of variables (TFLM would reuse their memory between two uses), those that are not
+    aligned, and those that overlap another live tensor, unless it is the exact copy that RESHAPE and similar operators
+    make.
     """
     lives = _lifetimes(graph)
     copy_of = {op.outputs[0]: op.input(0) for op in graph.ops if op.name in _SAME_BYTES}

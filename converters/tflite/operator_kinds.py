@@ -1,8 +1,8 @@
-"""How many inputs and outputs the operators have, and which options table is theirs.
+"""The numbers of inputs and outputs of the operators, and their options tables.
 
-One operator a line: name, options table (``-`` when it reads none), inputs, outputs, and the inputs that may be absent
-(-1). A count is a number, ``low-high``, or ``low+``. Facts of LiteRT's kernels (``Prepare`` of each) and of
-``register.cc``; operators that are not listed are read without these checks.
+Each line is one operator: name, options table (``-`` when it reads none), inputs, outputs, and the inputs that may be
+absent (-1). A count is a number, ``low-high``, or ``low+``. The source is the ``Prepare`` function of LiteRT's kernels
+and ``register.cc``; operators that are not listed are read without these checks.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _MANY = 1 << 30
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """What the reader knows of one operator; ranges are inclusive."""
+    """The facts about one operator that the reader checks; ranges are inclusive."""
 
     options: str  # options table, "" when the kernel reads none
     inputs: tuple[int, int]

@@ -1,4 +1,4 @@
-"""Check who makes each tensor, and put operators that come too early after the ones that they read from."""
+"""Check the producer of each tensor, and move operators that come too early behind the ones that they read from."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def execution_order(
     outputs: Sequence[int],
     repairs: Repairs,
 ) -> tuple[Op, ...]:
-    """``ops`` so that each tensor is made before it is read, renumbered; the given order when that already holds.
+    """``ops`` renumbered so that each tensor is computed before it is read; the given order when that already holds.
 
-    Raises ``ModelError``: a tensor made twice or by nobody, an operator that writes a constant, an input or a
-    variable, a cycle.
+    Raises ``ModelError`` for a tensor with two producers or none, an operator that writes a constant, an input or a
+    variable, and a cycle.
     """
     given = set(inputs)
     producer = _producers(subgraph, tensors, ops, given)
@@ -42,7 +42,7 @@ def execution_order(
             raise malformed(
                 f"Subgraph {subgraph}",
                 f"outputs[{position}]",
-                f"no operator makes tensor {index} {quoted(t.name)}",
+                f"no operator produces tensor {index} {quoted(t.name)}",
             )
     late = False
     for op in ops:
@@ -54,7 +54,7 @@ def execution_order(
                 raise malformed(
                     op_at(subgraph, op.index, op.name),
                     f"inputs[{position}]",
-                    f"reads tensor {index} {quoted(tensors[index].name)}, which no operator makes",
+                    f"reads tensor {index} {quoted(tensors[index].name)}, which no operator produces",
                 )
             late |= maker >= op.index
     if not late:
@@ -71,7 +71,7 @@ def execution_order(
 def _producers(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], given: set[int]
 ) -> dict[int, int]:
-    """Tensor index to the index of the operator that makes it."""
+    """Tensor index to the index of the operator that produces it."""
     producer: dict[int, int] = {}
     for op in ops:
         for position, index in enumerate(op.outputs):
@@ -79,7 +79,7 @@ def _producers(
             problem = ""
             if index in producer:
                 first = ops[producer[index]]
-                problem = f"is already made by operator {first.index} ({first.name})"
+                problem = f"is already produced by operator {first.index} ({first.name})"
             elif t.is_constant:
                 problem = "is a constant"
             elif index in given:
@@ -127,7 +127,7 @@ def _sorted(
             if waiting[follower] == 0:
                 heapq.heappush(ready, follower)
     if len(order) < len(ops):
-        # Among the operators left, some wait for themselves: walk back from the first until one repeats.
+        # Some of the remaining operators depend on themselves: walk back from the first until one repeats.
         raise _cycle(subgraph, tensors, ops, producer, {i for i, count in enumerate(waiting) if count})
     return order
 
@@ -158,7 +158,8 @@ def _cycle(
 def check_interface(
     subgraph: int, tensors: Sequence[Tensor], inputs: Sequence[int], outputs: Sequence[int]
 ) -> None:
-    """Indices of the subgraph's inputs and outputs are in range; an input is a plain tensor and is listed once."""
+    """Check that the subgraph's inputs and outputs are in range, and that an input is a plain tensor and listed
+    once."""
     for field, values in (("inputs", inputs), ("outputs", outputs)):
         for position, index in enumerate(values):
             if not 0 <= index < len(tensors):

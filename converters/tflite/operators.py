@@ -1,4 +1,4 @@
-"""Turn one decoded operator table into an ``Op``: its kind, its options, the tensors it names."""
+"""Turn one decoded operator table into an ``Op``: its kind, its options, its tensors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.converters.tflite.schema_names import OP_NAMES
 from arenite.converters.tflite.schema_tables import UNIONS
 from arenite.converters.tflite.verifier import defaults_of
 
-#: Values of OperatorCode that stand for another field, not for an operator.
+#: Values of OperatorCode that refer to another field instead of an operator.
 _PLACEHOLDER = "PLACEHOLDER_FOR_GREATER_OP_CODES"
 
 #: Option fields that LiteRT divides or steps by.
@@ -36,7 +36,7 @@ def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
     """The operator of each entry of Model.operator_codes.
 
     Files older than schema 3a keep it only in the one-byte field ``deprecated_builtin_code``; newer ones in both (the
-    placeholder 127 in the old one when it does not fit). The larger of the two is meant.
+    placeholder 127 in the old one when it does not fit). The larger of the two is valid.
     """
     names = []
     for i, code in enumerate(codes):
@@ -46,7 +46,7 @@ def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
             raise malformed(
                 f"Operator code {i}",
                 "builtin_code",
-                f"{max(old, new)} is no known operator",
+                f"{max(old, new)} is not a known operator",
                 "The model may need a newer LiteRT package: upgrade ai-edge-litert.",
             )
         if new < old:
@@ -54,7 +54,7 @@ def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
                 "code",
                 name,
                 lambda n, first: (
-                    f"{count_of(n, 'operator code')} (first: {first}) stood only in deprecated_builtin_code; "
+                    f"{count_of(n, 'operator code')} (first: {first}) was only in deprecated_builtin_code; "
                     "builtin_code is set as well."
                 ),
             )

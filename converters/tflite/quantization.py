@@ -1,4 +1,4 @@
-"""Check a tensor's quantisation parameters, and mend those that old converters wrote wrongly."""
+"""Check a tensor's quantization parameters, and repair those that old converters wrote wrongly."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from arenite.converters.graph.model import Quantization
 from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, unsupported
 
-#: Smallest and largest value of each type that can be quantised (int64 is the bias of int16 activations).
+#: Smallest and largest value of each type that can be quantized (int64 is the bias of int16 activations).
 INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "int2": (-2, 1),
     "int4": (-8, 7),
@@ -36,10 +36,10 @@ def quantization(
     *,
     constant: bool,
 ) -> Quantization | None:
-    """The parameters in ``table``; None when there are none, or when ``dtype`` is not an integer and they mean nothing.
+    """The parameters in ``table``; None without any, or when ``dtype`` is not an integer, where they have no meaning.
 
-    A scale is finite and positive; 0 is let through only among several (a dead channel of a per-channel weight).
-    ``constant`` tells that the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
+    A scale is finite and positive; 0 is accepted only among several (a dead channel of a per-channel weight).
+    ``constant``: the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
     """
     if table is None:
         return None
@@ -47,7 +47,7 @@ def quantization(
         raise unsupported(
             place,
             "quantization.details",
-            "block-wise, multi-axis and custom quantisation are not supported",
+            "block-wise, multi-axis and custom quantization are not supported",
             "Quantise per tensor or per channel.",
         )
     scale: tuple[float, ...] = table["scale"] or ()
@@ -63,7 +63,7 @@ def _check_scale(place: str, scale: tuple[float, ...], constant: bool) -> None:
     for value in scale:
         if not math.isfinite(value) or value < 0 or (value == 0 and len(scale) == 1):
             raise malformed(place, "quantization.scale", f"has the value {value}, expected a positive number")
-    # A computed tensor's scale is divided by; weights may have dead channels of any smallness.
+    # A computed tensor's scale is a divisor; weights may have dead channels with tiny scales.
     if max(scale) > MAX_SCALE or (not constant and min(scale) < MIN_SCALE):
         extreme = max(scale) if max(scale) > MAX_SCALE else min(scale)
         raise unsupported(

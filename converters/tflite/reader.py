@@ -1,7 +1,7 @@
 """Read a TFLite flatbuffer into a ``Model``.
 
-``verify.decode`` checks the bytes and turns them into plain tables; the modules beside this one check what the
-tables mean and mend what old converters left. Every error is a ``ModelError`` that names the table and the field.
+``verifier.decode`` checks the bytes and turns them into plain tables; the modules beside this one check the meaning of
+the tables and repair the mistakes of old converters. Every error is a ``ModelError`` with the table and the field.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 def load(path: str | Path) -> Model:
-    """Read the file at ``path``; ``ModelError`` names the file when it is missing or malformed."""
+    """Read the file at ``path``. Raises ``ModelError`` with the file's name when it is missing or malformed."""
     return parse(read_bytes(path), str(path))
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a model file; ``ModelError`` when it cannot be read or is larger than any flatbuffer."""
+    """The bytes of a model file. Raises ``ModelError`` when it cannot be read or is larger than any flatbuffer."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -43,15 +43,15 @@ def read_bytes(path: str | Path) -> bytes:
             f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.", "Check the path."
         ) from error
     if len(data) > MAX_FILE_BYTES:
-        raise ModelError(f"{path} is larger than 2 GiB.", "Use a smaller or a quantised model.")
+        raise ModelError(f"{path} is larger than 2 GiB.", "Use a smaller or a quantized model.")
     return data
 
 
 def parse(data: bytes, path: str = "") -> Model:
-    """Read a flatbuffer held in memory. ``path``, when given, opens the error's sentence.
+    """Read the flatbuffer in ``data``. An error's sentence begins with ``path`` when it is given.
 
-    The result holds what ``graph.py`` promises of its types; what had to be mended for that is in ``repairs``. Raises
-    ``ModelError``, or ``UnsupportedModelError`` for what is well-formed but outside Arenite; never anything else.
+    The result fulfils the guarantees of the types in ``graph``; the necessary repairs are in ``repairs``. Raises only
+    ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support.
     """
     try:
         return _model(bytes(data))
@@ -70,7 +70,7 @@ def parse(data: bytes, path: str = "") -> Model:
     ) as error:
         # The checks above are meant to be complete; this keeps a gap in them from reaching the user as a traceback.
         raise ModelError(
-            f"{path + ': ' if path else ''}The model is malformed in a way that has no check of its own "
+            f"{path + ': ' if path else ''}The model is malformed in a way that has no specific check "
             f"({type(error).__name__}: {error}).",
             "Convert the model again; please report the file.",
         ) from error
@@ -135,7 +135,7 @@ def _subgraph(
 
 
 def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[int, ...]) -> list[Tensor]:
-    """A constant with a dimension of 0 has an empty buffer, like a computed tensor: it is the one that nobody makes."""
+    """Give constants with a dimension of 0 their empty value: without a producer they are not computed tensors."""
     if all(t.elements for t in tensors):
         return tensors
     computed_tensors = set(inputs).union(*(op.outputs for op in ops))
@@ -148,7 +148,7 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
 
 
 def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """The subgraphs that ``op`` names, with the option's field."""
+    """The subgraphs that ``op`` refers to, with the option's field."""
     for key, value in op.options.items():
         if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
             yield key, value
@@ -157,7 +157,7 @@ def _called(op: Op) -> Iterator[tuple[str, int]]:
 
 
 def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
-    """Subgraphs that operators name exist, and none runs itself, directly or through others."""
+    """Check that the subgraphs that operators refer to exist, and that none runs itself, directly or through others."""
     calls: list[set[int]] = []
     for i, g in enumerate(subgraphs):
         calls.append(set())

@@ -1,10 +1,10 @@
 """The tables of the TFLite flatbuffer schema, as data for the verifier.
 
-One table a line: its name, then its fields in slot order as ``name:type`` or ``name:type=default``. A slot that
+Each line is one table: its name, then its fields in slot order as ``name:type`` or ``name:type=default``. A slot that
 the schema has retired is ``-``. Types: ``i8 … u64``, ``f32``, ``bool``, ``string``; the name of an enumeration (one of
 ``ENUMS``) or of a table; ``[type]`` for a vector; ``<Name>`` for a union, whose kind is in the slot before it.
-Facts of LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares them with the installed
-LiteRT.
+The source is LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares them with the
+installed LiteRT.
 """
 
 from __future__ import annotations

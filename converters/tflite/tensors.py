@@ -11,8 +11,8 @@ from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, 
 from arenite.converters.tflite.quantization import quantization
 from arenite.converters.tflite.schema_names import TYPE_NAMES
 
-#: Most dimensions of a tensor; the first number of bytes (or elements) that is too many for any; and the most for one
-#: that is computed: 128 MiB hold a float32 RGB frame of 4K.
+#: Largest number of dimensions; number of bytes (or elements) from which on a tensor is refused; and largest number of
+#: bytes of a computed tensor: 128 MiB hold a float32 RGB frame of 4K.
 MAX_RANK = 8
 MAX_TENSOR_BYTES = 2**31
 MAX_COMPUTED_BYTES = 2**27
@@ -46,7 +46,7 @@ def tensor(
     place = tensor_at(subgraph, index, name)
     dtype = TYPE_NAMES[table["type"]]
     if dtype not in DTYPES:
-        raise unsupported(place, "type", f"{dtype} tensors are not known", "Quantise the model to int8.")
+        raise unsupported(place, "type", f"{dtype} tensors are not supported", "Quantise the model to int8.")
     _refuse_exotic(place, table)
     buffer = _buffer(place, table, constants.buffers)
     shape = _shape(place, dtype, table, constant=bool(buffer))
@@ -108,7 +108,7 @@ def _shape(place: str, dtype: str, table: dict[str, Any], *, constant: bool) -> 
         )
     if -1 in shape:
         raise unsupported(place, "shape", f"{list(shape)} has a dynamic dimension (-1)", _DYNAMIC_HINT)
-    # Zeros are left out of the product: a 0 must not hide dimensions that overflow elsewhere.
+    # The product leaves out zeros: a 0 must not hide dimensions that overflow elsewhere.
     elements = 1
     for d in shape:
         if d < 0:
@@ -132,7 +132,7 @@ def _signature(
     place: str, shape: tuple[int, ...], table: dict[str, Any], repairs: Repairs
 ) -> tuple[int, ...] | None:
     signature: tuple[int, ...] | None = table["shape_signature"]
-    if not signature:  # absent, or empty as old writers left it: nothing is dynamic
+    if not signature:  # absent, or empty as from old writers: no dimension is dynamic
         return None
     if len(signature) != len(shape):
         raise malformed(

@@ -1,9 +1,9 @@
 """Decode a flatbuffer from an untrusted file, checking every offset before following it.
 
-``decode`` walks the tables that ``tables.py`` describes and returns them as plain dictionaries, so that no other
-code ever touches the bytes. What it guarantees of the result: every table, vector and string lies inside the file;
-alignments are those that the format demands; strings end in a zero byte; enumerations and union types hold a known
-value; and the work done is bounded by the size of the file, however often its offsets share a target.
+``decode`` walks the tables that ``schema_tables.py`` describes and returns them as plain dictionaries, so that no other
+code reads the bytes. It guarantees that every table, vector and string is inside the file; that alignments are those
+of the format; that strings end in a zero byte; that enumerations and union types hold a known value; and that the work
+is bounded by the size of the file, however often its offsets share a target.
 
 Format (flatbuffers internals): a table starts with a signed 32-bit distance back to its vtable; the vtable holds two
 16-bit sizes (its own, the table's) and one 16-bit offset per field, 0 when absent; strings, vectors and sub-tables are
@@ -21,7 +21,7 @@ from arenite.errors import ModelError, UnsupportedModelError
 
 #: Distances in the format are 31-bit.
 MAX_FILE_BYTES = 2**31 - 1
-#: Most tables of one file, and most scalars, characters and offsets in its vectors (not of bytes).
+#: Largest number of tables of one file, and of scalars, characters and offsets in its vectors (except byte vectors).
 MAX_TABLES = 200_000
 MAX_ELEMENTS = 4_000_000
 
@@ -31,7 +31,7 @@ _CODES = {
     "i64": "q", "u64": "Q", "f32": "f", "f64": "d",
 }  # fmt: skip
 
-# How a field is stored: what the decoder dispatches on.
+# The ways to store a field, on which the decoder dispatches.
 _SCALAR, _ENUM, _STRING, _TABLE, _UNION, _SCALARS, _BYTES, _STRINGS, _TABLES = range(9)
 
 
@@ -62,12 +62,12 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
     into ``data``; other scalar vectors tuples; vectors of tables lists; absent strings, vectors and tables None. A
     union field ``x`` holds the member's dictionary, and its type field the number of the member.
 
-    Raises ``ModelError`` that names the table and the field; nothing else, whatever ``data`` holds.
+    Raises ``ModelError`` with the table and the field, and no other error for any ``data``.
     """
     if len(data) > MAX_FILE_BYTES:
         raise UnsupportedModelError(
             f"The file has {len(data):,} bytes; a flatbuffer can have at most {MAX_FILE_BYTES:,}.",
-            "Use a smaller or a quantised model.",
+            "Use a smaller or a quantized model.",
         )
     if len(data) < 8:
         raise ModelError(f"The file has only {len(data)} bytes: too short for a TFLite model.", _HINT)
@@ -174,7 +174,7 @@ class _Decoder:
         self.data = data
         self.view = memoryview(data)
         self.size = len(data)
-        # A table costs at least 8 bytes of file when it is not shared; a few of slack for tiny files.
+        # A table takes at least 8 bytes of the file when it is not shared; tiny files get some slack.
         self.tables_left = min(MAX_TABLES, self.size // 8 + 64)
         self.elements_left = min(MAX_ELEMENTS, self.size + 1024)
         self.bytes_left = 2 * self.size
@@ -194,9 +194,7 @@ class _Decoder:
             width = field.width
             try:
                 if offset < 4 or offset + width > table_size:
-                    raise MalformedFlatbuffer(
-                        f"lies outside its table (offset {offset} of {table_size} bytes)"
-                    )
+                    raise MalformedFlatbuffer(f"is outside its table (offset {offset} of {table_size} bytes)")
                 if pos % width:
                     raise MalformedFlatbuffer(f"is not aligned to {width} bytes (position {pos})")
                 out[field.name] = self._value(field, pos, out)
@@ -223,7 +221,7 @@ class _Decoder:
             raise MalformedFlatbuffer(
                 f"the table's size {table_size} is wrong or runs past the end of the file"
             )
-        # The widest table has 14 fields; slots that a newer schema added are not decoded, so they are not read.
+        # The widest table has 14 fields; slots of newer schemas are neither decoded nor read.
         count = min((vtable_size - 4) // 2, _WIDEST)
         return struct.unpack_from(f"<{count}H", data, vtable + 4), table_size
 

@@ -26,24 +26,24 @@ _PLACEHOLDER_FOR_GREATER_OP_CODE = 127
 #: Alignment of Buffer.data and of other byte vectors within the file (force_align in schema.fbs).
 _DATA_ALIGNMENT = 16
 
-#: Room for tables beside the constants, when checking that a model fits the format's 2 GiB.
+#: Bytes reserved for tables, in addition to the constants, when checking that a model fits the format's 2 GiB.
 _TABLE_ROOM = 1 << 24
 
 
-class _Builder(flatbuffers.Builder):  # type: ignore[misc]
-    """Aligns byte vectors as LiteRT's kernels expect, which the generated object API forgets to do."""
+class _Builder(flatbuffers.Builder):
+    """Aligns byte vectors as LiteRT's kernels expect; the generated object API does not."""
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
-            return int(super().CreateNumpyVector(x))
+            return super().CreateNumpyVector(x)
         self.StartVector(1, x.size, _DATA_ALIGNMENT)
         self.head -= x.size
         self.Bytes[self.head : self.head + x.size] = x.tobytes()
-        return int(self.EndVector())
+        return self.EndVector()
 
 
 class _Writer:
-    """Collects what the tables of one model share: buffers and operator codes."""
+    """Collects the buffers and operator codes that the tables of one model share."""
 
     def __init__(self) -> None:
         self.buffers: list[Any] = [schema.BufferT()]  # buffer 0 is empty by convention

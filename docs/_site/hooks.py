@@ -3,6 +3,7 @@
 - CONTRIBUTING.md and CHANGELOG.md stand at the top of the repository and become pages of the site.
 - A link to a file outside docs/ leads to a copy of that file in the site; a link to a folder leads to a page that
   lists it.
+- mkdocs-click shows Click's mark for "no default" as a default; it is removed.
 - HTML comments that mark generated tables are removed: Python-Markdown reads a table only after an empty line.
 """
 
@@ -68,6 +69,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         out += [prose(markdown[end : fence.start()]), fence[0]]
         end = fence.end()
     return "".join([*out, prose(markdown[end:])])
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Empty the cells of the tables of options where an option has no default."""
+    return html.replace("<td><code>Sentinel.UNSET</code></td>", "<td></td>")
 
 
 def _root(config: MkDocsConfig) -> Path:

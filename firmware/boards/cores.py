@@ -1,7 +1,7 @@
 """Compilers and flags per core: the only place that has them.
 
 A cycle estimate of a core is instructions × ``cpi``.  It is a rule of thumb for a whole network, not a
-measurement; its source stands beside it.
+measurement; its source is given beside it.
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ OPTIMISE_MODES = ("speed", "ram", "flash", "balanced")
 
 @dataclass(frozen=True)
 class Core:
-    """How to compile for one core, and what an instruction costs on it.
+    """The compiler's flags for one core, and the cost of an instruction on it.
 
-    ``prefix``: of the toolchain's programs.  ``architecture``: flags of compiler and linker alike.  ``cpi``: cycles
-    per instruction, estimated; ``cpi_source`` says from what.  ``package``: Debian package of the compiler.
+    ``prefix``: the prefix of the toolchain's programs.  ``architecture``: flags of both compiler and linker.
+    ``cpi``: cycles per instruction, estimated; ``cpi_source`` says from what.  ``package``: Debian package of the
+    compiler.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Support sources per family of emulated machines: which files of this folder make its start-up and port."""
+"""Support sources per family of emulated machines: the files of its start-up and port."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from arenite.errors import ProfileError
 
-AGENT_HEADERS = ("agent.h", "health.h", "port.h")  # and firmware_features.h, which the generator writes
+#: firmware_features.h is one more: the generator writes it.
+AGENT_HEADERS = ("agent.h", "health.h", "memory_watch.h", "port.h", "this_firmware.h")
 BOARD_HEADERS = ("start_memory.h", "second_core.h")
 _AGENT = {
     "arenite": ("agent.c",),
@@ -20,7 +21,7 @@ _AGENT = {
 class Family:
     """``sources``: beyond the start-up file of the core.  ``ticks_per_us``: rate of the counter in virtual time.
     ``macros``: more definitions for the sources.  ``mark_pins``: those that can be raised while an inference computes,
-    the usual one first.  ``watchdog_ms``: how long the device may show no sign of life, 0 without a watchdog."""
+    the usual one first.  ``watchdog_ms``: the watchdog's time, 0 without a watchdog."""
 
     sources: tuple[str, ...]
     ticks_per_us: int
@@ -58,9 +59,9 @@ _FAMILIES = {
 
 def agent_sources(protocol: str, stream_input: bool = False, health: bool = False) -> tuple[str, ...]:
     """Sources that serve a model over a serial protocol, the same on every board; ``stream_input``: a model that takes
-    its input row by row; ``health``: the device tells how it fares."""
+    its input row by row; ``health``: the device reports its health."""
     more = (("agent_stream.c",) if stream_input else ()) + (("health.c",) if health else ())
-    return (*_AGENT[protocol], "runtime.c", *more)
+    return (*_AGENT[protocol], "runtime.c", "memory_watch.c", *more)
 
 
 def second_core_sources(port: str) -> tuple[str, ...]:

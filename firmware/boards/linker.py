@@ -80,7 +80,7 @@ _SLOW = """
 
 def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
     """The script for ``board`` with ``stack_bytes`` reserved for the stack. ``second``: the other RAM in which a part
-    of the arena lies, if any does."""
+    of the arena is placed, if there is one."""
     regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
     return _SCRIPT.format(

@@ -1,0 +1,1 @@
+"""Files with which ESP-IDF builds a project."""

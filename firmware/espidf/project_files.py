@@ -17,7 +17,7 @@ PORT = "src/port_espidf.c"
 def espidf_files(
     board: Board, files: Iterable[str], *, model: str, stack_bytes: int, optimise: str
 ) -> Mapping[str, str]:
-    """Path in the project to text; nothing for a board that is no ESP32.
+    """Path in the project to text; nothing for a board that is not an ESP32.
 
     Args:
         board: what the project is for.

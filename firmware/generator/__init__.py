@@ -1,0 +1,1 @@
+"""From a planned model to C sources and a project."""

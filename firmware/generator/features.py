@@ -1,4 +1,4 @@
-"""What a firmware has beyond serving its model: each is chosen, and none costs a byte where it is not.
+"""Features of a firmware beyond serving its model. Each is optional, and none costs a byte where it is left out.
 
 The choice becomes ``firmware_features.h`` of the project, the same for every build system, and the key of the table of
 sizes.
@@ -46,7 +46,7 @@ _SECOND = """
 
 
 _HEALTH = """
-/* The device tells how it fares: see health.h. */
+/* The device reports its health: see health.h. */
 #define AR_HEALTH 1
 """
 
@@ -57,7 +57,7 @@ _WATCHDOG = """\
 """
 
 _ENERGY = f"""
-/* The pin tells the timestamps of MLPerf's energy mode instead, and its runner speaks slowly. */
+/* The pin shows the timestamps of MLPerf's energy mode instead, and its runner uses a slow serial port. */
 #define AR_MLPERF_ENERGY 1
 #define PORT_BAUD {ENERGY_BAUD}u
 """
@@ -73,7 +73,7 @@ class Features:
     """``mark``: the pin that is raised while an inference computes, as the board's core calls it (a number, or for an
     Arduino core a name such as ``PA5``); ``DEFAULT_PIN`` for the board's own choice, None for no mark.
 
-    ``health``: the device tells how it fares, has a watchdog where the board has one, and a log that survives a reset.
+    ``health``: the device reports its health, has a watchdog where the board has one, and a log that survives a reset.
     ``cores``: how many may compute layers; None for as many as the board's profile knows a way to. ``second_stack``:
     bytes of the second core's stack, known when the model is lowered; 0 where all runs on one.
     """
@@ -99,15 +99,16 @@ class Features:
         """
         mark = DEFAULT_PIN if self.mark is None and protocol == ENERGY else self.mark
         if self.health and protocol != "arenite":
-            raise UsageError("The MLPerf monitor cannot tell how the device fares.", "Leave out --health.")
+            raise UsageError("The MLPerf monitor cannot report the device's health.", "Leave out --health.")
         return replace(self, mark=None if mark is None else _pin(mark, board))
 
     def cores_on(self, board: Board) -> int:
-        """How many cores compute layers on ``board``; ``UsageError`` for more than there is a port for."""
+        """Return the number of cores that compute layers on ``board``; ``UsageError`` for more than there is a port
+        for."""
         if (self.cores or 1) > board.cores:
             raise UsageError(
                 f"{board.name} has no second core that Arenite can use.",
-                "Leave out --cores; `arenite boards --json` says how many cores each board has.",
+                "Leave out --cores; `arenite boards --json` lists the number of cores of each board.",
             )
         return self.cores or board.cores
 
@@ -132,21 +133,25 @@ def _health(board: Board) -> str:
 def _pin(requested: str, board: Board) -> str:
     if is_for_zephyr(board):
         raise UsageError(
-            f"The firmware for {board.name} has no mark: its port for Zephyr knows no pins.",
+            f"The firmware for {board.name} has no mark: its port for Zephyr has no function that sets a pin.",
             "Leave out --mark.",
         )
     if board.emulator is None:
         if requested == DEFAULT_PIN:
             raise UsageError(
-                f"Nothing says which pin of {board.name} is free for the mark.",
-                "Name one, as the board's core calls it: --mark PIN.",
+                f"{board.name} has no default pin for the mark.",
+                "Name a free pin, as the board's core calls it: --mark PIN.",
             )
         if not (_NUMBER.fullmatch(requested) or _NAME.fullmatch(requested)):
-            raise UsageError(f"'{requested}' is no pin.", "Give its number, or its name in the board's core.")
+            raise UsageError(
+                f"'{requested}' is not a pin.", "Give its number, or its name in the board's core."
+            )
         return requested
     pins = family_named(board.emulator.family).mark_pins
     if not pins:
-        raise UsageError(f"{board.name} has no pin that could be raised.", "Take a board with pins.")
+        raise UsageError(
+            f"{board.name} has no pin that can be raised.", "Choose a board with pins, or leave out --mark."
+        )
     if requested == DEFAULT_PIN:
         return str(pins[0])
     if not _NUMBER.fullmatch(requested) or int(requested) not in pins:

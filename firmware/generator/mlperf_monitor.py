@@ -1,4 +1,4 @@
-"""What the MLPerf Tiny monitor keeps of a model's input."""
+"""Sizes of the input that the MLPerf Tiny monitor keeps."""
 
 from __future__ import annotations
 
@@ -10,14 +10,16 @@ MONITORS = ("mlperf", ENERGY)
 
 
 def reals_of(graph: Subgraph) -> int:
-    """How many real numbers the monitor takes in place of the input's bytes, and scores the output against: those of
-    the input of a model that gives back what it takes (one int8 input, one int8 output of its size), else 0."""
+    """Return the number of real numbers that the monitor takes instead of the input's bytes and scores the output
+    against.
+
+    It is the size of the input for a model with one int8 input and one int8 output of the same size, else 0."""
     if len(graph.inputs) != 1 or len(graph.outputs) != 1:
         return 0
     taken, given = graph.tensors[graph.inputs[0]], graph.tensors[graph.outputs[0]]
     alike = taken.dtype == given.dtype == "int8" and taken.elements == given.elements
-    quantised = all(t.quant is not None and not t.quant.per_axis for t in (taken, given))
-    return taken.elements if alike and quantised else 0
+    quantized = all(t.quant is not None and not t.quant.per_axis for t in (taken, given))
+    return taken.elements if alike and quantized else 0
 
 
 def monitor_bytes(graph: Subgraph) -> int:

@@ -137,7 +137,7 @@ def lower_model(
         layers.append(layer)
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
-    # A lowering may ask for the address of a constant and then not need it: the linker would drop the array anyway.
+    # A lowering may request the address of a constant and then not use it: the linker would drop the array anyway.
     calls = [call for layer in layers for call in layer.all_calls]
     used = {symbol for call in calls for symbol in symbols_in(call.fields)}
     used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
@@ -166,7 +166,13 @@ def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCa
 
 def row_call(call: KernelCall, rows: RowRequirements) -> KernelCall:
     """The call of a layer's kernel as that of its function for one row."""
-    row_kernel = replace(call, kernel=rows.function, sources=rows.sources or call.sources, before=None)
+    row_kernel = replace(
+        call,
+        kernel=rows.function,
+        sources=rows.sources or call.sources,
+        headers=(*call.headers, *rows.headers),
+        before=None,
+    )
     return row_kernel if call.before is None else unpacked_row(call.before, row_kernel)
 
 
@@ -239,12 +245,13 @@ def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
 
 
 def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
-    """How ``op`` runs by rows; ``PlanError`` when the plan wants it and the kernel cannot."""
+    """Return how ``op`` runs by rows. Raises ``PlanError`` when the plan needs it and the kernel cannot."""
     chosen = variant_of(graph, op, target)
     rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
     if rows is None:
         raise PlanError(
-            f"The plan streams operator {op.index} {op.name}, which has no rows.", "Plan it again."
+            f"The plan streams operator {op.index} {op.name}, which cannot run by rows.",
+            "Convert the model again, so that it is planned anew.",
         )
     return rows
 
@@ -254,7 +261,7 @@ def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
     slots = {t: n for s in plan.segments if op.index in s.stages for t, n in s.slots.items()}
 
     def size(tensor: Tensor) -> int:
-        """Bytes that stand at a time."""
+        """Return the bytes that are in memory at a time."""
         if tensor.index not in slots:
             return tensor.nbytes
         return tensor.nbytes // tensor.shape[1] * slots[tensor.index]

@@ -51,13 +51,13 @@ GUARD_BYTES = 2 * 4 * 4
 
 
 def arena_bytes(g: Generated) -> int:
-    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words. Of an arena
-    over two memories, what lies in the first."""
+    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words. For an
+    arena over two memories, the part in the first."""
     return max(-(-g.plan.fast_bytes // 16) * 16, 16)
 
 
 def slow_arena_bytes(g: Generated) -> int:
-    """What lies in the second memory, as emitted; 0 where nothing does."""
+    """Return the size of the arena's part in the second memory, as emitted; 0 without one."""
     return -(-g.plan.slow_bytes // 16) * 16
 
 

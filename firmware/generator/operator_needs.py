@@ -13,7 +13,7 @@ from arenite.firmware.generator.state import check_state
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.firmware.generator.two_core_split import LayerSplit, choose_split, spatial_kernel, split_needs
 
-#: Fused activations that the schema knows but no quantised kernel applies (an LSTM names its own TANH).
+#: Fused activations that the schema knows but no quantized kernel applies (an LSTM names its own TANH).
 _NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
 
 
@@ -52,7 +52,7 @@ def check_supported(model: Model) -> None:
         for t in model.main.out_tensors(op):
             if not t.itemsize and op.name != "VAR_HANDLE":
                 raise refuse(
-                    op, t, f"has type {t.dtype}, which no kernel computes", "Quantise the model to int8."
+                    op, t, f"has type {t.dtype}, which no kernel computes", "Quantize the model to int8."
                 )
     check_state(model)
 

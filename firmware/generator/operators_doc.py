@@ -22,7 +22,7 @@ from arenite.firmware.sources import ENGINE
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
-#: How a kernel scales its results, by the function of the engine that it calls.
+#: The rounding of a kernel, by the function of the engine that it calls.
 _SCALING = {
     "ar_requant": "rounds twice",
     "ar_requant_once": "rounds once",
@@ -99,9 +99,22 @@ def _called(text: str) -> set[str]:
     return set(re.findall(r"\b(ar_\w+)\(", text))
 
 
+def _with_bodies(source: str) -> str:
+    """Return the text of a C file with the bodies that it includes (headers without a guard), names of macros
+    replaced."""
+    text = ENGINE.read(source)
+    for header in re.findall(r'#include "(\w+\.h)"', text):
+        body = ENGINE.read(header)
+        if "#ifndef ARENITE_" not in body:
+            text += body
+    for name, function in re.findall(r"^#define (\w+) (ar_\w+)$", text, re.MULTILINE):
+        text = re.sub(rf"\b{name}\b", function, text)
+    return text
+
+
 def _calls(source: str) -> set[str]:
     """The engine functions that a kernel calls, also through inline functions of its own header."""
-    text = ENGINE.read(source)
+    text = _with_bodies(source)
     called = _called(text)
     for header in re.findall(r'#include "(\w+\.h)"', text):
         if header == "fixed_point.h":
@@ -126,7 +139,7 @@ def kernel_note(source: str) -> tuple[str, str]:
     if called >= _TWICE and not notes:
         notes = ["rounds twice"]
     says = re.split(r"(?<=[.:]) (?=[A-Z`])|: the layouts are in ", says)[0].rstrip(":.") + "." if says else ""
-    says = says.replace("[", r"\[")  # "rows[a][b]" is no link
+    says = says.replace("[", r"\[")  # "rows[a][b]" is not a link
     return says, "; ".join(dict.fromkeys(notes))
 
 

@@ -1,4 +1,4 @@
-"""A generated folder on disk: the files that are asked for, no others of an earlier run, and the user's left alone."""
+"""A generated folder on disk: it gets the new files, loses those of an earlier run, and keeps the user's."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.files import replace_file
 
-#: Lists the files of the folder, and says what it is.
+#: The manifest: it lists the generated files of the folder.
 MANIFEST = "arenite.json"
 
 
@@ -19,12 +19,13 @@ def _previous_files(directory: Path) -> list[str]:
     if not manifest.exists():
         if directory.exists() and any(directory.iterdir()):
             raise UsageError(
-                f"{directory} is not empty, and is no Arenite project.", "Give -o a new directory."
+                f"{directory} is not empty and is not an Arenite project.",
+                "Give -o a new or empty directory.",
             )
         return []
     try:
         listed = json.loads(manifest.read_text("utf-8"))["files"]
-        # Nothing outside the project is ever removed, whatever the file says.
+        # Nothing outside the project is ever removed, whatever the manifest lists.
         names = [Path(name) for name in listed if isinstance(name, str)]
         return [str(name) for name in names if ".." not in name.parts and not name.is_absolute()]
     except (ValueError, KeyError, TypeError) as error:

@@ -1,7 +1,7 @@
-"""Write a generated model as a project that builds: PlatformIO for people, the same commands for tests.
+"""Write a generated model as a project that builds: with PlatformIO, or with the same commands directly.
 
 ``arenite.json`` holds the whole recipe of the build: compiler, flags and sources.  The project-local PlatformIO
-platform and :func:`arenite.host.flash.build.direct_build` both do what it says, so there is one set of flags.
+platform and the direct build of the host both follow it, so there is one set of flags.
 """
 
 from __future__ import annotations
@@ -266,13 +266,16 @@ def write_project(
         ``directory``.
 
     Raises:
-        UsageError: an unknown protocol or mode, a pin that the board has not, or a directory that holds something else.
-        ProfileError: a board that there is no port for.
+        UsageError: an unknown protocol or mode, a pin that the board does not have, or a directory with other files.
+        ProfileError: a board without a port.
     """
     if protocol not in PROTOCOLS:
         raise UsageError(f"Unknown protocol '{protocol}'.", f"Choose one of {', '.join(PROTOCOLS)}.")
     if protocol in MONITORS and input_bytes <= 0:
-        raise UsageError("The MLPerf monitor needs the size of the inputs.", "Give input_bytes.")
+        raise UsageError(
+            "The MLPerf monitor needs the size of the inputs.",
+            "Pass the inputs' bytes as input_bytes to write_project.",
+        )
     if protocol in MONITORS and stream_input:
         raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
     files = _project_files(

@@ -19,7 +19,7 @@ SECTION = """\
 #endif"""
 
 
-#: Around the definition of the part of an arena that lies in a second memory.
+#: Around the definition of the part of an arena that is in a second memory.
 SLOW_SECTION = """\
 /* The part of the arena in a second memory, which need not be cleared either. Define AR_SLOW_RAM as the attributes that
  * put a variable there, or AR_SLOW_SECTION as the name of the section that your linker script places there. */
@@ -34,7 +34,7 @@ SLOW_SECTION = """\
 #include "esp_attr.h"
 #include "sdkconfig.h"
 #if !defined(CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY) && !defined(AR_SLOW_ANYWHERE)
-#error "Part of the arena lies in PSRAM: set CONFIG_SPIRAM and CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY."
+#error "Part of the arena is in PSRAM: set CONFIG_SPIRAM and CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY."
 #endif
 #define AR_SLOW_RAM EXT_RAM_BSS_ATTR
 #else

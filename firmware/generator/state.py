@@ -97,7 +97,7 @@ def resource_sizes(model: Model) -> dict[str, int]:
 
 
 def initial_values(model: Model) -> dict[str, bytes]:
-    """What CALL_ONCE subgraphs assign to each resource variable; they may only assign constants."""
+    """Return the constants that CALL_ONCE subgraphs assign to each resource variable; they may assign nothing else."""
     values: dict[str, bytes] = {}
     for op in model.main.ops:
         if op.name == "CALL_ONCE":

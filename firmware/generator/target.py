@@ -1,4 +1,4 @@
-"""What a model is generated for: the core's instruction set and the user's goal."""
+"""The target of a generated model: the core's instruction set and the user's goal."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ TIERS = (SCALAR, DSP, MVE)
 
 @dataclass(frozen=True)
 class Target:
-    """Decides which kernels run and what they may spend.
+    """Selects the kernels and the memory and instructions that they may use.
 
     ``core``: a name of ``firmware/boards/cores.py``. ``tier``: ``scalar`` (plain C), ``dsp`` (Armv7E-M and v8-M with
     the DSP extension) or ``mve`` (Helium). ``optimise``: ``speed`` may expand weights, ``balanced`` never stores more
     than weights and biases need, ``ram`` and ``flash`` spend instructions on that memory. ``stream_input``: the model's
-    input arrives in rows, and never stands whole. ``cores``: 2 cuts layers into halves for two cores, where that saves
-    more than the ``barrier`` instructions that fork and join cost.
+    input arrives in rows, and is never complete in memory. ``cores``: 2 cuts layers into halves for two cores, where
+    that saves more than the ``barrier`` instructions that fork and join cost.
     """
 
     core: str

@@ -24,15 +24,15 @@ _ROWS = {"ar_conv_2d_s8_winograd_dsp": 2}
 
 @dataclass(frozen=True)
 class LayerHalf:
-    """What is lowered for one half: the graph in which the operator's tensors have only their parts, and the bytes from
-    a tensor's beginning to its part."""
+    """One half of a layer, ready to be lowered: the graph in which the operator's tensors have only their parts, and
+    the bytes from a tensor's beginning to its part."""
 
     graph: Subgraph
     shift: Mapping[int, int] = field(default_factory=dict)
 
 
 def layer_half(graph: Subgraph, op: Op, cut: LayerSplit, part: tuple[int, int]) -> LayerHalf:
-    """What to lower for rows or units ``part`` of ``cut``."""
+    """Return the half of a layer for rows or units ``part`` of ``cut``."""
     first, end = part
     if cut.kind == "alone":
         touched = [t for t in {*op.inputs, *op.outputs} if t >= 0 and graph.tensors[t].data is None]
@@ -99,8 +99,8 @@ def split_halves(
 ) -> tuple[HalfCall, HalfCall] | None:
     """Both halves of ``op``; None where they would touch each other's bytes, and it runs whole.
 
-    ``scratch``: bytes of one half's; ``lower`` makes the call of a half, whose scratch begins so many bytes into that
-    of the operator.
+    ``scratch``: the bytes of a half's scratch; ``lower`` makes the call of a half, given the offset of its scratch in
+    that of the operator.
     """
     pieces = []
     for which, part in enumerate(cut.parts()):

@@ -1,4 +1,4 @@
-"""Layers on two cores: which can be cut into halves, which are worth it, and what memory that takes."""
+"""Layers on two cores: the layers that can be split into halves and save time by it, and the memory that they need."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPATIAL = frozenset(
 #: worth before it is cut. Assumed; the report has measured ones.
 _PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3}
 _PER_OUTPUT = 4.0
-#: A cut has to save so many times what fork and join cost.
+#: A split has to save at least this multiple of the cost of fork and join.
 _MIN_GAIN = 2.0
 #: Neighbours in a row, and units, that kernels compute together: halves are whole multiples.
 PIXELS, _UNITS = 4, 8
@@ -41,10 +41,11 @@ PIXELS, _UNITS = 4, 8
 
 @dataclass(frozen=True)
 class LayerSplit:
-    """How an operator is cut. ``kind``: ``rows`` and ``alone``, of the output image; ``units`` of a matrix product.
+    """The way in which an operator is split. ``kind``: ``rows`` and ``alone``, of the output image; ``units`` of a
+    matrix product.
 
-    ``at``: the first row or unit of the second half; ``end``: how many there are. ``share``: of the work, that of the
-    larger half.
+    ``at``: the first row or unit of the second half; ``end``: how many there are. ``share``: the larger half's part of
+    the work.
     """
 
     kind: str
@@ -65,7 +66,7 @@ def split_point(count: int, unit: int = 1) -> int:
 
 
 def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -> LayerSplit | None:
-    """How ``op``, with such needs, can be cut; None where it cannot. Whether it pays is another question.
+    """Return how ``op`` with these needs can be split; None where it cannot. ``split_for`` decides whether it is.
 
     ``kernel``: the C function that computes the whole of it, where the needs do not tell.
     """
@@ -95,7 +96,7 @@ def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -
 
 
 def spatial_kernel(sources: Iterable[str]) -> str:
-    """Which of ``SPATIAL`` is among the C files of a variant's kernel; "" for none."""
+    """Return the kernel of ``SPATIAL`` that is among the C files of a variant's kernel; "" for none."""
     return next((name for name in (f"ar_{s.removesuffix('.c')}" for s in sources) if name in SPATIAL), "")
 
 
@@ -129,9 +130,10 @@ def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit 
 def choose_split(
     graph: Subgraph, op: Op, needs: OpRequirements, macs: int, target: Target, kernel: str = ""
 ) -> LayerSplit | None:
-    """The cut of ``op`` on ``target`` where there is one and it pays; ``needs`` are those of the whole operator.
+    """Return the split of ``op`` on ``target`` where it saves enough instructions; ``needs`` are those of the whole
+    operator.
 
-    Where RAM is what counts a layer that could share an address otherwise stays whole.
+    Where RAM counts, a layer that could share an address otherwise is not split.
     """
     if target.cores != 2:
         return None

@@ -1,8 +1,8 @@
-"""Weights in fewer bits than eight: how they lie in flash, and what that takes.
+"""Weights in fewer bits than eight: their layout in flash, and its size.
 
 Two forms. ``PackedCodes`` are read one after the other by ``packed.h``: 1, 2, 4 or 8 bits for each weight, or for
-each that is not 0; what a code means stands in a table. int4 weights are codes of 4 bits; clustered and pruned int8
-weights take fewer bytes as codes, too. ``NibbleRows`` are whole words of half bytes, which ``unpack4.h`` turns into
+each that is not 0; a table has the weight of each code. int4 weights are codes of 4 bits; clustered and pruned int8
+weights take fewer bytes as codes, too. ``NibbleRows`` are whole words of nibbles, which ``unpack4.h`` turns into
 the bytes of any kernel's own layout, eight at a time.
 """
 
@@ -57,7 +57,7 @@ def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
     for per_byte in _PER_BYTE:
         bits = 8 >> per_byte
         if len(values) <= 1 << bits:
-            # Of int4 weights all layers share one table.
+            # All layers with int4 weights share one table.
             whole = bits == 4 and (not len(values) or (values[0] >= -8 and values[-1] <= 7))
             table = np.arange(-8, 8, dtype=np.int8) if whole else values.astype(np.int8)
             candidates.append(

@@ -39,7 +39,7 @@ def write_library(
         name: of the library: a C identifier.
         models: lowered for ``target``, each with a prefix of its own.
         target: of all models.
-        origins: for each model what the manifest tells of it beside its sizes: ``path``, ``sha256``.
+        origins: for each model the manifest's entries beside its sizes: ``path``, ``sha256``.
         accept: is given the manifest before anything is written; what it raises ends the matter.
         processing: by prefix, what the images of models record of their pre- and postprocessing.
 

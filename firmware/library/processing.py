@@ -1,6 +1,6 @@
 """A model's own pre- and postprocessing in a library: NAME_processing.h and .c, and the C sources that they call.
 
-Tables are worked out here, from the steps that the image records; scratch memory lies in the arena beside the inputs,
+Tables are worked out here, from the steps that the image records; scratch memory is in the arena beside the inputs,
 which nothing else uses before an inference.
 """
 
@@ -31,7 +31,7 @@ from arenite.firmware.library.processing_writer import ProcessingWriter, struct
 
 @dataclass(frozen=True)
 class Processing:
-    """What a model's image records, bound to the model."""
+    """The processing that a model's image records, bound to the model."""
 
     before: ImagePlan | AudioPlan | None
     after: PostPlan | None
@@ -64,7 +64,7 @@ def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
         shape = (*shape, 1) if shape[0] == 1 else (1, *shape)
     if len(shape) != 4:
         raise record_error(
-            f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is no picture."
+            f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is not the shape of a picture."
         )
     return source_plan(spec, shape[3], shape[2], shape[1])
 

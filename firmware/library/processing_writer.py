@@ -99,7 +99,7 @@ def source_files(names: Sequence[str]) -> dict[str, str]:
 
 
 def free_in_arena(g: Generated, nbytes: int) -> int | None:
-    """Where ``nbytes`` lie in the arena beside inputs and state; None where there is no such place."""
+    """Return an offset of ``nbytes`` free bytes in the arena beside inputs and state; None where there is no room."""
     graph = g.model.main
     taken = [(g.plan.offsets[i], graph.tensors[i].nbytes) for i in graph.inputs if i in g.plan.offsets]
     taken += [(v.offset, v.nbytes) for v in g.variables]

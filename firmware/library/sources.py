@@ -11,9 +11,10 @@ from arenite.firmware.generator.model_source import arena_bytes, model_sources
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.shared_arena import SharedArena
 
-#: Where the engine lies in the library: its headers have common names, and must not be on a program's include path.
+#: The engine's folder in the library: its headers have common names, and must not be on a program's include path.
 ENGINE_FOLDER = "arenite"
-#: Kernels that know by the compiler how weights lie must ask their parameters where nobody says what compiles them.
+#: Kernels that choose the layout of their weights by the compiler use their parameters instead where the core is not
+#: known.
 ANY_CORE = "AR_ANY_CORE"
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 

@@ -1,0 +1,1 @@
+"""Files with which PlatformIO and Zephyr build a project."""

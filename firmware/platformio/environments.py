@@ -32,12 +32,13 @@ _CACHE_FIX = "-mfix-esp32-psram-cache-issue"
 
 
 #: A section that compilers make without contents, like .bss, and that no framework's linker script names: it goes where
-#: the linker is told to put it.
+#: an option of the linker places it.
 _ORPHAN = ".persistent.bss"
 
 
 def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None) -> str:
-    """What builds the project of ``board`` itself; the environment of the board's name is the one that fits best.
+    """Return the environments that build the project of ``board`` itself; the environment of the board's name is the
+    one that fits best.
 
     ``second``: the memory in which part of the arena is a static variable. In an ESP32's PSRAM the Arduino core,
     compiled beforehand, has no place for one: then only ESP-IDF builds the project.

@@ -20,7 +20,7 @@ sys.exit(main())
 
 
 def scons_version() -> str:
-    """The version of ``tool-scons`` that the installed PlatformIO asks for."""
+    """The version of ``tool-scons`` that the installed PlatformIO requires."""
     try:
         from platformio.dependencies import get_core_dependencies
     except ImportError:

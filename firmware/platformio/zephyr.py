@@ -37,7 +37,7 @@ CONFIG_PRINTK=n
 CONFIG_BOOT_BANNER=n
 CONFIG_LOG=n
 
-# The host may ask for a restart, and how deep the stack was used.
+# The host may request a restart, and the depth of the stack.
 CONFIG_REBOOT=y
 CONFIG_MAIN_STACK_SIZE={stack}
 CONFIG_INIT_STACKS=y

@@ -1,0 +1,1 @@
+"""Predictions of flash, RAM, stack, time and memory accesses without a compiler."""

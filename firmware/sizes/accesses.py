@@ -32,7 +32,7 @@ class AccessRates(NamedTuple):
     per_output: float
 
     def loads(self, work: InputWork) -> float:
-        """Of one input."""
+        """Quantities of one input."""
         return self.per_input * work.nbytes + self.per_window * work.window + self.per_mac * work.macs
 
 
@@ -48,7 +48,7 @@ def rates() -> dict[str, AccessRates]:
     return {k: AccessRates(*v) for k, v in json.loads(PATH.read_text())["kernels"].items()}
 
 
-#: Of the key of a kernel where no two windows share a byte: there most kernels go another way.
+#: Suffix of a kernel's key where no two windows share a byte: most kernels take another path there.
 POINTWISE = " pointwise"
 
 
@@ -64,7 +64,8 @@ def rates_of(kernel: str, work: InputWork) -> AccessRates:
 
 
 class InputWork(NamedTuple):
-    """What an operator's loads of one input are in proportion to: its bytes, those under the windows, products."""
+    """The quantities that an operator's loads of one input are proportional to: its bytes, the bytes under windows,
+    products."""
 
     nbytes: int
     window: int
@@ -72,7 +73,7 @@ class InputWork(NamedTuple):
 
 
 def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
-    """Of input ``position``; products count for the first input alone, where the windows are."""
+    """Return those of input ``position``; products count for the first input alone, which has the windows."""
     tensor = graph.tensors[op.inputs[position]]
     outputs = graph.tensors[op.outputs[0]] if op.outputs else tensor
     if position != 0 or not macs:
@@ -84,7 +85,7 @@ def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
 
 
 def first_work(graph: Subgraph, op: Op, macs: int) -> InputWork:
-    """Of the first input, which says what kind of layer it is."""
+    """Return those of the first input, which decides the kind of the layer."""
     return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else InputWork(0, 0, 0)
 
 
@@ -113,7 +114,7 @@ def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dic
 
 
 def estimate_accesses(generated: Generated) -> AccessCounts:
-    """Of one inference: by tensor, and by resource variable."""
+    """Accesses of one inference, by tensor and by resource variable."""
     graph = generated.model.main
     names = {
         op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"

@@ -1,4 +1,5 @@
-"""Measure what every kernel and support function costs on every core: ``python -m arenite.firmware.sizes.measure``.
+"""Measure the size and stack of every kernel and support function on every core: ``python -m
+arenite.firmware.sizes.measure``.
 
 Compiles the whole engine, both protocols and the board support with the flags of a real build, reads the object
 files and stores each section's size, stack frame and references in ``profiles/sizes/``. ``fit`` adds them up as the
@@ -95,7 +96,7 @@ def sample_sources() -> dict[str, str]:
 
 
 def _hash(trees: Sequence[SourceTree], *more: object) -> str:
-    """Of the C sources in ``trees``, the flags, and ``more`` (not the compiler's version)."""
+    """Return the digest of the C sources in ``trees``, the flags, and ``more`` (not of the compiler's version)."""
     digest = hashlib.sha256()
     for tree in trees:
         for path in tree.paths(".c", ".h", ".S"):
@@ -108,12 +109,12 @@ def _hash(trees: Sequence[SourceTree], *more: object) -> str:
 
 
 def digest() -> str:
-    """Of everything that decides a size."""
+    """Return the digest of everything that decides a size."""
     return _hash((ENGINE, BOARDS))
 
 
 def engine_digest() -> str:
-    """Of what decides the size of a kernel, and of a layer that calls one."""
+    """Return the digest of everything that decides the size of a kernel, and of a layer that calls one."""
     return _hash((ENGINE,), sample_sources())
 
 
@@ -181,13 +182,13 @@ def _libgcc(core_name: str) -> ObjectSet:
 
 
 def _with_library(own: ObjectSet, core: str) -> ObjectSet:
-    """``own`` and what it can reach of the library; a definition of our own stands before the library's."""
+    """Return ``own`` and the members of the library that it reaches; its own definitions replace the library's."""
     library = _libgcc(core)
     return prune(ObjectSet({**library.sections, **own.sections}, {**library.symbols, **own.symbols}))
 
 
 def prune(objects: ObjectSet) -> ObjectSet:
-    """Drop library members that nothing of ours can reach."""
+    """Drop library members that no function of Arenite can reach."""
     own = [node for node in objects.sections if not node.startswith("libgcc/")]
     live = objects.reachable(own)
     return ObjectSet(

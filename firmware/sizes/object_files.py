@@ -73,7 +73,8 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
     """All sections of the object files; the key of a file begins its nodes' names. The library's files come last.
 
     A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). Assembly states its own: an
-    absolute symbol ``ar_stack_<function>`` (``.set ar_stack_f, 44``) is the frame of ``f``, whatever the compiler says.
+    absolute symbol ``ar_stack_<function>`` (``.set ar_stack_f, 44``) is the frame of ``f``, in place of the
+    compiler's value.
     """
     from elftools.elf.elffile import ELFFile
 

@@ -28,7 +28,7 @@ from arenite.profiles.boards import Board
 LIBRARY_FRAME = 64
 
 
-#: Of ``ar_arena_part``: an address and a count, on any core of 32 bits.
+#: Bytes of ``ar_arena_part``: an address and a count, on any core of 32 bits.
 _PART_BYTES = 8
 
 #: The structure ``ar_reals`` in main.c: five words.
@@ -36,7 +36,7 @@ _REALS_BYTES = 20
 
 #: Functions of a model's layers: one call, or two.
 _LAYER, _TWO_CALLS = "model.c:.text.layer_0", "model.c:.text.layer_1"
-#: Of a layer on two cores: the one that starts the other half.
+#: The function of a layer on two cores that starts the other half.
 _FORK = "model.c:.text.layer_2"
 
 #: Functions of stream.c from the innermost on: the first that the compiler left is where rows are called.
@@ -46,7 +46,7 @@ _ROW_CALLERS = ("advance", "ar_stream_begin")
 @dataclass(frozen=True)
 class Prediction:
     """All in bytes. ``static`` is every .data and .bss byte that is neither arena nor stack; ``stack`` is a bound.
-    ``arena_slow``: what of the arena lies in a second memory, where the guard words around it lie too."""
+    ``arena_slow``: the part of the arena in a second memory, with the guard words around it."""
 
     arena: int
     static: int
@@ -63,7 +63,7 @@ class Prediction:
 
     @property
     def slow_ram(self) -> int:
-        """Of all that, the bytes in the second memory."""
+        """Return the bytes in the second memory."""
         return self.arena_slow + GUARD_BYTES if self.arena_slow else 0
 
     @property
@@ -255,7 +255,7 @@ def _sizeof(struct: str, engine: ObjectSet) -> int:
     return engine.sections[node].size
 
 
-#: Of a port for a second core: its stack, and the functions below which a half of a layer stands.
+#: Names in a port for a second core: its stack, and the functions that call a half of a layer.
 _SECOND_STACK = ".noinit.ar_second_stack"
 _SECOND_FRAMES = ("ar_start_second_c", "ar_second_core")
 #: By port, where those functions could not be measured: what they, an operating system and interrupts take. Assumed.
@@ -336,5 +336,5 @@ def _stack(
         *(depths.node(objects.symbols.get(r, r)) for r in objects.sections[infer].refs),
         0,
     )
-    # A word that stays painted tells that the stack did not overflow. The linker script gives out 16-byte steps.
+    # A word that stays painted shows that the stack did not overflow. The linker script gives out 16-byte steps.
     return -(-(depths.node(objects.symbols["ar_start"]) + 4) // 16) * 16

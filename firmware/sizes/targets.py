@@ -1,4 +1,4 @@
-"""For which cores sizes are stored, and which stored table answers for a board."""
+"""Cores whose sizes are stored, and the stored table of a board."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ SIZES = Path(boards.__file__).parent / "sizes"
 
 
 def support_key(protocol: str, stream_input: bool, features: Features) -> str:
-    """The name in a table of the support code that ``write_project`` with these arguments takes."""
-    if protocol == ENERGY:  # which has its pin anyhow
+    """Return the key of the support code that ``write_project`` takes with these arguments."""
+    if protocol == ENERGY:  # it always has a pin
         return protocol
     return protocol + ("-stream" if stream_input else "") + features.key
 
@@ -87,7 +87,7 @@ SIZE_TARGETS = {
     )
 }
 
-#: Cores that Debian's compilers do not know: the nearest core that can be measured answers for them.
+#: Cores that Debian's compilers do not know: the table of the nearest core is used.
 _NEAREST = {
     "xtensa-lx6": "qemu_xtensa_lx106",
     "xtensa-lx7": "qemu_xtensa_lx106",
@@ -105,5 +105,8 @@ def target_of(board: Board) -> SizeTarget:
         (t.name for t in SIZE_TARGETS.values() if t.core == board.core), None
     )
     if name is None:
-        raise ProfileError(f"No code sizes are stored for the core '{board.core}' of {board.name}.")
+        raise ProfileError(
+            f"No code sizes are stored for the core '{board.core}' of {board.name}.",
+            f"Choose a board with one of the cores {', '.join(sorted({t.core for t in SIZE_TARGETS.values()}))}.",
+        )
     return SIZE_TARGETS[name]

@@ -40,7 +40,7 @@ DEFAULTS = {
     "": KernelCost(10.0, 25.0),
 }
 
-#: Kernels for packed weights: where they were never measured, so many times the instructions of another one. Assumed.
+#: Factors for kernels for packed weights that were never measured, over the instructions of another kernel. Assumed.
 PACKED = {
     "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
     "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
@@ -50,7 +50,7 @@ PACKED = {
     "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 2.0),
     "ar_fully_connected_s8_real_packed": ("ar_fully_connected_s8_real", 2.0),
 }
-#: Of ``ar_unpack4``: instructions of a call, and for each word that it makes. Assumed.
+#: Instructions of ``ar_unpack4`` for a call, and for each word that it writes. Assumed.
 UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
 
 #: Cores without a row of their own, and the measured core nearest to them.
@@ -66,12 +66,12 @@ NEAREST = {
 }
 
 
-#: Of the key of a kernel in builds for size: the compiler made other code of it.
+#: Suffix of a kernel's key in builds for size, for which the compiler makes other code.
 SIZE_OPTIMIZED = " -Os"
 
 
 def key_of(kernel: str, optimise: str) -> str:
-    """The name under which the cost of a kernel stands in the table."""
+    """Return the key of a kernel's cost in the table."""
     return kernel + SIZE_OPTIMIZED if optimise_flags(optimise) == ("-Os",) else kernel
 
 
@@ -83,8 +83,8 @@ def coefficients() -> dict[str, dict[str, KernelCost]]:
 
 
 def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
-    """What ``kernel`` costs on ``core``: as measured there in such a build, or else in another; or else the median of
-    the cores where it was measured."""
+    """Return the cost of ``kernel`` on ``core``: as measured there in the same kind of build, or else in another; or
+    else the median of the cores where it was measured."""
     table = coefficients()
     keys = (key_of(kernel, optimise), kernel, kernel + SIZE_OPTIMIZED)
     rows = table.get(NEAREST.get(core, core), {})

@@ -14,7 +14,7 @@ from arenite.converters.graph.model import Model
 from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.importers.sources import import_source
 from arenite.converters.quantize.calibration.observations import Observations
-from arenite.converters.quantize.checks.saturation import check_quantised
+from arenite.converters.quantize.checks.saturation import check_quantized_model
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.graph.simplify import simplify
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
@@ -62,7 +62,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     inputs = None if request.calibration is None else calibration_inputs
     imported = import_source(request.source, inputs=inputs, options=request.options)
     model = parse(imported.flatbuffer)
-    if imported.quantised:
+    if imported.quantized:
         return _as_is(request, imported, chosen_recipe, progress)
     flatbuffer, changes = simplify(imported.flatbuffer)
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
@@ -99,17 +99,17 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     scores: Scores | None = None
     range_notes: list[str] = []
     if scoring is not None and before is not None:
-        scores, range_notes = image_scores(before, made.quantised.flatbuffer, scoring, of)
-    result = parse(made.quantised.flatbuffer)
+        scores, range_notes = image_scores(before, made.quantized.flatbuffer, scoring, of)
+    result = parse(made.quantized.flatbuffer)
     extra = request.attachments.extra(result, made_from(imported, made.recipe, made.observations))
-    source = Image(result, None, _sha256(made.quantised.flatbuffer), imported.sha256, extra=extra)
+    source = Image(result, None, _sha256(made.quantized.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
     if recipe.name in shipped_recipes():  # they speak of operators that a model need not have
         unused = []
     notes = [
         *imported.notes,
         *(f"The recipe '{recipe.name}' has settings for '{match}', which is no layer." for match in unused),
-        *made.quantised.notes,
+        *made.quantized.notes,
         *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
         *range_notes,
     ]
@@ -202,7 +202,7 @@ def _as_is(
         progress("check field data", 0, 0)
         field_data = load_samples(request, request.field_data, image.model, calibration=False)
         known = load_samples(request, request.calibration, image.model, calibration=False)
-        notes += check_quantised(prepared.reference, field_data, known)[1]
+        notes += check_quantized_model(prepared.reference, field_data, known)[1]
     return Conversion(request, imported, prepared.image, prepared, None, None, scores, _once(notes))
 
 

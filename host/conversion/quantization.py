@@ -24,7 +24,7 @@ class QuantizationResult:
     """What came out of quantising a float model."""
 
     recipe: Recipe
-    quantised: QuantizedModel
+    quantized: QuantizedModel
     observations: Observations | None  # None where every activation stays float
     coverage: tuple[TensorCoverage, ...] = ()
     errors: tuple[LayerError, ...] = ()
@@ -68,7 +68,7 @@ def calibrate_and_quantize(
         )
     progress("quantise", 0, 0)
     if search_result is not None and search_result.chosen is not None:
-        recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantised
+        recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantized
     else:
         quantized = quantize(flatbuffer, recipe, observations)
     model = parse(flatbuffer)
@@ -82,7 +82,7 @@ def calibrate_and_quantize(
             recipe,
             observations,
             field_data,
-            quantised=quantized.flatbuffer,
+            quantized=quantized.flatbuffer,
             metric=request.metric,
             progress=lambda what, done, total: progress("check field data", done, total),
         )

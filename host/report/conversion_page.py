@@ -50,9 +50,9 @@ def conversion_page(made: Conversion, verdicts: Sequence[FitVerdict], command: s
     if c is not None:
         if c.search is not None:
             parts += search_section(c.search)
-        parts += error_section(c.errors, c.quantised.layers)
+        parts += error_section(c.errors, c.quantized.layers)
         parts += [] if c.sensitivity is None else sensitivity_section(c.sensitivity)
-        parts += size_section(c.quantised.layers)
+        parts += size_section(c.quantized.layers)
         parts += coverage_section(c.coverage)
         if c.field is not None:
             parts += field_section(c.field)
@@ -75,7 +75,7 @@ def _figures(made: Conversion, verdicts: Sequence[FitVerdict]) -> list[tuple[str
     if made.prepared is not None:
         found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena, portable kernels"))
     if made.calibrated is not None:
-        layers = made.calibrated.quantised.layers
+        layers = made.calibrated.quantized.layers
         before, after = sum(x.weight_bytes_before for x in layers), sum(x.weight_bytes for x in layers)
         if before:
             found.append((f"{after / before:.0%}", "of the source's weight bytes"))

@@ -100,7 +100,7 @@ def _named(what: str, labels: Sequence[str]) -> str:
 def field_section(report: FieldReport) -> list[str]:
     """Field data against the scales."""
     scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
-    scores.append(("image", report.quantised))
+    scores.append(("image", report.quantized))
     rows = [row(what, score_text(s), f"{s.samples:,}") for what, s in scores if s is not None]
     sentence = (
         listed(report.warnings)

@@ -56,8 +56,8 @@ def _calibrated_json(conversion: Conversion, c: QuantizationResult) -> dict[str,
         "coverage": [t.to_json() for t in c.coverage],
         "layers": [e.to_json() for e in c.errors],
         "weights": {
-            "before": sum(layer.weight_bytes_before for layer in c.quantised.layers),
-            "after": sum(layer.weight_bytes for layer in c.quantised.layers),
+            "before": sum(layer.weight_bytes_before for layer in c.quantized.layers),
+            "after": sum(layer.weight_bytes for layer in c.quantized.layers),
         },
         "field": None if c.field is None else c.field.to_json(),
         "sensitivity": None if c.sensitivity is None else c.sensitivity.to_json(),
@@ -108,8 +108,8 @@ def _room(v: FitVerdict) -> str:
 
 def _calibrated_tables(c: QuantizationResult) -> list[object]:
     out: list[object] = []
-    before = sum(layer.weight_bytes_before for layer in c.quantised.layers)
-    after = sum(layer.weight_bytes for layer in c.quantised.layers)
+    before = sum(layer.weight_bytes_before for layer in c.quantized.layers)
+    after = sum(layer.weight_bytes for layer in c.quantized.layers)
     out.append(f"recipe {c.recipe.name}: weights and biases {before:,} B to {after:,} B")
     if c.search is not None:
         out += _search_tables(c)

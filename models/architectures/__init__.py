@@ -23,15 +23,15 @@ ARCHITECTURES: dict[str, Callable[[Sequence[int], int, float], Network]] = {
     "detector": detector,
 }
 
-#: Widths beyond these make nothing that a microcontroller runs, or nothing that learns.
+#: Limits of the width: wider networks fit no microcontroller, narrower ones do not learn.
 WIDTH_LIMITS = (0.05, 4.0)
 
 
 def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
     """The network of architecture ``name``.
 
-    ``shape`` is the input's without the batch. Raises ``UsageError`` for an unknown name, a width out of range, or a
-    shape that the architecture does not take.
+    ``shape`` is the input's shape without the batch. Raises ``UsageError`` for an unknown name, a width out of
+    range, or a shape that the architecture does not take.
     """
     if name not in ARCHITECTURES:
         near = difflib.get_close_matches(name, ARCHITECTURES, 1)

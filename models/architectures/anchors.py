@@ -1,4 +1,4 @@
-"""Anchors of the detector, and boxes as what the network learns: offsets from the anchor.
+"""Anchors of the detector, and boxes in the form that the network learns: offsets from the anchor.
 
 A box is (top, left, bottom, right) as shares of the picture. An anchor is (middle y, middle x, height, width). The
 encoding is that of Liu et al., "SSD: Single Shot MultiBox Detector", 2016, equation 2, with the usual variances, as

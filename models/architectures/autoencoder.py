@@ -1,5 +1,5 @@
-"""A fully connected auto-encoder, whose error of reconstruction tells how unusual an input is. MLPerf Tiny's anomaly
-model: four layers down, a bottleneck of 8 values, and the way back."""
+"""A fully connected auto-encoder, whose reconstruction error shows how unusual an input is. It is MLPerf Tiny's anomaly
+model: four layers down, a bottleneck of 8 values, and four layers up."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def autoencoder(shape: Sequence[int], classes: int = 0, width: float = 1.0) -> Network:
-    """``shape``: (features,); other shapes are flattened, and the output is then flat. ``classes`` plays no part."""
+    """``shape``: (features,); other shapes are flattened, and the output is then flat. ``classes`` is not used."""
     b = Builder()
     x = b.flatten(INPUT) if len(shape) > 1 else INPUT
     hidden = channels(128, width)
     for units in (*[hidden] * 4, 8, *[hidden] * 4):
-        x = b.dense(x, units, activation="relu", normalise=True)
+        x = b.dense(x, units, activation="relu", normalize=True)
     return b.network("autoencoder", width, shape, 0, [b.dense(x, prod(shape))])

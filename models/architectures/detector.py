@@ -1,7 +1,7 @@
 """A small single-shot detector: depthwise-separable blocks to 1/8 of the resolution, and two heads over one grid.
 
-Each cell of the grid has ``len(SIZES)`` square anchors around its middle. For each anchor the first output has how its
-box differs (dy, dx, dh, dw; see ``models.datasets.boxes``), the second a probability per class. After Liu et al.,
+Each cell of the grid has ``len(SIZES)`` square anchors around its middle. For each anchor the first output has the
+offsets of its box (dy, dx, dh, dw; see ``anchors.py``), the second a probability per class. After Liu et al.,
 "SSD: Single Shot MultiBox Detector", 2016, with one grid in place of six.
 """
 
@@ -29,8 +29,8 @@ def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
         x = b.depthwise(x, kernel, (stride, stride))
         x = b.conv(x, channels(base, width), (1, 1))
     anchors = -(-high // STRIDE) * -(-wide // STRIDE) * len(SIZES)
-    boxes = b.conv(x, 4 * len(SIZES), (1, 1), activation="", normalise=False)
-    # At first nearly everything is background, or the many anchors without an object would drown the others.
-    scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalise=False, bias=-log(99))
+    boxes = b.conv(x, 4 * len(SIZES), (1, 1), activation="", normalize=False)
+    # The bias makes nearly everything background at first; otherwise the many anchors without an object would dominate.
+    scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalize=False, bias=-log(99))
     outputs = [b.reshape(boxes, (anchors, 4)), b.reshape(scores, (anchors, classes), activation="sigmoid")]
     return b.network("detector", width, shape, classes, outputs)

@@ -1,6 +1,6 @@
-"""A network as plain data: layers by name, from which Keras, PyTorch and shape-only graphs are made alike.
+"""A network as plain data: layers by name, from which Keras, PyTorch and shape-only graphs are built.
 
-One description keeps the trained model, the model that is only predicted, and their PyTorch and ONNX twins the same.
+One description keeps the trained model, the model that is only predicted, and their PyTorch and ONNX forms the same.
 Shapes are without the batch: (height, width, channels) for pictures, (features,) for vectors.
 """
 
@@ -22,8 +22,8 @@ class Layer:
     """One operation. ``kind`` is "conv", "depthwise", "dense", "mean" (over height and width), "flatten", "reshape",
     "add", "concat" (along the first axis) or "dropout" (only in training).
 
-    ``normalise``: batch normalisation follows, in place of a bias. ``activation`` comes last: "", "relu", "relu6",
-    "sigmoid" or "softmax". ``rate`` is of a dropout, ``bias`` what the bias is before training.
+    ``normalize``: batch normalization follows, in place of a bias. ``activation`` comes last: "", "relu", "relu6",
+    "sigmoid" or "softmax". ``rate`` is the dropout's rate, ``bias`` the initial value of the bias.
     """
 
     kind: str
@@ -33,7 +33,7 @@ class Layer:
     kernel: tuple[int, int] = (1, 1)
     stride: tuple[int, int] = (1, 1)
     padding: str = "same"
-    normalise: bool = False
+    normalize: bool = False
     activation: str = ""
     rate: float = 0.0
     bias: float = 0.0
@@ -52,7 +52,7 @@ class Network:
     outputs: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Everything of it, and the shape of each value, for the processes that make a model of it."""
+        """All data of the network, and the shape of each value, for the processes that build a model of it."""
         return asdict(self) | {"shapes": self.shapes()}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -96,13 +96,13 @@ class Builder:
         stride: tuple[int, int] = (1, 1),
         *,
         activation: str = "relu",
-        normalise: bool = True,
+        normalize: bool = True,
         bias: float = 0.0,
     ) -> str:
         return self._add(
             Layer(
                 *("conv", self._name("conv"), (x,), filters, kernel, stride),
-                normalise=normalise,
+                normalize=normalize,
                 activation=activation,
                 bias=bias,
             )
@@ -114,14 +114,14 @@ class Builder:
         return self._add(
             Layer(
                 *("depthwise", self._name("depthwise"), (x,), 0, kernel, stride),
-                normalise=True,
+                normalize=True,
                 activation=activation,
             )
         )
 
-    def dense(self, x: str, units: int, *, activation: str = "", normalise: bool = False) -> str:
+    def dense(self, x: str, units: int, *, activation: str = "", normalize: bool = False) -> str:
         return self._add(
-            Layer("dense", self._name("dense"), (x,), units, normalise=normalise, activation=activation)
+            Layer("dense", self._name("dense"), (x,), units, normalize=normalize, activation=activation)
         )
 
     def add(self, a: str, b: str, *, activation: str = "") -> str:

@@ -1,7 +1,7 @@
-"""A network that nobody has trained, as a float32 flatbuffer: the shapes of the trained one, random weights.
+"""An untrained network as a float32 flatbuffer: the shapes of the trained one with random weights.
 
-It has the operators that TensorFlow makes of the trained Keras model, so that what it takes of a board after
-quantisation is what the trained one will take, but for channels that training leaves dead.
+It has the operators of the trained Keras model after TensorFlow's conversion, so after quantization it takes the same
+memory and instructions as the trained one, except for channels that training leaves dead.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class _ModelBuilder:
         )
 
     def _after(self, layer: Layer, x: int) -> int:
-        """An activation that is an operator of its own."""
+        """An activation that is a separate operator."""
         if layer.activation == "softmax":
             output = self._tensor(layer.name + "/softmax", self._tensors[x].shape)
             return self._op("SOFTMAX", [x], output, "SoftmaxOptions", {"beta": 1.0})

@@ -1,4 +1,4 @@
-"""Is a model one of the project's own architectures, and of which size? Told by the shapes of its weights."""
+"""Recognition of the project's own architectures and their sizes by the shapes of a model's weights."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Shapes = Mapping[tuple[str, tuple[int, ...]], int]
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """An architecture of a certain size. ``shape`` is the input's without the batch."""
+    """An architecture of a certain size. ``shape`` is the input's shape without the batch."""
 
     architecture: str
     width: float
@@ -30,7 +30,7 @@ class NetworkSize:
 
     @property
     def square(self) -> bool:
-        """Whether the input is a picture with sides of equal length, which has a resolution to speak of."""
+        """Whether the input is a square picture, whose side is its resolution."""
         return len(self.shape) == 3 and self.shape[0] == self.shape[1] > 1
 
     def network(self) -> Network:
@@ -38,7 +38,7 @@ class NetworkSize:
 
 
 def recognize_architecture(model: Model) -> NetworkSize | None:
-    """The size of which ``model`` has the layers, whatever its types; None for a model of another kind."""
+    """The architecture and size with the layers of ``model``, for any types; None for another kind of model."""
     graph = model.main
     if len(graph.inputs) != 1:
         return None
@@ -61,11 +61,11 @@ def _same(size: NetworkSize, weight_counts: Shapes) -> bool:
     try:
         return weight_shapes(size.network()) == weight_counts
     except UsageError:
-        return False  # an input that this architecture does not take
+        return False  # an input that does not fit this architecture
 
 
 def weight_shapes(network: Network) -> Shapes:
-    """How many operators of a kind have weights of a shape, as TFLite has them."""
+    """The number of operators of each kind with weights of each shape, in TFLite's layout."""
     shapes = network.shapes()
     weight_counts: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for layer in network.layers:

@@ -20,7 +20,7 @@ def resnet8(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
         y = b.conv(x, filters, kernel, step)
         y = b.conv(y, filters, kernel, activation="")
         if stride > 1:
-            x = b.conv(x, filters, (1, 1), step, activation="", normalise=False)
+            x = b.conv(x, filters, (1, 1), step, activation="", normalize=False)
         x = b.add(x, y, activation="relu")
     x = b.dense(b.mean(x), classes, activation="softmax")
     return b.network("resnet8", width, shape, classes, [x])

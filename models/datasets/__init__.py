@@ -1,4 +1,4 @@
-"""Data to train with, each a function of the resolution that is asked for (None: as it comes)."""
+"""Training data, each a function of the requested resolution (None: the native one)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
     "scenes": scenes.scenes,
 }
 
-#: What each is for; data are large, and this is asked without them.
+#: The task of each, known without loading the data.
 TASKS = {
     "digits": CLASSIFY,
     "mnist": CLASSIFY,
@@ -35,8 +35,8 @@ def dataset(name: str, resolution: int | None = None, *, progress: bool = True) 
     """The data called ``name``, or in the file ``name``, which ends in ``.npz``.
 
     Raises:
-        UsageError: no such data, or a resolution that they cannot have.
-        ToolError: they could not be fetched or made.
+        UsageError: there are no such data, or they cannot have the resolution.
+        ToolError: the data could not be downloaded or generated.
     """
     if name.endswith(".npz"):
         return own_data(Path(name), resolution)

@@ -1,7 +1,7 @@
-"""Ten spoken commands, other words and noise, said by espeak-ng, as MLPerf Tiny's keyword model takes them.
+"""Ten spoken commands, other words and noise, synthesized by espeak-ng, for MLPerf Tiny's keyword model.
 
 The front-end is the preprocessing that goes into the image: 49 frames of 10 mel-frequency cepstral coefficients, from
-windows of 30 ms every 20 ms. Test samples have voices that training never hears.
+windows of 30 ms every 20 ms. Test samples have voices that training samples do not have.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 LABELS = (*COMMANDS, "unknown", "silence")
 
-#: Words that are none of the commands; those of the test are not among those of the training.
+#: Words that are not commands; the test words are not among the training words.
 OTHER_WORDS = (
     *(
         "bed",
@@ -84,7 +84,7 @@ FRONT_END = Preprocessing(
 
 
 def keywords(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """(49, 10, 1) per second of sound. Made once, in a minute or two, and kept in the cache.
+    """(49, 10, 1) per second of sound. Generated once, in a minute or two, and kept in the cache.
 
     Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
     """
@@ -92,14 +92,14 @@ def keywords(resolution: int | None = None, progress: bool = True) -> TrainingDa
     arrays = _make_data(progress)
     return TrainingData(
         name="keywords",
-        title="ten commands, other words and noise, said by espeak-ng; other voices in the test",
+        title="ten commands, other words and noise, spoken by espeak-ng; other voices in the test",
         task=CLASSIFY,
         x_train=arrays["x_train"],
         y_train=arrays["y_train"],
         x_test=arrays["x_test"],
         y_test=arrays["y_test"],
         labels=LABELS,
-        licence="made here; espeak-ng, which is GPL-3.0, is run as a command",
+        licence="generated on this computer; espeak-ng, which is GPL-3.0, is run as a command",
         settings=TrainingSettings(epochs=30),
         preprocessing=FRONT_END,
     )
@@ -111,7 +111,7 @@ def _make_data(progress: bool) -> dict[str, np.ndarray]:
         with np.load(path) as file:
             return {name: file[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        pass  # not made yet, or damaged
+        pass  # not generated yet, or damaged
     arrays: dict[str, np.ndarray] = {}
     total = len(LABELS) * (TRAINING + TEST)
     with progress_bar("speaking", total, progress) as advance:
@@ -145,7 +145,7 @@ def _speak_samples(
 
 
 def _key() -> str:
-    """Of everything that decides the samples."""
+    """The digest of everything that determines the samples."""
     version = subprocess.run([speech.espeak_executable(), "--version"], capture_output=True).stdout
     parts = (
         *(

@@ -1,4 +1,4 @@
-"""MNIST: 60,000 handwritten digits of 28x28 to train with, and the full test set of 10,000."""
+"""MNIST: 60,000 handwritten digits of 28x28 for training, and the full test set of 10,000."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def read_idx(data: bytes) -> np.ndarray:
     shape = struct.unpack(f">{rank}I", data[4:start]) if 0 < rank <= 4 and len(data) >= start else ()
     if not shape or int(np.prod(shape)) != len(data) - start:
         raise ToolError(
-            "A file of MNIST is no IDX array of bytes.", "Delete the folder datasets in the cache."
+            "A file of MNIST is not an IDX array of bytes.", "Delete the folder datasets in the cache."
         )
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

@@ -1,7 +1,7 @@
-"""BasicMotions: a smart watch on the wrist of people who stand, walk, run and play badminton.
+"""BasicMotions: recordings of a smart watch while people stand, walk, run and play badminton.
 
 80 recordings of 100 steps at 10 Hz, six channels: acceleration and rotation about three axes. Each is cut into
-windows of half a recording, since 40 recordings are few to train with; a recording is never split between training and
+windows of half a recording, since 40 recordings are few for training; a recording is never split between training and
 test.
 """
 
@@ -20,12 +20,12 @@ STEPS, CHANNELS = 100, 6
 WINDOW, HOP = 50, 5
 UNUSUAL = LABELS.index("Badminton")
 
-#: Windows of the auto-encoder: short, because what it does not see as usual is to be told soon.
+#: Steps of the auto-encoder's windows: few, so that unusual motion is reported soon.
 SHORT, SHORT_HOP = 16, 4
 
 
 def motions(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Which of four motions: windows of five seconds, (50, 1, 6), each channel scaled by its spread in training."""
+    """Four classes of motion: windows of five seconds, (50, 1, 6), each channel scaled by its spread in training."""
     reject_resolution("motions", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     mean, spread = _spread(x_train)
@@ -46,7 +46,7 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
 
 
 def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Is a motion unusual: training has people who stand, walk and run; badminton is what it has never seen."""
+    """Detection of unusual motion: training data have standing, walking and running; badminton is unusual."""
     reject_resolution("motion_anomalies", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     usual = x_train[y_train != UNUSUAL]

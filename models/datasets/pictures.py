@@ -1,4 +1,4 @@
-"""Pictures as a network takes them, made by the same preprocessing that is recorded in its image."""
+"""Pictures as a network's input, prepared by the same preprocessing that is recorded in its image."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def resize_images(
         )
     scale, order = Normalize(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
     if resolution is None or pixels.shape[1:3] == (resolution, resolution):
-        # What preprocessing does to each of the pictures, at once.
+        # The preprocessing of each picture, applied to all at once.
         return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource(order), (scale,))
     spec = Preprocessing(ImageSource(order), (Resize(resolution, resolution), scale))
     high, wide = pixels.shape[1:3]
@@ -37,7 +37,7 @@ def resize_images(
 
 def resize_image(x: np.ndarray, side: int) -> np.ndarray:
     """Real values (height, width, channels) at ``side`` x ``side``, bilinear between the middles of pixels; for
-    making pictures up, not for preprocessing."""
+    generating pictures, not for preprocessing."""
     for axis in (0, 1):
         size = x.shape[axis]
         at = np.clip((np.arange(side) + 0.5) * (size / side) - 0.5, 0, size - 1).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A bar on standard error while data are made."""
+"""A progress bar on standard error while data are generated."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 @contextmanager
 def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Yields a function to call after each of ``total`` steps. Nothing is shown where standard error is no terminal."""
+    """Yields a function to call after each of ``total`` steps. Nothing is shown when standard error is not a
+    terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (shown and console.is_terminal)

@@ -13,7 +13,7 @@ from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.pictures import SIDES, resize_image
 from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 
-#: Sides of an object as a share of the scene's, and how many a scene has at most.
+#: Sides of an object as a share of the scene's, and the largest number of objects in a scene.
 MIN_OBJECT_SHARE, MAX_OBJECT_SHARE, MAX_OBJECTS = 0.3, 0.5, 3
 
 TRAINING, TEST = 8000, 1000
@@ -79,7 +79,7 @@ def _background(side: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
-    """The box around what is bright in ``picture``, which lies at ``top`` and ``left``, as shares of the scene."""
+    """The box around the bright pixels of ``picture``, which is at ``top`` and ``left``, as shares of the scene."""
     rows, columns = (np.flatnonzero((picture[..., 0] > 0.3).any(axis)) for axis in (1, 0))
     return (
         (top + rows[0]) / side,
@@ -92,7 +92,7 @@ def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[fl
 def _free_place(
     objects: np.ndarray, size: int, side: int, rng: np.random.Generator
 ) -> tuple[int, int] | None:
-    """Where an object of ``size`` meets none of those there, None when it is not found soon."""
+    """A position where an object of ``size`` overlaps no other; None when it is not found after some tries."""
     for _ in range(20):
         top, left = (int(v) for v in rng.integers(0, side - size, 2, endpoint=True))
         box = np.array([top, left, top + size, left + size]) / side

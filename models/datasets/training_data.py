@@ -1,4 +1,4 @@
-"""What a trainer needs of data: real inputs and targets, split, with the names and the preprocessing that go along."""
+"""Data for training: real inputs and targets, split into training and test, with class names and preprocessing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ CLASSIFY, RECONSTRUCT, DETECT = "classify", "reconstruct", "detect"
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How long and how fast to learn: passes over the data, samples per step, the largest rate of Adam, which rises
-    over the first twentieth of the steps and then falls along a cosine."""
+    """Epochs, samples per step, and the largest learning rate of Adam, which rises over the first twentieth of the
+    steps and then falls along a cosine."""
 
     epochs: int
     batch: int = 64
@@ -32,9 +32,9 @@ class TrainingData:
     where an input is unusual. ``DETECT``: ``y`` is (samples, objects, 5), class and box (top, left, bottom, right as
     shares of the picture) of each object, and a class of -1 where there are fewer.
 
-    ``preprocessing`` is how an input was made of a picture or of sound; None for other data, of which ``scaling`` may
-    have the mean and the spread of each channel.
-    ``shift``: training may move pictures by up to so many pixels. ``settings`` are those that suit the data.
+    ``preprocessing`` turns a picture or sound into an input; None for other data, for which ``scaling`` may have the
+    mean and the standard deviation of each channel.
+    ``shift``: training may move pictures by up to this number of pixels. ``settings`` are those that suit the data.
     """
 
     name: str
@@ -59,7 +59,7 @@ class TrainingData:
 
     @property
     def sha256(self) -> str:
-        """Of all samples and targets: the same data give the same hash."""
+        """The digest of all samples and targets: equal data give equal digests."""
         digest = hashlib.sha256()
         for array in (self.x_train, self.y_train, self.x_test, self.y_test):
             digest.update(f"{array.dtype.str}{array.shape}".encode())

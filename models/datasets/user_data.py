@@ -1,4 +1,4 @@
-"""A user's own labelled samples to train with, from one file."""
+"""A user's own labelled training samples, from one file."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 
 _HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
 
-#: Steps to learn in, of ``TrainingSettings.batch`` samples: many passes over few samples, few over many.
+#: Training steps of ``TrainingSettings.batch`` samples: many epochs over few samples, few over many.
 _STEPS = 3000
 
 
 def own_data(path: Path, resolution: int | None = None) -> TrainingData:
     """Samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``; without these every
-    fifth sample is kept for the test. Pictures as uint8 are made 0 to 1, and resized to ``resolution``; other values
-    are taken as they are.
+    fifth sample is kept for the test. Pictures as uint8 are scaled to 0 to 1 and resized to ``resolution``; other
+    values are used unchanged.
 
     Raises ``UsageError`` for a file that has no such arrays.
     """
@@ -43,8 +43,8 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
     else:
         if resolution is not None:
             raise UsageError(
-                f"{path} has no pictures as uint8 (samples, height, width, channels), which could be resized.",
-                "Leave --resolution out, and give the samples in the size that the network takes.",
+                f"{path} has no pictures as uint8 (samples, height, width, channels), that could be resized.",
+                "Leave --resolution out, and give the samples in the size of the network's input.",
             )
     classes = int(max(y.max(), y_test.max())) + 1
     return TrainingData(
@@ -80,4 +80,4 @@ def _check(path: Path, what: str, x: np.ndarray, y: np.ndarray) -> None:
     if y.min() < 0 or y.max() > 9999:
         raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
     if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
-        raise UsageError(f"{path}: {what} have values that are no finite numbers.", _HINT)
+        raise UsageError(f"{path}: {what} have values that are not finite numbers.", _HINT)

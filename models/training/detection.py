@@ -10,10 +10,10 @@ from arenite.models.architectures.anchors import anchors, decode, encode, overla
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import TrainingData
 
-#: An anchor learns an object that it overlaps at least so much; between the two it learns neither object nor none.
+#: Overlap below which an anchor learns background, and from which on it learns the object; between them, neither.
 POSITIVE, NEGATIVE = 0.45, 0.35
 
-#: For decoding: the least probability, the most overlap of two boxes of a class, and the most boxes.
+#: Decoding: the smallest probability, the largest overlap of two boxes of a class, and the largest number of boxes.
 MIN_DETECTION_SCORE, MAX_BOX_OVERLAP, MAX_DETECTIONS = 0.05, 0.5, 20
 
 #: Overlap with an object from which on a box counts as right.
@@ -22,7 +22,7 @@ CORRECT_OVERLAP = 0.5
 
 def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """``objects`` (samples, most, 5) as targets: (samples, anchors, 5), 1 and the offsets where an anchor has an
-    object, and (samples, anchors, classes), -1 where an anchor is to learn nothing."""
+    object, and (samples, anchors, classes), -1 where an anchor is to learn neither."""
     around = anchors(network.input_shape)
     corners = decode(np.zeros_like(around), around)
     boxes = np.zeros((len(objects), len(around), 5), np.float32)
@@ -46,7 +46,7 @@ def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarr
 def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> np.ndarray:
     """The boxes of one picture as rows of class, score, top, left, bottom, right, best first.
 
-    Each anchor has the class of its largest score; of boxes of a class that overlap too much the best stays.
+    Each anchor has the class of its largest score; the best of boxes of one class that overlap too much stays.
     """
     kind, score = scores.argmax(-1), scores.max(-1)
     order = np.argsort(-score, kind="stable")
@@ -66,7 +66,7 @@ def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> n
 def mean_average_precision(
     network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
 ) -> tuple[float, list[float]]:
-    """The mean over classes of the area under precision and recall, and each class's, at an overlap of
+    """The mean over classes of the area under the precision-recall curve, and the area of each class, at an overlap of
     ``CORRECT_OVERLAP``."""
     around = anchors(network.input_shape)
     found = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
@@ -75,7 +75,8 @@ def mean_average_precision(
 
 
 def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: int) -> float:
-    """Of class ``kind``: every box, best first, is right when it overlaps an object that no better box has taken.
+    """The average precision of class ``kind``: a box, best first, is right if it overlaps an object without a better
+    box.
 
     The precision at each recall is the best at that recall or beyond, as in PASCAL VOC from 2010 on. NaN without
     objects.

@@ -1,4 +1,4 @@
-"""The data of a training as files: some of the training samples to calibrate with, all of the test samples to score."""
+"""The data of a training as files: some training samples for calibration, and all test samples for scoring."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PREPROCESSING = "preprocessing.json"
 POSTPROCESSING = "postprocessing.json"
 LABELS = "labels.txt"
 
-#: Enough for ranges to settle, few enough to be observed in seconds.
+#: Number of calibration samples: enough for stable ranges, few enough to be observed in seconds.
 CALIBRATION_SAMPLES = 512
 
 
@@ -36,7 +36,8 @@ def save_data(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"Cannot make the folder {folder}: {error.strerror or error}.", "Give another one to --save-data."
+            f"Cannot make the folder {folder}: {error.strerror or error}.",
+            "Give another folder with --save-data.",
         ) from error
     chosen = calibration_indices(data, count)
     files: dict[str, bytes | str] = {
@@ -60,7 +61,7 @@ def _archive(x: np.ndarray, y: np.ndarray) -> bytes:
 
 
 def calibration_indices(data: TrainingData, count: int) -> np.ndarray:
-    """Which training samples calibrate: chosen at random with seed 0, as many of each class as there are."""
+    """Indices of the calibration samples: chosen at random with seed 0, evenly over the classes."""
     order = np.random.default_rng(0).permutation(len(data.x_train))
     if data.task != CLASSIFY:
         return np.sort(order[:count])

@@ -1,4 +1,4 @@
-"""How good a trained network is on its test samples, from its outputs."""
+"""Metrics of a trained network's outputs on its test samples."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def accuracy(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Share of the samples whose largest output is at the label's place."""
+    """Share of the samples whose largest output is at the label's index."""
     return float(np.mean(probabilities.argmax(-1) == labels))
 
 
@@ -20,7 +20,7 @@ def per_class(probabilities: np.ndarray, labels: np.ndarray) -> list[float]:
 
 
 def roc_auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve: how often a positive sample's score is above a negative's, ties counted half.
+    """Area under the ROC curve: the share of pairs whose positive score is above the negative one, ties counted half.
 
     Mann and Whitney's U over the number of pairs. NaN when all samples are of one kind.
     """

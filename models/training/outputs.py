@@ -1,4 +1,4 @@
-"""Where a trained model goes: one file, or one SavedModel folder, per format, put there in one step."""
+"""The outputs of a training: one file or SavedModel folder per format, written atomically."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ WRITERS = {
 
 
 def check_outputs(outputs: Sequence[Path]) -> None:
-    """Raises ``UsageError`` before anything is trained, for a format that there is not or a place that is taken."""
+    """Raise ``UsageError``, before the training, for an unknown format or a path that is already in use."""
     for path in outputs:
         if path.suffix.lower() not in WRITERS:
             raise UsageError(
                 f"A model cannot be written as '{path.suffix}'.",
-                f"Endings: {', '.join(s for s in WRITERS if s)}; without one it becomes a SavedModel folder.",
+                f"The endings are {', '.join(s for s in WRITERS if s)}; without one the output is a SavedModel folder.",
             )
         saved_model = path.suffix == ""
         if path.exists() and path.is_dir() != saved_model:
             kind = "a folder" if path.is_dir() else "a file"
-            raise UsageError(f"{path} is {kind} already.", "Give another name with -o.")
+            raise UsageError(f"{path} is already {kind}.", "Give another name with -o.")
         if saved_model and path.is_dir() and any(path.iterdir()) and not (path / "saved_model.pb").is_file():
             raise UsageError(f"{path} is a folder with other things in it.", "Give a new folder with -o.")
 
 
 def write_output(made: Path, target: Path) -> None:
-    """Copy what was ``made``, a file or a folder, to ``target`` so that nobody sees half of it.
+    """Copy ``made``, a file or a folder, to ``target``, which appears complete or not at all.
 
     Raises ``UsageError``.
     """

@@ -1,4 +1,4 @@
-"""From the outputs of a trained network to answers: the postprocessing that belongs into its image."""
+"""The postprocessing of a trained network's outputs, which is recorded in its image."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData
 from arenite.models.training.detection import MAX_BOX_OVERLAP, MAX_DETECTIONS
 
-#: Boxes of less probability are not shown.
+#: Boxes with a smaller probability are not reported.
 SHOWN_CLASSES = 0.3
 
 
 def postprocessing(network: Network, data: TrainingData) -> Postprocessing:
-    """The best class, the error of reconstruction (what error is unusual is for the user to say), or boxes."""
+    """The best class, the reconstruction error (the user sets the threshold of an anomaly), or boxes."""
     if data.task == CLASSIFY:
         return Postprocessing((TopK(),))
     if data.task == RECONSTRUCT:

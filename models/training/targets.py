@@ -1,4 +1,4 @@
-"""What each output of a network is to become, from the labels of the data."""
+"""The training targets of each output of a network, from the labels of the data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.errors import UsageError
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 
-#: Architectures for other tasks than classifying.
+#: Architectures for tasks other than classification.
 _TASKS = {"autoencoder": RECONSTRUCT, "detector": DETECT}
 
 
@@ -18,11 +18,11 @@ def task_of(architecture: str) -> str:
 
 
 def check_task(network: Network, data: TrainingData) -> None:
-    """Raises ``UsageError`` where the data are for another task than the network."""
+    """Raise ``UsageError`` when the data are for a different task than the network."""
     wanted = task_of(network.architecture)
     if data.task != wanted:
         raise UsageError(
-            f"'{network.architecture}' learns to {wanted}, and the data '{data.name}' are to {data.task}.",
+            f"'{network.architecture}' learns to {wanted}, but the data '{data.name}' are for the task {data.task}.",
             "`arenite train --list` shows which go together.",
         )
 

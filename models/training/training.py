@@ -1,4 +1,4 @@
-"""Train one of the project's own architectures, in an environment of its own, and say how good it became."""
+"""Train one of the project's own architectures in a separate environment, and measure its score."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from arenite.models.training.targets import check_task, targets
 SUBPROCESSES = Path(__file__).parent / "subprocesses"
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many of its steps are done, and how many there are."""
+"""Called with the current activity, its finished steps, and its total steps."""
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """What to train: an architecture, its size, the data, and how. ``resolution`` None: as the data come; settings that
-    are None: those that suit the data."""
+    """The training to run: an architecture, its size, the data and the settings. ``resolution`` None: that of the data;
+    settings that are None: those that suit the data."""
 
     architecture: str
     data: str
@@ -47,7 +47,7 @@ class TrainingOptions:
 
     @property
     def command(self) -> str:
-        """The command line that trains it again, without outputs."""
+        """The command line that repeats the training, without outputs."""
         parts = [f"arenite train {self.architecture} --data {self.data} --width {self.width:g}"]
         if self.resolution is not None:
             parts.append(f"--resolution {self.resolution}")
@@ -102,7 +102,7 @@ class TrainingResult:
 def with_options(order: TrainingOptions, **given: Any) -> TrainingOptions:
     """``order`` with the fields that are given and not None."""
     wanted = {k: v for k, v in given.items() if v is not None}
-    if wanted.get("data", order.data) != order.data:  # what suits one kind of data does not suit another
+    if wanted.get("data", order.data) != order.data:  # settings for one kind of data do not suit another
         order = replace(order, resolution=None, epochs=None, batch=None, rate=None)
     return replace(order, **wanted)
 
@@ -114,13 +114,13 @@ def train(
     data: TrainingData | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """Train as ordered and write the model to each of ``outputs``, whose endings say the format.
+    """Run the training ``order`` and write the model to each of ``outputs``, whose endings give the format.
 
     ``data`` are used in place of ``order.data`` when given. ``progress`` is called while training.
 
     Raises:
         UsageError: an unknown name, sizes that do not go together, an output that cannot be written.
-        ToolError: data or framework could not be fetched, or the training failed.
+        ToolError: data or framework could not be downloaded, or the training failed.
     """
     check_outputs(outputs)
     shown = progress is not None
@@ -177,7 +177,7 @@ def _run(folder: Path, progress: Progress | None) -> None:
 
 
 def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bool) -> None:
-    """Write the formats that Keras does not."""
+    """Write the formats that Keras does not write."""
     if "model.tflite" in names:
         from arenite.converters.importers.imported_model import ImportOptions
         from arenite.converters.importers.sources import import_source

@@ -1,4 +1,4 @@
-"""Trainings that were done and measured: the manifest's ``[[training]]`` tables."""
+"""Recorded trainings with their measured scores: the manifest's ``[[training]]`` tables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from arenite.models.training.training import TrainingOptions
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """A training and what came of it, measured on the machine ``on``: ``value`` of ``metric`` on ``samples`` test
-    samples, before quantisation. ``seconds`` is the training alone."""
+    """A training and its result, measured on the machine ``on``: ``value`` of ``metric`` on ``samples`` test
+    samples, before quantization. ``seconds`` is the training alone."""
 
     name: str
     title: str

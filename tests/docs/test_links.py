@@ -23,6 +23,8 @@ WINGS = (
     "docs",
 )
 _PATH = re.compile(rf"`((?:{'|'.join(WINGS)})/[\w./*{{}},-]*)`")
+#: A file that a tutorial has the reader write.
+_WRITTEN = re.compile(r"^Write this to `([^`]+)`", re.MULTILINE)
 _MODULE = re.compile(r"\b(?:python -m |from |import )((?:arenite|tests|benchmarks)(?:\.\w+)+)")
 
 
@@ -43,9 +45,10 @@ def broken_links(page: Path, text: str) -> list[str]:
 def absent_paths(text: str) -> list[str]:
     """Paths in backticks that begin with a folder of the repository, and modules, that the repository has not."""
     absent = []
+    written = set(_WRITTEN.findall(text))
     for path in _PATH.findall(text):
         for one in _expanded(path):
-            if not _exists(one):
+            if not _exists(one) and one not in written:
                 absent.append(one)
     for module in _MODULE.findall(text):
         parts = module.removeprefix("arenite.").split(".")

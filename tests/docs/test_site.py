@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+import arenite
+from arenite.host.cli.bench.subcommands import SUBCOMMANDS
 from arenite.host.cli.main import COMMANDS
 from tests.docs.pages import ROOT
 
@@ -49,14 +51,17 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_of_commands_has_every_command_with_its_options(site: Path) -> None:
     page = (site / "reference/commands.html").read_text("utf-8")
     assert set(re.findall(r"arenite (\w+) \[OPTIONS\]", page)) >= set(COMMANDS)
-    assert "--optimise" in page and "::: mkdocs-click" not in page
+    assert set(re.findall(r"arenite bench (\w+) \[OPTIONS\]", page)) == set(SUBCOMMANDS)
+    assert "--optimise" in page and "::: mkdocs-click" not in page and "Sentinel" not in page
 
 
 @pytest.mark.slow
 def test_the_page_of_python_is_made_from_the_package(site: Path) -> None:
     page = (site / "reference/python.html").read_text("utf-8")
-    assert "From a trained model" in page or "doc-object" in page
     assert "::: arenite" not in page
+    shown = set(re.findall(r'id="arenite\.(?:[a-z_]+\.)*(\w+)"', page))
+    # The zoo is an object; its class is on the page.
+    assert set(arenite.__all__) - {"zoo"} <= shown and "Zoo" in shown
 
 
 @pytest.mark.slow

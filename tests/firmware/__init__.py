@@ -1,0 +1,1 @@
+"""Tests of kernels, board support and generator."""

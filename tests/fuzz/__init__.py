@@ -1,0 +1,1 @@
+"""Random models, compared with LiteRT bit for bit, and hostile model files."""

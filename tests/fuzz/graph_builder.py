@@ -1,4 +1,4 @@
-"""Build small quantised graphs by hand or at random."""
+"""Build small quantized graphs by hand or at random."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class GraphBuilder:
     def quant(
         self, dtype: str = "int8", zero_point: int | None = None, scale: float | None = None
     ) -> Quantization:
-        """Random per-tensor quantisation; int16 is symmetric, as TFLite defines it."""
+        """Random per-tensor quantization; int16 is symmetric, as TFLite defines it."""
         low, high = Q_RANGE[dtype]
         if zero_point is None:
             zero_point = (

@@ -32,9 +32,9 @@ def _fetched(name: str) -> str:
 
 
 def test_at_least_eight_int8_models_of_several_tasks() -> None:
-    quantised = [item for item in ENTRIES if item.precision == "int8"]
-    assert len(quantised) >= 8
-    assert len({item.task for item in quantised}) >= 4
+    quantized = [item for item in ENTRIES if item.precision == "int8"]
+    assert len(quantized) >= 8
+    assert len({item.task for item in quantized}) >= 4
     assert len({item.sha256 for item in ENTRIES}) == len(ENTRIES)
 
 
@@ -48,6 +48,7 @@ def test_entry_is_complete(item: ZooEntry) -> None:
     assert item.accuracy is None or (0 < item.accuracy.value <= 1 and item.accuracy.source)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("item", ENTRIES, ids=lambda item: item.name)
 def test_file_has_the_recorded_size_and_is_a_model(item: ZooEntry) -> None:
     path = _fetched(item.name)
@@ -59,6 +60,7 @@ def test_file_has_the_recorded_size_and_is_a_model(item: ZooEntry) -> None:
         assert [int(n) for n in outputs[0]["shape"]] == [1, len(item.labels)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "item", [item for item in ENTRIES if item.precision == "int8"], ids=lambda item: item.name
 )

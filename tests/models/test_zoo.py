@@ -146,7 +146,7 @@ def test_unreachable_index_is_named_as_such(index: Prepare, monkeypatch: pytest.
 
 def test_package_with_another_hash_is_refused(index: Prepare) -> None:
     index(wrong_wheel=True)
-    with pytest.raises(ToolError, match="another file as tinyzoo"):
+    with pytest.raises(ToolError, match="a file for tinyzoo"):
         zoo.fetch("alpha")
     assert not zoo.cached_path(zoo.zoo_entry("alpha")).exists()
 

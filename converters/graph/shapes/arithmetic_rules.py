@@ -1,6 +1,6 @@
 """Shape rules of arithmetic: element by element, convolutions, pooling, matrix products, reductions, recurrent layers.
 
-Facts of LiteRT's kernels (``Prepare`` of each).
+Source: the ``Prepare`` function of each of LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def conv_2d(s: ShapeContext) -> Sequence[Shape]:
     x, w = s.shape(0), s.shape(1)
     require_rank(x, 4, "the input")
     require_rank(w, 4, "the weights")
-    require(w[3] > 0 and x[3] % w[3] == 0, f"{x[3]} input channels are no multiple of the weights' {w[3]}")
+    require(w[3] > 0 and x[3] % w[3] == 0, f"{x[3]} input channels are not a multiple of the weights' {w[3]}")
     groups = x[3] // w[3]
     require(groups > 0 and w[0] % groups == 0, f"{w[0]} output channels do not divide into {groups} groups")
     _check_bias(s, 2, w[0])
@@ -111,7 +111,7 @@ def depthwise_conv_2d(s: ShapeContext) -> Sequence[Shape]:
     require(w[0] == 1, f"the weights {list(w)} do not begin with 1")
     require(
         x[3] > 0 and w[3] > 0 and w[3] % x[3] == 0,
-        f"{w[3]} output channels are no multiple of the input's {x[3]}",
+        f"{w[3]} output channels are not a multiple of the input's {x[3]}",
     )
     _check_bias(s, 2, w[3])
     return [(x[0], *_slide(s, w[1], w[2], dilated=True), w[3])]
@@ -154,7 +154,7 @@ def fully_connected(s: ShapeContext) -> Sequence[Shape]:
     units, depth = w
     require(
         depth > 0 and elements(x) % depth == 0,
-        f"the input {list(x)} is no multiple of the weights' {depth} columns",
+        f"the input {list(x)} is not a multiple of the weights' {depth} columns",
     )
     _check_bias(s, 2, units)
     if s.option("keep_num_dims", False):

@@ -1,4 +1,4 @@
-"""Compare the shapes that a file states with those that its operators make."""
+"""Compare the shapes that a file states with the shapes that its operators produce."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_shapes(graph: Subgraph) -> None:
             continue
         if len(shapes) != len(op.outputs):
             raise UnsupportedModelError(
-                f"operator {op.index} {op.name}: makes {len(shapes)} tensors, but the file has {len(op.outputs)}.",
+                f"operator {op.index} {op.name}: gives {len(shapes)} tensors, but the file has {len(op.outputs)}.",
                 "The model is damaged: convert it again.",
             )
         for index, shape in zip(op.outputs, shapes, strict=True):
@@ -49,6 +49,6 @@ def check_shapes(graph: Subgraph) -> None:
             if t.shape != shape:
                 raise UnsupportedModelError(
                     f"operator {op.index} {op.name}, tensor {index} '{t.name}', field shape: is {list(t.shape)}, but "
-                    f"the operator makes {list(shape)}.",
+                    f"the operator gives {list(shape)}.",
                     "Export the model with fixed shapes, or convert it again.",
                 )

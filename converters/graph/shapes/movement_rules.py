@@ -1,6 +1,6 @@
 """Shape rules of operators that move elements: reshaping, joining, cutting, padding, gathering, resizing.
 
-Facts of LiteRT's kernels (``Prepare`` of each).
+Source: the ``Prepare`` function of each of LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def expand_dims(s: ShapeContext) -> Sequence[Shape]:
 def transpose(s: ShapeContext) -> Sequence[Shape]:
     x = s.shape(0)
     order = [axis_of(a, len(x)) for a in s.ints(1)]
-    require(sorted(order) == list(range(len(x))), f"{s.ints(1)} is no order of {len(x)} dimensions")
+    require(sorted(order) == list(range(len(x))), f"{s.ints(1)} is not a permutation of {len(x)} dimensions")
     return [tuple(x[a] for a in order)]
 
 
@@ -208,7 +208,7 @@ def tile(s: ShapeContext) -> Sequence[Shape]:
 
 @rule("FILL")
 def fill(s: ShapeContext) -> Sequence[Shape]:
-    require(elements(s.shape(1)) == 1, "the value is no scalar")
+    require(elements(s.shape(1)) == 1, "the value is not a scalar")
     out = tuple(s.ints(0))
     require(min(out, default=0) >= 0, f"the shape {list(out)} has a negative dimension")
     return [out]

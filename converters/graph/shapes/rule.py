@@ -1,4 +1,4 @@
-"""What the shape rules share: how they are registered, how they speak, and how they read constant inputs."""
+"""The registration of shape rules, their errors, and access to constant inputs."""
 
 from __future__ import annotations
 

@@ -1,10 +1,9 @@
-"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimisation toolkit."""
+"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimization toolkit."""
 
 import json
 import re
 import zipfile
 from contextlib import ExitStack
-from typing import Any
 
 import h5py
 import tensorflow as tf
@@ -19,13 +18,13 @@ _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no 
 _MAX_UNROLLED_STEPS = 128
 
 
-def convert(job: Any) -> Any:
-    model, ran_by, notes, quantised = load(job)
+def convert(job):
+    model, ran_by, notes, quantized = load(job)
     job.stage = f"convert {job.source}"
     tensors = list(getattr(model, "inputs", None) or [])
     if not tensors:
         raise Refusal(
-            f"The model in {job.source} does not say which inputs it takes.",
+            f"The model in {job.source} does not state the shapes of its inputs.",
             "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
             "model",
         )
@@ -34,24 +33,25 @@ def convert(job: Any) -> Any:
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
 
-    def call(**values: Any) -> Any:
+    def call(**values):
         flat = [values[n] for n in names]
         result = model(_structured(model, flat), training=False)
         return {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
 
-    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantised)
+    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantized)
     compiled = tf.function(call)
     outputs = [f"output_{i}" for i in range(len(tf.nest.flatten(model.outputs)))]
 
-    def run(sample: Any) -> Any:
+    def run(sample):
         values = {n: tf.constant(sample[n], d) for n, d in zip(names, dtypes, strict=True)}
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
-    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantised)
+    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantized)
 
 
-def _full_precision(model: Any) -> Any:
-    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no such kernels."""
+def _full_precision(model):
+    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit float
+    kernels."""
     changed = 0
     for layer in model._flatten_layers():
         if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):
@@ -63,11 +63,11 @@ def _full_precision(model: Any) -> Any:
     return [f"{changed} layers of mixed precision compute in float32."] if changed else []
 
 
-def _unroll(model: Any) -> Any:
+def _unroll(model):
     """Recurrent layers as plain steps, which microcontrollers run; a loop of a subgraph is left where it is long."""
     notes = []
     for outer in getattr(model, "layers", []):
-        inner: list[Any] = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
+        inner: list = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
         for layer in [outer] if None in inner else inner:
             if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
                 continue
@@ -81,8 +81,8 @@ def _unroll(model: Any) -> Any:
     return notes
 
 
-def load(job: Any) -> Any:
-    """(model, what loaded it, notes, whether it was trained with quantisation)."""
+def load(job):
+    """(model, what loaded it, notes, whether it was trained with quantization)."""
     version, config = _saved_by(job)
     if config is None:
         raise Refusal(
@@ -108,11 +108,11 @@ def load(job: Any) -> Any:
     with _explained(job):
         if not wrapped:
             return tf_keras.models.load_model(job.source, compile=False), ran_by, [], False
-        model, notes, quantised = _load_wrapped(job, wrapped)
-        return model, ran_by, notes, quantised
+        model, notes, quantized = _load_wrapped(job, wrapped)
+        return model, ran_by, notes, quantized
 
 
-def _saved_by(job: Any) -> Any:
+def _saved_by(job):
     """(version of Keras, the model's configuration as JSON text or None for weights alone)."""
     if job.kind == "keras":
         with zipfile.ZipFile(job.source) as archive:
@@ -121,17 +121,17 @@ def _saved_by(job: Any) -> Any:
     with h5py.File(job.source, "r") as file:
         version, config = file.attrs.get("keras_version", "2"), file.attrs.get("model_config")
     decode = lambda v: v.decode() if isinstance(v, bytes) else v  # noqa: E731
-    return decode(version), decode(config)  # type: ignore[no-untyped-call]
+    return decode(version), decode(config)
 
 
-def _load_wrapped(job: Any, wrapped: Any) -> Any:
+def _load_wrapped(job, wrapped):
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
-    quantised = any(w.startswith("Quantize") for w in wrapped)
-    if quantised and job.kind == "keras":
+    quantized = any(w.startswith("Quantize") for w in wrapped)
+    if quantized and job.kind == "keras":
         raise Refusal(
-            f"{job.source} was trained with quantisation, and tf_keras cannot read back its own .keras files of such "
+            f"{job.source} was trained with quantization, and tf_keras cannot read back its own .keras files of such "
             "models.",
             "Save it as .h5 or with tf.saved_model.save instead.",
             "model",
@@ -148,21 +148,21 @@ def _load_wrapped(job: Any, wrapped: Any) -> Any:
     if "ClusterWeights" in wrapped:
         model = tfmot.clustering.keras.strip_clustering(model)
         notes.append("The wrappers of clustering were taken off; the shared values stay.")
-    if quantised:
+    if quantized:
         notes.append("The model was trained with quantisation: its trained ranges became int8.")
-    return model, notes, quantised
+    return model, notes, quantized
 
 
 class _explained:
-    """Turns the errors of loading that have a remedy into sentences."""
+    """Reports the loading errors that have a remedy as sentences."""
 
-    def __init__(self, job: Any) -> None:
+    def __init__(self, job):
         self.job = job
 
-    def __enter__(self) -> Any:
+    def __enter__(self):
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+    def __exit__(self, kind, error, trace):
         text = str(error)
         known = ("Could not locate", "Unknown layer", "could not be deserialized", "custom")
         if isinstance(error, (TypeError, ValueError)) and any(k in text for k in known):
@@ -175,7 +175,7 @@ class _explained:
             raise Refusal(f"{self.job.source} uses {name}.", _WITHOUT_CLASSES, "model") from error
 
 
-def _names(tensors: Any) -> Any:
+def _names(tensors):
     """A name for each input that can be a Python argument, unique."""
     unique_names = []
     for i, t in enumerate(tensors):
@@ -186,7 +186,7 @@ def _names(tensors: Any) -> Any:
     return unique_names
 
 
-def _structured(model: Any, flat: Any) -> Any:
+def _structured(model, flat):
     """``flat`` as the model takes its inputs: alone, in a list or by name."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None:

@@ -4,7 +4,6 @@ import os
 import re
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
@@ -13,16 +12,16 @@ from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_sh
 
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
-_QUANTISED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
+_QUANTIZED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
 
 
-def convert(job: Any) -> Any:
+def convert(job):
     model = _read(job)
-    quantised = sorted({n.op_type for n in model.graph.node if _QUANTISED.fullmatch(n.op_type)})
-    if quantised:
+    quantized = sorted({n.op_type for n in model.graph.node if _QUANTIZED.fullmatch(n.op_type)})
+    if quantized:
         raise Refusal(
-            f"{job.source} is already quantised ({', '.join(quantised)}), which onnx2tf does not carry over.",
-            "Give the float model that it was made from, and calibrate that.",
+            f"{job.source} is already quantized ({', '.join(quantized)}), which onnx2tf does not carry over.",
+            "Give the float model that it was quantized from, and calibrate that.",
             "model",
         )
     constants = {i.name for i in model.graph.initializer}
@@ -47,7 +46,7 @@ def convert(job: Any) -> Any:
     outputs = [o.name for o in model.graph.output]
     safe_out = [f"output_{k}" if not n.isidentifier() else n for k, n in enumerate(outputs)]
 
-    def call(**values: Any) -> Any:
+    def call(**values):
         result = tf.nest.flatten(keras_model([values[n] for n in safe], training=False))
         return dict(zip(safe_out, result, strict=True))
 
@@ -55,7 +54,7 @@ def convert(job: Any) -> Any:
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     out_shapes = [tuple(t.shape) for t in keras_model.outputs]
 
-    def run(sample: Any) -> Any:
+    def run(sample):
         feed = {n: sample[s] for n, s in zip(names, safe, strict=True)}
         feed = {n: np.transpose(v, CHANNELS_FIRST) if n in turned else v for n, v in feed.items()}
         result = session.run(outputs, feed)
@@ -70,7 +69,7 @@ def convert(job: Any) -> Any:
     return Converted(flatbuffer, safe, safe_out, run, ran_by, notes, input_names=names, output_names=outputs)
 
 
-def _read(job: Any) -> Any:
+def _read(job):
     try:
         model = onnx.load(job.source)
         onnx.checker.check_model(model)
@@ -84,21 +83,21 @@ def _read(job: Any) -> Any:
     return model
 
 
-def _open_shape(value: Any) -> Any:
-    """Dimensions of a graph input, None for what is open."""
+def _open_shape(value):
+    """The dimensions of a graph input, None for each that is not fixed."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
 
 
-def _fix(inputs: Any, shapes: Any) -> None:
+def _fix(inputs, shapes):
     for value, shape in zip(inputs, shapes, strict=True):
         for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
             dim.ClearField("dim_param")
             dim.dim_value = size
 
 
-def _simplified(model: Any) -> Any:
+def _simplified(model):
     """The model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf takes
     those for values that depend on the input."""
     import onnxsim
@@ -110,12 +109,12 @@ def _simplified(model: Any) -> Any:
     return made if same else model
 
 
-def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
+def _by_onnx2tf(model, names, shapes, turned, images):
     """The Keras model that onnx2tf makes, with fixed shapes."""
     import onnx2tf
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # It runs both models on pictures that it looks for here before it asks the network for them.
+        # It runs both models on pictures that it looks for here before it downloads them.
         start = os.getcwd()
         os.chdir(folder)
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
@@ -141,7 +140,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
             os.chdir(start)
 
 
-def _in_layout(value: Any, shape: Any) -> Any:
+def _in_layout(value, shape):
     """``value`` of ONNX in the layout that the converter chose for an output of ``shape``."""
     if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:
         return np.transpose(value, (0, 2, 3, 1))

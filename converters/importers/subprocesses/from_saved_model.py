@@ -15,23 +15,23 @@ def convert(job: Any) -> Any:
     specs = function.structured_input_signature[1]
     names, outputs = sorted(specs), sorted(function.structured_outputs)  # a signature has no order of its own
     shapes = fixed_shapes(job, [(n, _open_shape(n, specs[n])) for n in names])
-    quantised = has_fake_quantization(function)
+    quantized = has_fake_quantization(function)
     call = lambda **values: function(**values)  # noqa: E731
     inputs = [(n, shape, specs[n].dtype) for n, shape in zip(names, shapes, strict=True)]
-    flatbuffer = to_tflite(call, inputs, loaded, quantised)
+    flatbuffer = to_tflite(call, inputs, loaded, quantized)
 
     def run(sample: Any) -> Any:
         values = {n: tf.constant(sample[n], specs[n].dtype) for n in names}
         return {name: y.numpy() for name, y in function(**values).items()}
 
-    notes = ["The model was trained with quantisation: its trained ranges became int8."] if quantised else []
-    return Converted(flatbuffer, names, outputs, run, f"tensorflow {tf.__version__}", notes, quantised)
+    notes = ["The model was trained with quantisation: its trained ranges became int8."] if quantized else []
+    return Converted(flatbuffer, names, outputs, run, f"tensorflow {tf.__version__}", notes, quantized)
 
 
 def _signature(job: Any, keys: Any) -> Any:
     if not keys:
         raise Refusal(
-            f"{job.source} has no signature, so nothing says what its inputs are.",
+            f"{job.source} has no signature, so its inputs are unknown.",
             "Save it with signatures, for example with model.export().",
             "model",
         )
@@ -44,7 +44,7 @@ def _signature(job: Any, keys: Any) -> Any:
     if len(keys) > 1:
         raise Refusal(
             f"{job.source} has {len(keys)} signatures: {', '.join(keys)}.",
-            f"Say which one to convert, for example --signature {keys[0]}.",
+            f"Choose the one to convert, for example --signature {keys[0]}.",
         )
     return keys[0]
 

@@ -73,7 +73,7 @@ def _program(job: Any) -> Any:
     except Exception as error:
         raise Refusal(
             f"torch {torch.__version__} cannot read {job.source}: {str(error).strip().splitlines()[0][:200]}",
-            "Export and save it anew with torch.export.save, if need be in that version.",
+            "Export and save it again with torch.export.save, if necessary with that version.",
             "model",
         ) from error
     names = list(program.graph_signature.user_inputs)
@@ -81,7 +81,7 @@ def _program(job: Any) -> Any:
     tensors = [fakes[n] for n in names]
     shapes = fixed_shapes(job, [(n, _open_shape(t.shape)) for n, t in zip(names, tensors, strict=True)])
     module = program.module()
-    # An exported program is what it is, and refuses to be asked for one or the other mode.
+    # An exported program has a fixed mode and raises an error when another one is set.
     module.train = module.eval = lambda *_: module
     return module, names, shapes, [t.dtype for t in tensors]
 
@@ -127,11 +127,12 @@ def _called(source: Any) -> Any:
     except ModuleNotFoundError as error:
         if error.name == name.split(".")[0]:
             raise Refusal(
-                f"There is no module '{name}' here.", "Start Arenite in the folder that has it."
+                f"There is no module '{name}' in this folder.",
+                "Start Arenite in the folder that contains it.",
             ) from error
         raise Refusal(
             f"The module '{name}' needs '{error.name}', which the environment for PyTorch does not have.",
-            "Install torch and litert-torch beside it in the Python that runs Arenite; that one is then used.",
+            "Install it with torch and litert-torch in the Python that runs Arenite, which is then used instead.",
         ) from error
     if not callable(getattr(module, function, None)):
         raise Refusal(f"The module '{name}' has no function '{function}'.", "Check the name.")

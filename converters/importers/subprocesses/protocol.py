@@ -1,8 +1,8 @@
 """The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
 
-Runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder of a
-job has ``job.json``; what comes back are ``model.tflite`` and ``order.json``, then ``outputs.npz`` and ``result.json``,
-or ``error.json``. See ``frameworks.py`` for the parent's side.
+This runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder
+of a job has ``job.json``; the child writes ``model.tflite`` and ``order.json``, then ``outputs.npz`` and
+``result.json``, or ``error.json``. ``framework_process.py`` is the parent's side.
 """
 
 import json
@@ -11,15 +11,14 @@ import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 
 class Refusal(Exception):
-    """What is wrong and what to do, for the user. ``kind``: "usage" for a question, "model" for a bad model."""
+    """An error for the user, with a remedy. ``kind``: "usage" for a missing option, "model" for a bad model."""
 
-    def __init__(self, problem: Any, hint: Any, kind: Any = "usage") -> None:
+    def __init__(self, problem, hint, kind="usage"):
         super().__init__(problem)
         self.kind, self.problem, self.hint = kind, problem, hint
 
@@ -28,34 +27,34 @@ class Converted:
     """A flatbuffer, and the source as a function.
 
     ``inputs`` and ``outputs`` are names of the flatbuffer's signature in the order of the source, ``input_names`` and
-    ``output_names`` what the source calls them (by default the same). ``run`` takes {signature name: array} in the
-    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantised``: its
+    ``output_names`` are their names in the source (by default the same). ``run`` takes {signature name: array} in the
+    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantized``: its
     outputs are close to the flatbuffer's, not equal.
     """
 
     def __init__(
         self,
-        flatbuffer: Any,
-        inputs: Any,
-        outputs: Any,
-        run: Any,
-        ran_by: Any,
-        notes: Any = (),
-        quantised: Any = False,
-        input_names: Any = (),
-        output_names: Any = (),
-    ) -> None:
+        flatbuffer,
+        inputs,
+        outputs,
+        run,
+        ran_by,
+        notes=(),
+        quantized=False,
+        input_names=(),
+        output_names=(),
+    ):
         self.flatbuffer, self.inputs, self.outputs = flatbuffer, list(inputs), list(outputs)
         self.input_names = list(input_names) or self.inputs
         self.output_names = list(output_names) or self.outputs
         self.run, self.ran_by = run, ran_by
-        self.notes, self.quantised = list(notes), quantised
+        self.notes, self.quantized = list(notes), quantized
 
 
 class Job:
-    """What the parent wants. ``stage`` says what is being done, for the sentence when it fails."""
+    """A job of the parent. ``stage`` is the current step, for the error message when it fails."""
 
-    def __init__(self, folder: Any) -> None:
+    def __init__(self, folder):
         self.folder = Path(folder)
         values = json.loads((self.folder / "job.json").read_text("utf-8"))
         self.source, self.kind = values["source"], values["kind"]
@@ -64,11 +63,11 @@ class Job:
         self.stage = f"read {self.source}"
 
 
-def main(converters: Any, packages: Any) -> None:
+def main(converters, packages):
     """Serve the parent until it closes standard input; ``converters``: kind to ``convert(job) -> Converted``.
 
     Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
-    "converted", and "done" or "failed". ``packages``: whose versions to report.
+    "converted", and "done" or "failed". ``packages``: packages whose versions are reported.
     """
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
@@ -95,19 +94,19 @@ def main(converters: Any, packages: Any) -> None:
             print("failed", file=replies, flush=True)
 
 
-def _hand_over(job: Any, conversion: Any) -> None:
+def _hand_over(job, conversion):
     (job.folder / "model.tflite").write_bytes(conversion.flatbuffer)
     names = ("inputs", "outputs", "input_names", "output_names")
     order = json.dumps({name: getattr(conversion, name) for name in names})
     (job.folder / "order.json").write_text(order, "utf-8")
 
 
-def _run(job: Any, conversion: Any, packages: Any) -> None:
+def _run(job, conversion, packages):
     """Run the source on the parent's samples and report."""
     with np.load(job.folder / "inputs.npz") as file:
         count = int(file["samples"])
         samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(conversion.inputs)} for k in range(count)]
-    outputs: dict[str, Any] = {}
+    outputs: dict = {}
     for k, sample in enumerate(samples):
         result = conversion.run(sample)
         for i, name in enumerate(conversion.outputs):
@@ -117,17 +116,17 @@ def _run(job: Any, conversion: Any, packages: Any) -> None:
         "versions": _versions(packages),
         "ran_by": conversion.ran_by,
         "notes": conversion.notes,
-        "quantised": conversion.quantised,
+        "quantized": conversion.quantized,
     }
     (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
 
 
-def _fail(job: Any, kind: Any, problem: Any, hint: Any) -> None:
+def _fail(job, kind, problem, hint):
     text = json.dumps({"kind": kind, "problem": problem, "hint": hint})
     (job.folder / "error.json").write_text(text, "utf-8")
 
 
-def _versions(packages: Any) -> Any:
+def _versions(packages):
     package_versions = {}
     for package in packages:
         try:
@@ -137,10 +136,10 @@ def _versions(packages: Any) -> Any:
     return package_versions
 
 
-def fixed_shapes(job: Any, inputs: Any) -> Any:
-    """Static shapes for ``inputs``, a list of (name, shape with None for what is open); the batch becomes 1.
+def fixed_shapes(job, inputs):
+    """Static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch becomes 1.
 
-    ``job.shapes`` answers what is open; a wrong or missing answer is a ``Refusal``.
+    ``job.shapes`` gives the open dimensions; a wrong or missing one is a ``Refusal``.
     """
     given = dict(job.shapes)
     if "" in given and len(inputs) == 1:
@@ -155,15 +154,15 @@ def fixed_shapes(job: Any, inputs: Any) -> Any:
     return [_fixed(name, shape, given.get(name), len(inputs) > 1) for name, shape in inputs]
 
 
-def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
+def _fixed(name, shape, given, several):
     shown = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
     if given is not None:
         if len(given) != len(shape) or any(
             d is not None and d != g for d, g in zip(shape, given, strict=True)
         ):
             raise Refusal(
-                f"The shape {list(given)} does not go with input '{name}', which is {shown}.",
-                "Give as many numbers, and the fixed ones as they are.",
+                f"The shape {list(given)} does not fit input '{name}', which is {shown}.",
+                "Give the same number of dimensions, with the fixed ones unchanged.",
             )
         return tuple(given)
     shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
@@ -173,13 +172,13 @@ def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
     wanted = ",".join("?" if d is None else str(d) for d in shape)
     prefix = f"{name}=" if several else ""
     raise Refusal(
-        f"Dimension {place} of input '{name}' {shown} is not fixed, and a microcontroller needs to know it.",
-        f"Say how large it is: --input-shape {prefix}{wanted}, with numbers for the question marks.",
+        f"Dimension {place} of input '{name}' {shown} is not fixed, but a microcontroller needs a fixed size.",
+        f"Give its size: --input-shape {prefix}{wanted}, with numbers for the question marks.",
     )
 
 
-def channels_last(shape: Any) -> Any:
-    """The permutation from NCHW to NHWC for an image's shape, None for what has no image layout."""
+def channels_last(shape):
+    """The permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 
 

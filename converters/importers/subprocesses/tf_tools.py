@@ -2,17 +2,16 @@
 
 import re
 import tempfile
-from typing import Any
 
 import tensorflow as tf
 from protocol import Refusal
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 
-def to_tflite(function: Any, inputs: Any, trackable: Any, quantised: Any = False) -> Any:
+def to_tflite(function, inputs, trackable, quantized=False):
     """``function(**{name: tensor}) -> {name: tensor}`` as a flatbuffer with a signature of those names.
 
-    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantised``: it has trained ranges,
+    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized``: it has trained ranges,
     which become int8.
     """
     specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
@@ -28,7 +27,7 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantised: Any = False
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures={"serving_default": concrete}, options=options)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["serving_default"])
-        if quantised:
+        if quantized:
             converter.optimizations = [tf.lite.Optimize.DEFAULT]
             converter.inference_input_type = converter.inference_output_type = tf.int8
         try:
@@ -47,36 +46,36 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantised: Any = False
                 ) from error
             raise Refusal(
                 f"TensorFlow Lite has no operator for {', '.join('tf.' + m for m in missing)}.",
-                "Compute that outside of the model, or with other operators.",
+                "Compute it outside the model, or with other operators.",
                 "model",
             ) from error
 
 
-def _frozen(concrete: Any, specs: Any) -> Any:
+def _frozen(concrete, specs):
     """The same concrete function with constants for variables; converters do not find those of Keras 3."""
     names = sorted(concrete.structured_outputs)
     order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
     frozen = convert_variables_to_constants_v2(concrete)
-    # Inputs that nothing reads are gone from the frozen function.
+    # The frozen function no longer has the inputs that nothing reads.
     kept = [t.name.split(":")[0] for t in frozen.inputs]
 
-    def call(**values: Any) -> Any:
+    def call(**values):
         by_node = dict(zip(order, (values[n] for n in _argument_order(concrete, specs)), strict=True))
         return dict(zip(names, frozen(*(by_node[n] for n in kept)), strict=True))
 
     return tf.function(call).get_concrete_function(**specs)
 
 
-def _argument_order(concrete: Any, specs: Any) -> Any:
+def _argument_order(concrete, specs):
     """Names of the arguments in the order of the function's input tensors."""
     return [t.op.get_attr("_user_specified_name").decode() for t in concrete.inputs[: len(specs)]]
 
 
-def _nodes(concrete: Any) -> Any:
+def _nodes(concrete):
     graph = concrete.graph.as_graph_def()
     return [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
 
 
-def has_fake_quantization(concrete: Any) -> Any:
-    """Whether the graph of a concrete function, or a function that it calls, simulates quantisation."""
+def has_fake_quantization(concrete):
+    """Whether the graph of a concrete function, or a function that it calls, simulates quantization."""
     return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))

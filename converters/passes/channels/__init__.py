@@ -1,1 +1,1 @@
-"""Which channels of a graph's tensors can go, the graph without them, and the proof that nothing changed."""
+"""Removal of channels: the choice of channels, the graph without them, and the proof that no output changed."""

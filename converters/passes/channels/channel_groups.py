@@ -1,8 +1,8 @@
-"""Which channels of different tensors can only go together, which must stay, and who reads them.
+"""Groups of channels that can only be removed together, channels that must stay, and the layers that read them.
 
 A node is a channel of a computed int8 tensor. Operators that treat each channel for itself (depthwise convolutions,
 ADD, pools, …) tie their input's node to their output's; convolutions and fully connected layers read all channels of
-their input and make each output channel anew; what is not known here pins every node that it touches.
+their input and compute each output channel independently; an unknown operator pins every node that it touches.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ _PADS = {"PAD", "PADV2", "MIRROR_PAD"}
 
 @dataclass(frozen=True)
 class ChannelGroups:
-    """The nodes of a graph and what holds them together."""
+    """The nodes of a graph and the ties between them."""
 
     base: dict[int, int]  # by tensor: the node of its channel 0; the others follow
     count: int
-    group: np.ndarray  # int64 [count]: nodes with the same number go together or not at all
+    group: np.ndarray  # int64 [count]: nodes with the same number are removed together or not at all
     pinned: np.ndarray  # bool [count]
     readers: tuple[Layer, ...]  # layers that read all channels of their input and tie none
 

@@ -1,13 +1,13 @@
 """The proof that a graph with fewer channels gives the same bytes, checked on the finished graph.
 
-By induction over the operators every channel that stays has the same value in both graphs. A layer's accumulator is
+By induction over the operators, every channel that stays has the same value in both graphs. A layer's accumulator is
 
     bias + sum over channels c of contribution(c),
 
-where a channel that stays contributes the same products to both, and one that went must contribute a constant, the
+where a channel that stays contributes the same products to both, and a removed one must contribute a constant, the
 same at every position, by which the biases differ. Operators that treat each channel for itself need their constants
-to be cut alike. The bounds of the new graph, analysed afresh, must lie inside those of the old one. What is checked
-here comes from the two graphs alone, not from the code that made the second.
+to be cut alike. The bounds of the new graph, analyzed again, must be inside those of the old one. The check uses
+the two graphs alone, not the code that produced the second one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 
 class ProofError(Exception):
-    """A rewrite that could change an output: our own mistake; the text names the operator."""
+    """A rewrite that could change an output, which is an error in Arenite; the text names the operator."""
 
 
 #: Options that follow from the shapes and may differ.
@@ -110,7 +110,7 @@ def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[in
     lost = a.weights[outs][..., ~ins]  # [out_c, k_h, k_w, lost]
     constant, value = bounds.constant[~ins], (bounds.low - zero)[~ins]
     _require(bool(constant[lost.any(axis=(0, 1, 2))].all()), "lost a channel that is not constant")
-    # For each kind of position: which taps are inside the image.
+    # For each kind of position: the taps that are inside the image.
     for row in a.rows:
         for column in a.columns:
             inside = (lost * (row[:, None] & column[None, :])[None, :, :, None]).sum(axis=(1, 2))
@@ -118,7 +118,7 @@ def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[in
 
 
 def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
-    """The bounds of the new graph, found anew, inside those of the channels that stayed."""
+    """Check that the bounds of the new graph, computed again, are inside those of the channels that stayed."""
     for index, found in analyze_intervals(new).items():
         before = known.get(index)
         if before is None:
@@ -126,5 +126,5 @@ def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, B
         mask = kept.get(index, np.ones(len(before.low), bool))
         _require(
             bool(np.all(found.low >= before.low[mask]) and np.all(found.high <= before.high[mask])),
-            f"tensor {index} takes values that it did not take",
+            f"tensor {index} takes values that it did not take before",
         )

@@ -1,4 +1,4 @@
-"""The graph without the channels that go: weights, biases, scales and shapes cut, constants folded into biases."""
+"""The graph without the removed channels: weights, biases, scales and shapes cut, constants folded into biases."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ class _Rewriter:
         return replace(op, inputs=tuple(inputs), options=options)
 
     def bias(self, op: Op, layer: Layer, ins: np.ndarray, outs: np.ndarray) -> int | None:
-        """The index of the new bias, with what the channels that go used to add; None where there is none to add."""
+        """The index of the new bias, which adds what the removed channels contributed; None where they add nothing."""
         values = layer.bias
         if layer.input_channel is None and not ins.all():
             constant = self.known[layer.inp.index].low - layer.inp.zero_point
-            # Of all kinds of position the first: `choose` lets a channel go only when they agree, or when v is 0.
+            # The first kind of position stands for all: a channel is removed only when they agree, or when v is 0.
             values = values + contribution(layer)[:, ~ins, 0] @ constant[~ins]
         old = self.graph.tensors[op.input(2)] if op.input(2) >= 0 else None
         if old is None:

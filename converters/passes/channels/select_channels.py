@@ -1,13 +1,13 @@
-"""Which channels go: constants that fold into biases, and what nobody reads any more.
+"""The channels that can be removed: constants that fold into biases, and channels that nothing reads any more.
 
-A reader, a convolution or a fully connected layer, does without an input channel c when
+A convolution or a fully connected layer does not need an input channel c when
 
 - its weights for c are 0 in every output channel that stays, or
 - c is the constant v, and the sum of its weights over the taps inside the image is the same at every position (no
   padding, or weights that make none of it), so that v adds the same to every accumulator; a v that equals the zero
   point adds 0 anywhere, because padding is the zero point too.
 
-Nodes that are tied go when no reader of any of them minds. Output channels that go take demands away, so the choice is
+Tied nodes are removed when no reader needs any of them. Removed output channels need no inputs, so the choice is
 repeated until nothing changes.
 """
 
@@ -24,7 +24,7 @@ from arenite.converters.passes.intervals.layer import Layer
 
 
 class ChannelReader:
-    """A layer and what it makes of each input channel."""
+    """A layer and the contribution of each input channel to its outputs."""
 
     def __init__(self, layer: Layer, known: Bounds) -> None:
         self.inp, self.out = layer.inp.index, layer.out.index
@@ -33,7 +33,7 @@ class ChannelReader:
         self._uneven = (sums != sums[..., :1]).any(axis=-1)
         zero = layer.inp.zero_point
         self._silent = known.constant & (known.low == zero)
-        # What the folded constants add is part of what `largest` counts: below 2**31 no bias can overflow.
+        # `largest` includes the contributions of folded constants: below 2**31 no bias can overflow.
         self._foldable = known.constant & bool(np.all(layer.largest < 1 << 31))
 
     def needs(self, kept: np.ndarray) -> np.ndarray:
@@ -54,8 +54,8 @@ def select_channels(
 ) -> dict[int, np.ndarray]:
     """The channels that stay, bool [channels], of each tensor that loses some.
 
-    Every tensor keeps at least one channel, and a number of them that is divisible by ``multiple`` where it had one
-    that was: kernels read several channels at a time, and what they save by fewer they would lose by odd ones.
+    Every tensor keeps at least one channel. A number of channels that is divisible by ``multiple`` stays divisible:
+    kernels read several channels at a time, and an odd number would cost more than fewer channels save.
     """
     readers = [ChannelReader(layer, known[layer.inp.index]) for layer in links.readers]
     protected = np.zeros(links.count, bool)
@@ -72,7 +72,7 @@ def select_channels(
 def _removable(
     graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
 ) -> np.ndarray:
-    """bool per node: what can go when ``protected`` stays."""
+    """bool per node: the nodes that can be removed when ``protected`` ones stay."""
     gone = np.zeros(links.count, bool)
     while True:
         needed = links.pinned | protected
@@ -88,7 +88,7 @@ def _removable(
 
 
 def _kept_for_minimum(graph: Subgraph, links: ChannelGroups, gone: np.ndarray, multiple: int) -> np.ndarray:
-    """bool per node: those among ``gone`` that must stay after all, so that no tensor has too few or an odd number.
+    """bool per node: those among ``gone`` that must stay, so that no tensor has too few or an odd number of channels.
 
     A layer whose weights have a scale per channel keeps two channels: one scale alone reads as a scale per tensor.
     """

@@ -1,6 +1,6 @@
 """Bounds of every int8 tensor of a graph, from its inputs to its outputs.
 
-Interval arithmetic over the quantised graph: an input channel can be anything; a sum of products is smallest when each
+Interval arithmetic over the quantized graph: an input channel can be anything; a sum of products is smallest when each
 product is; and scaling, rounding and clamping never decrease, so they are applied to the two ends. Nothing is sampled:
 the bounds hold for every input. They need not be tight, because inputs of a layer are taken as independent.
 """
@@ -14,7 +14,7 @@ from arenite.converters.passes.intervals.rule import RULES, BoundsContext
 
 
 def analyze_intervals(graph: Subgraph) -> dict[int, Bounds]:
-    """Bounds by tensor index, of every int8 tensor that has a last axis; what no rule knows can be any int8."""
+    """Bounds by tensor index of every int8 tensor that has a last axis; without a rule a tensor can hold any int8."""
     known: dict[int, Bounds] = {}
     for t in graph.tensors:
         if is_analyzed(t):

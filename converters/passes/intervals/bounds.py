@@ -14,9 +14,9 @@ LOW, HIGH = INTEGER_RANGE["int8"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Every element of channel c (the last axis) lies in [low[c], high[c]], whatever the model's inputs are.
+    """Every element of channel c (the last axis) is in [low[c], high[c]] for all inputs of the model.
 
-    Both are int64 of shape [channels], quantised values, low <= high.
+    Both are int64 of shape [channels], quantized values, low <= high.
     """
 
     low: np.ndarray
@@ -24,9 +24,8 @@ class Bounds:
 
     @property
     def constant(self) -> np.ndarray:
-        """bool [channels]: the channel has one value, ``low``, everywhere and always."""
-        value: np.ndarray = self.low == self.high
-        return value
+        """bool [channels]: the channel has the single value ``low`` at every position, for all inputs."""
+        return self.low == self.high
 
     def clamp(self, low: int, high: int) -> Bounds:
         return Bounds(np.clip(self.low, low, high), np.clip(self.high, low, high))
@@ -42,12 +41,12 @@ class Bounds:
 
 
 def is_analyzed(t: Tensor) -> bool:
-    """Whether the analysis speaks of ``t``: int8, with a last axis, one scale."""
+    """Whether the analysis covers ``t``: int8, with a last axis and one scale."""
     return t.dtype == "int8" and len(t.shape) > 0 and t.elements > 0
 
 
 def is_quantized(*tensors: Tensor) -> bool:
-    """Whether each has one scale and one zero point, so that scaling its values is defined."""
+    """Whether each tensor has one scale and one zero point, so that scaling its values is defined."""
     return all(t.quant is not None and len(t.quant.scale) == 1 for t in tensors)
 
 

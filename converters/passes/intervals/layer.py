@@ -1,4 +1,4 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED seen alike: a sum of weights times inputs over taps, plus a bias."""
+"""One view of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: a sum of weights times inputs over taps, plus a bias."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ class Layer:
     inp: Tensor
     out: Tensor
     scale: np.ndarray  # float64 [out_c]: input scale * weight scale / output scale
-    limits: tuple[int, int]  # of the fused activation, quantised
+    limits: tuple[int, int]  # of the fused activation, quantized
 
     @property
     def taps(self) -> int:
-        value: int = self.weights.shape[1] * self.weights.shape[2]
-        return value
+        return self.weights.shape[1] * self.weights.shape[2]
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -70,9 +69,8 @@ class Layer:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """What no partial sum of an output exceeds in magnitude: int64 [out_c]."""
-        value: np.ndarray = np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
-        return value
+        """The magnitude that no partial sum of an output exceeds: int64 [out_c]."""
+        return np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
 
 
 def layer_of(graph: Subgraph, op: Op) -> Layer | None:

@@ -48,7 +48,7 @@ def keeps_last_axis(site: BoundsContext) -> bool:
 
 @rule("PAD")
 def pad(site: BoundsContext) -> Bounds | None:
-    """Also the border: PAD writes the zero point of its output."""
+    """The bounds of a padded tensor include its border: PAD writes the zero point of its output."""
     known = site.bounds(0)
     if known is None or not keeps_last_axis(site) or not is_quantized(site.out):
         return None

@@ -12,7 +12,7 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(site: BoundsContext) -> Bounds | None:
-    """A maximum or a rounded mean of values lies between them; padding takes no part in either."""
+    """A maximum or a rounded mean of values is between them; padding does not take part in either."""
     known = site.bounds(0)
     if known is None or not is_quantized(site.out):
         return None
@@ -31,7 +31,7 @@ def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
 
 @rule("MEAN")
 def mean(site: BoundsContext) -> Bounds | None:
-    """The sum of what is folded, scaled by a multiplier that divides as well; rounded twice."""
+    """The bounds of a MEAN: the sum of the positions times a multiplier that also divides, rounded twice."""
     known, inp, out = site.bounds(0), site.present(0), site.out
     axes = reduced_axes(site)
     if known is None or axes is None or not is_quantized(inp, out):

@@ -1,4 +1,4 @@
-"""How an operator's bounds are registered."""
+"""The registration of rules for an operator's bounds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.passes.intervals.bounds import Bounds
 
 @dataclass(frozen=True)
 class BoundsContext:
-    """An operator with the bounds of what it reads."""
+    """An operator with the bounds of its inputs."""
 
     graph: Subgraph
     op: Op
@@ -34,7 +34,7 @@ class BoundsContext:
         return self.known.get(self.op.input(position))
 
 
-#: From an operator to the bounds of its only output; None when nothing is known.
+#: A function from an operator to the bounds of its only output; None when they are unknown.
 Rule = Callable[[BoundsContext], Bounds | None]
 RULES: dict[str, Rule] = {}
 

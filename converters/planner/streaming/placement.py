@@ -2,7 +2,7 @@
 
 A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, tied to one address. Two blocks may overlap
 in the arena wherever no rectangle of one meets a rectangle of the other: a tensor can grow over the rows of another
-one that are already consumed. ``forbidden`` says exactly which distances between two blocks that excludes.
+one that are already consumed. ``forbidden`` gives exactly the distances between two blocks that this excludes.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class BlockPlacer:
             tried += 1
             if not best or self.top(found) < least:
                 best, least, best_order = found, self.top(found), order
-        # Take whatever reaches the top before the others, and now and then any block before any other.
+        # Place a block that reaches the top before the others, and occasionally any block before any other.
         chance = random.Random(0)
         order = best_order
         while tried < budget and least > bound:

@@ -1,10 +1,10 @@
-"""Make a streaming plan: which operators run row by row, and where every row stands.
+"""Make a streaming plan: the operators that run row by row, and the address of every row.
 
 The order of the operators is cut into items: one operator on whole tensors, or a segment. Between two items only whole
 tensors live, so the bytes that live during an item do not depend on how the others are cut, and the best cuts are found
 by dynamic programming: for a limit on bytes, the cuts that cost the fewest extra instructions. A segment needs its live
-bytes at first, and, once it is part of a candidate, what placing its blocks takes. Limits are tried in ascending order
-until no later one can give a smaller arena than what was placed.
+bytes at first, and, once it is part of a candidate, the bytes that placing its blocks takes. Limits are tried in
+ascending order until no later one can give a smaller arena than the best placement.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from arenite.errors import PlanError
 PLACEMENTS = 300
 LOCAL_PLACEMENTS = 60
 CUTS = 8
-#: Stages of a segment, so that the number of segments that are looked at stays small.
+#: Largest number of stages of a segment, which keeps the number of segments to examine small.
 LONGEST = 20
 #: States of the order search.
 ORDER_BUDGET = 10000
@@ -59,7 +59,7 @@ class ScratchBlock:
 
 @dataclass(frozen=True)
 class SegmentState:
-    """Of the segment that begins at this position of the order."""
+    """The working memory of the segment that begins at position ``first`` of the order."""
 
     first: int
 
@@ -85,10 +85,10 @@ def plan_streaming(
 ) -> Plan | None:
     """The smallest arena found for ``graph`` when operators may run row by row.
 
-    ``pushed`` is a graph input whose rows arrive one by one: it never stands whole. ``extra_limit`` bounds the
-    estimated instructions that running by rows adds. None when nothing can be streamed: no operator has a row function,
-    the graph has state, or the pushed input is not read by rows. Raises ``PlanError`` for a graph that cannot be
-    planned at all.
+    ``pushed`` is the streamed input: a graph input whose rows arrive one by one and that is never held whole.
+    ``extra_limit`` bounds the estimated instructions that running by rows adds. None when nothing can be streamed: no
+    operator has a row function, the graph has state, or the streamed input is not read by rows. Raises ``PlanError``
+    for a graph that cannot be planned at all.
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
@@ -119,13 +119,13 @@ class _SegmentSearch:
         self.pushed = pushed
         if pushed is not None and (len(graph.inputs) != 1 or pushed in graph.outputs):
             raise PlanError(
-                "Only a model with one input, which is no output, can take it by rows.",
+                "Only a model with one input that is not also an output can take its input by rows.",
                 "Leave out --stream-input.",
             )
         self.spans = value_lifetimes(demand, order)
         self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
-        # The rows of a value are those of one shape of it: who reads another shape by rows does not stream.
+        # The rows of a value belong to one of its shapes: an operator that reads another shape by rows does not stream.
         shape_of: dict[int, int] = {}
         for k in (k for k in order if k in self.able):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
@@ -199,7 +199,9 @@ class _SegmentSearch:
         """The plan with the smallest arena for this order; None when none is smaller than ``other``."""
         items = self._items()
         need = {id(i): i.live for here in items for i in here}
-        placed: set[int] = set()  # segments whose need is not the live bytes but what placing them took
+        placed: set[int] = (
+            set()
+        )  # segments whose requirement is not the live bytes but the bytes that placing them took
         best, tried, done = other, 0, -1
         seen: set[tuple[int, ...]] = set()
         while tried < CUTS:
@@ -347,7 +349,7 @@ class _Timeline:
         return min(fewest_slots(schedule.rows[t]), whole) if inside else whole
 
     def blocks(self) -> list[PlacedBlock]:
-        """Everything that the items need a place for. For items that are not the whole order, only what they touch."""
+        """All blocks that the items need. For items that are not the whole order, only the blocks that they touch."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -397,7 +399,7 @@ class _Timeline:
         return made
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
-        """A value with rows: each lives from its making to its last reading."""
+        """A value with rows: each row lives from its computation to its last reading."""
         value, tensor = self.demand.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
         begin, slots = [0] * rows, rows

@@ -1,7 +1,7 @@
-"""When each row of a segment is computed, and how long it is needed.
+"""The schedule of a segment: the step at which each row is computed, and how long it is needed.
 
-Whatever can run furthest down the segment runs first, so that rows are consumed as soon as they can be. Time is counted
-in steps: one stage computes one row, or one row of the pushed input arrives.
+The furthest stage of the segment that can run runs first, so that rows are consumed as soon as possible. Time is
+counted in steps: one stage computes one row, or one row of the streamed input arrives.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def row_bytes(tensor: Tensor) -> int:
 
 @dataclass(frozen=True)
 class RowLifetimes:
-    """The life of each row of one tensor in a segment: the step that makes it (-1: it is there before the segment),
-    and the last step that reads it (that of its making for one that nobody reads)."""
+    """The lifetime of each row of one tensor in a segment: the step that computes it (-1: before the segment), and the
+    last step that reads it (the step that computes it for a row without a reader)."""
 
     made: tuple[int, ...]
     read: tuple[int, ...]
@@ -63,8 +63,8 @@ def make_schedule(
 ) -> Schedule | None:
     """The schedule of ``stages``, given in an order in which they could run one after the other.
 
-    ``pushed`` is the source whose rows arrive one by one. None when the operators cannot form a segment: what an
-    accumulating operator computes has no rows to run on with.
+    ``pushed`` is the streamed input, whose rows arrive one by one. None when the operators cannot form a segment: the
+    result of an accumulating operator has no rows for later stages.
     """
     rows = [row_needs(needs, k) for k in stages]
     writer = {graph.ops[k].outputs[0]: s for s, k in enumerate(stages)}
@@ -82,7 +82,7 @@ def make_schedule(
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
     totals = [heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)]
-    # The furthest stage that reads what a stage writes: of those that a row may have made able to run.
+    # The furthest reader of the stage's output: one of those that the new row may have enabled.
     furthest = [
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]

@@ -1,4 +1,4 @@
-"""A sound front end with everything worked out: what both the NumPy reference and the C code follow."""
+"""A plan of a sound front end with all its numbers and tables: the NumPy reference and the C code both follow it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ FRAME_BITS = 29
 #: The power spectrum is cut by this, so that its weighted sum stays below 2^63.
 POWER_SHIFT = 13
 
-#: What audio.h holds in 16 bits.
+#: Limit of the counts that audio.h holds in 16 bits.
 MAX_FRAMES = 65535
 
 PEAK_NONE, PEAK_SIGNED, PEAK_SIZE = 0, 1, 2
@@ -58,7 +58,7 @@ class AudioPlan:
     step: int
     lead: int  # samples that the first frame begins before the recording
     centre: int  # PAD_...
-    inset: int  # where a frame lies in the FFT's input
+    inset: int  # position of a frame in the FFT's input
     fft: int
     power: int
     peak: int  # PEAK_...
@@ -83,8 +83,8 @@ class AudioPlan:
 
     @property
     def base_exponent(self) -> int:
-        """What to add to log2 of a filter's integer sum for that of the training pipeline's value, before the frame's
-        own scaling, ``power`` times: a magnitude is that of the samples over half the FFT's length."""
+        """The term that turns log2 of a filter's integer sum into log2 of the training pipeline's value, before the
+        frame's own scaling, ``power`` times: a magnitude is that of the samples over half the FFT's length."""
         magnitude = (self.fft.bit_length() - 2) - (15 if self.unit and not self.peak else 0)
         return self.power * magnitude - self.filters.exponent + (POWER_SHIFT if self.power == 2 else 0)
 
@@ -110,7 +110,9 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     lead = fft.length // 2 if frame.centre != "none" else 0
     inset = (fft.length - frame.length) // 2 if fft.padding == "both" else 0
     if frame.centre != "none" and fft.padding == "end" and frame.length != fft.length:
-        raise record_error("Centred frames shorter than the FFT lie in its middle: FFT: padding is 'both'.")
+        raise record_error(
+            "Centred frames shorter than the FFT must be in its middle: set padding = 'both' in the FFT step."
+        )
     frames = (source.samples + 2 * lead - span) // frame.step + 1
     if frames < 1:
         raise record_error(f"{source.samples} samples are less than a frame of {span}.")
@@ -120,7 +122,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
         )
     if frame.centre == "reflect" and source.samples <= lead:
         raise record_error(f"{source.samples} samples are too few to be reflected by {lead}.")
-    # As librosa: the frame lies in the middle of what the FFT takes.
+    # As librosa does: the frame is in the middle of the FFT's input.
     begin = lead - inset if frame.centre != "none" else 0
     bank = filters(mel, source, fft)
     bins = len(bank.first)

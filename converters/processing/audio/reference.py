@@ -1,8 +1,8 @@
 """Sound to tensors in NumPy: integers throughout, all frames at once. The C code gives the same bytes.
 
-A frame is windowed and scaled to fill 29 bits; its FFT halves at each stage, so that nothing overflows and nothing is
-lost but the last bit. Its magnitudes are weighed by the mel filters, and the logarithm to base 2 takes all powers of
-two, the frame's scale among them, out of the numbers: they are added afterwards.
+A frame is windowed and scaled to fill 29 bits; its FFT halves at each stage, so that nothing overflows and only the
+last bit is lost. The mel filters weight its magnitudes. In the logarithm to base 2 all powers of two, including the
+frame's scale, become terms that are added afterwards.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarra
     and, where there is one, ``mfcc``, both int64 in ``FEATURE_BITS`` fractional bits."""
     clip, top = prepare_clip(plan, samples)
     values, scale = _scaled_frames(plan, clip)
-    # The lower half of the last bin is all that is needed; the others are never made.
+    # Only the bins up to the last one that a filter reads are computed.
     spectrum = _spectrum(plan, values)
     yield (
         "spectrum",
@@ -70,7 +70,7 @@ def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarra
 
 
 def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]:
-    """int64 [samples], filled up or cut; and the peak to divide by, 1 without that step."""
+    """int64 [samples], padded or cut; and the peak to divide by, 1 without that step."""
     given = samples.astype(np.int64)[: plan.samples]
     clip = np.concatenate([given, np.zeros(plan.samples - len(given), np.int64)])
     if plan.peak == PEAK_NONE:
@@ -79,7 +79,7 @@ def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]
 
 
 def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [frames, fft] and by which power of two each frame was scaled."""
+    """int64 [frames, fft] and the power of two by which each frame was scaled."""
     at = np.arange(plan.frames)[:, np.newaxis] * plan.step - plan.lead + np.arange(plan.length)
     if plan.centre == PAD_REFLECT:
         at = np.abs(at)
@@ -100,7 +100,7 @@ def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def bit_length(values: np.ndarray) -> np.ndarray:
-    """For each value, below 2^63, how many bits it has; 0 has none."""
+    """The number of bits of each value, which is below 2^63; 0 for the value 0."""
     left = values.astype(np.uint64)
     bits = np.zeros(values.shape, np.int64)
     for step in (32, 16, 8, 4, 2, 1):
@@ -143,7 +143,7 @@ def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
         shape = (len(values), half // (2 * size), 2, size)
         a, b = re.reshape(shape), im.reshape(shape)
         tr, ti = _half_times(a[:, :, 1], b[:, :, 1], *_turn(plan, np.arange(size), 2 * size))
-        tr[:, :, 0], ti[:, :, 0] = a[:, :, 1, 0] >> 1, b[:, :, 1, 0] >> 1  # no turn at all
+        tr[:, :, 0], ti[:, :, 0] = a[:, :, 1, 0] >> 1, b[:, :, 1, 0] >> 1  # a twiddle factor of 1
         a, b = a[:, :, 0] >> 1, b[:, :, 0] >> 1
         re = np.stack([a + tr, a - tr], axis=2).reshape(re.shape)
         im = np.stack([b + ti, b - ti], axis=2).reshape(im.shape)

@@ -28,7 +28,7 @@ def window(step: AudioWindow, length: int) -> np.ndarray:
 
 
 def _signed(values: np.ndarray, bits: int) -> np.ndarray:
-    """int32; 1 as 2^31 is one too many for it."""
+    """``values`` as int32, 1 as 2^31, which saturates to 2^31 - 1."""
     return np.round(values * (1 << bits)).clip(-(2**31), 2**31 - 1).astype(np.int32)
 
 
@@ -78,7 +78,7 @@ def filters(step: Mel | None, source: AudioSource, fft: Fft) -> Filters:
     matrix = np.eye(fft.length // 2 + 1) if step is None else mel_matrix(step, source.rate, fft.length)
     largest = matrix.max()
     if largest <= 0:
-        raise record_error("Mel: no bin of the spectrum lies in the filters' range.")
+        raise record_error("Mel: no bin of the spectrum is in the filters' range.")
     # The largest weight takes 16 bits, or 15 where it is a power of two.
     exponent = int(np.floor(np.log2(65535 / largest)))
     first, count, weights = [], [], []

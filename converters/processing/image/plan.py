@@ -1,7 +1,7 @@
-"""A picture's steps as one pass: a window of the source, two axes, a place on a canvas, and what each value becomes.
+"""A picture's steps as one pass: a window of the source, two axes, a position on a canvas, and a map of the values.
 
-Crops before the resize move the window, crops after it cut the axes, so that no pixel is made that the model does not
-take. The C code runs this plan row by row.
+Crops before the resize move the window, crops after it cut the axes, so that no pixel is computed that the model does
+not take. The C code runs this plan row by row.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class ImagePlan:
 
 
 class _PictureGeometry:
-    """What is known of the picture at a step."""
+    """The size, position and colours of the picture at a step."""
 
     def __init__(self, width: int, height: int, order: str) -> None:
         self.window = [0, 0]
@@ -105,7 +105,7 @@ class _PictureGeometry:
 
 
 def _cut(side: Axis, place: int, size: int) -> tuple[Axis, int]:
-    """The outputs of ``side``, of which the first lies at ``place``, that lie in [0, size); and where they begin."""
+    """The part of the outputs of ``side``, the first of which is at ``place``, that is in [0, size); and its start."""
     first = min(max(-place, 0), side.outputs)
     last = max(min(size - place, side.outputs), first)
     return side.part(first, last - first), max(place, 0) if last > first else 0
@@ -175,7 +175,7 @@ def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> 
         height: the same.
 
     Raises:
-        UsageError: what comes out is not what the model takes.
+        UsageError: the result does not fit the model's input.
     """
     source = spec.source
     assert isinstance(source, ImageSource)

@@ -1,6 +1,6 @@
 """Pictures to tensors in NumPy: each step for the whole picture, one after the other.
 
-This is the definition. The C code does the same in one pass, and gives the same bytes.
+This code is the definition. The C code does the same in one pass and gives the same bytes.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 @dataclass(frozen=True)
 class PictureState:
-    """Values on the way: ``pixels`` [height, width, channels], uint8; or int64 with ``FRACTION_BITS`` fractional bits
-    when ``fraction``; or what the model stores at the end. ``order``: rgb, bgr or grey."""
+    """An intermediate picture: ``pixels`` [height, width, channels], uint8; or int64 with ``FRACTION_BITS`` fractional
+    bits when ``fraction``; or the model's stored type at the end. ``order``: rgb, bgr or grey."""
 
     pixels: np.ndarray
     order: str
@@ -40,7 +40,7 @@ def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.
 
 
 def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
-    """Each step that does something, with the picture after it; normalise and quantise together as the last."""
+    """Each step that does something, with the picture after it; normalize and quantize together as the last."""
     picture = PictureState(pixels, order)
     for step in spec.steps:
         if isinstance(step, Colour):
@@ -153,7 +153,8 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
         rows = (rows + half) >> WEIGHT_BITS
         return ((_sums(rows, down, 0) + half) >> WEIGHT_BITS).astype(np.uint8)
     if kind == "opencv":
-        # Each product is cut to 16 bits less before the sum; a tap of negative weight is where the other one is.
+        # Each product loses its low 16 bits before the sum; a tap of negative weight is at the position of the other
+        # one.
         rows >>= 4
         both = []
         for t in range(down.taps):

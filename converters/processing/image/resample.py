@@ -1,14 +1,14 @@
-"""How each library resizes: for each output position along an axis, the source positions that it reads, and weights.
+"""The resizing rules of each library: for each output position along an axis, the source positions and weights.
 
-Both axes of a picture are resampled alone, first along rows, then along columns. What comes between and after them is
-the ``resample_kind``:
+Both axes of a picture are resampled separately, first along rows, then along columns. The rounding between and after
+them is the ``resample_kind``:
 
-    bytes     each axis ends in a rounded byte: what Pillow does (and every nearest neighbour)
+    bytes     each axis ends in a rounded byte: Pillow's method (and every nearest neighbour)
     opencv    bilinear with 11-bit weights and OpenCV's own shifts between
     rounded   exact between the axes, then a byte, ties upwards or to even
-    fraction  never rounded: what TensorFlow and torch do with floats, here in 16 fractional bits
+    fraction  never rounded: TensorFlow and torch use floats, this code 16 fractional bits
 
-Sources of the sampling rules: Pillow's Resample.c and Geometry.c, OpenCV's resize.cpp, TensorFlow's
+The sampling rules come from Pillow's Resample.c and Geometry.c, OpenCV's resize.cpp, TensorFlow's
 image_resizer_state.h and resize_bilinear_op.cc, torch's UpSample.h.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: Fractional bits of weights, but for OpenCV's bilinear.
+#: Fractional bits of weights, except for OpenCV's bilinear.
 WEIGHT_BITS = 22
 OPENCV_BITS = 11
 
@@ -59,9 +59,10 @@ def identity(size: int) -> Axis:
 
 
 def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = False) -> Axis:
-    """From ``size`` source positions to ``outputs``; ``down``: of columns, whose borders OpenCV treats otherwise.
+    """The axis from ``size`` source positions to ``outputs``; ``down``: along columns, whose borders OpenCV treats
+    differently.
 
-    Raises ``UsageError`` for what the convention cannot do.
+    Raises ``UsageError`` for a method that the convention does not have.
     """
     if method == "nearest":
         return _single(_nearest(size, outputs, convention))
@@ -72,7 +73,7 @@ def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = 
     elif method == "area":
         if convention == "opencv" and outputs > size:
             raise record_error(
-                "OpenCV's area method enlarges by another rule: only shrinking by area is supported."
+                "OpenCV's area method enlarges by a different rule: only shrinking by area is supported."
             )
         spans = _area(size, outputs)
     elif convention == "opencv":
@@ -196,7 +197,8 @@ def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
 
 
 def _axis(size: int, spans: list[tuple[int, list[int]]]) -> Axis:
-    """As many taps for all: shorter ones are filled with zeros, and moved to stay inside the source."""
+    """The same number of taps for all outputs: shorter ones are padded with zeros and moved to stay inside the
+    source."""
     spans = [_without_zeros(*span) for span in spans]
     taps = max(len(weights) for _, weights in spans)
     start = np.zeros(len(spans), np.int32)

@@ -1,7 +1,6 @@
-"""Tables of the vector code in ``converters/processing/c``: where an output's bytes lie, how they are sorted and
-weighed.
+"""Tables of the vector code in ``converters/processing/c``: the position, order and weights of an output's bytes.
 
-See image_host.h. Results are those of the plain code; which of both runs is decided here, once per plan.
+See image_host.h. The results equal those of the plain code; this file decides once per plan which of the two runs.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from arenite.converters.processing.image.resample import WEIGHT_BITS
 from arenite.converters.processing.specification.pixel_formats import HALVED, PIXEL_BYTES, PLANES, planes_of
 
 LANES = 8
-PREFETCH_ROWS = 4  # rows between the one that is made and the one that is asked for from memory
+PREFETCH_ROWS = 4  # rows between the one that is computed and the one that is prefetched
 _TWOS = (0, 1, 4, 5, 2, 3, 6, 7)  # outputs in the order of ``order``: AVX2 shuffles in two halves
 _ABSENT = 0x80  # a byte of ``order`` that becomes 0
 
@@ -35,7 +34,7 @@ _INPUT_ROWS = {
     "yu12": "apart_yuv",
     "yv12": "apart_yuv",
 }
-#: Of packed formats: where in a pixel (of yuyv and uyvy: of two) its values are.
+#: The positions of the values in a pixel of a packed format (of yuyv and uyvy: in two pixels).
 _PLACES = {
     "rgb": (0, 1, 2),
     "bgr": (2, 1, 0),
@@ -46,7 +45,7 @@ _PLACES = {
 }
 
 
-#: Of formats of three or four bytes: which unpacked plane is red, green, blue, and how many there are.
+#: The unpacked planes of red, green and blue of formats of three or four bytes, and the number of planes.
 _COLOURS = {"bgr": (2, 1, 0, 3), "bgra": (2, 1, 0, 3), "grey": (0, 0, 0, 1)}
 _UNPACK = {"rgb": "3", "bgr": "3", "rgba": "4", "bgra": "4"}
 #: Pixels that are unpacked at a time, and taps that are weighed.
@@ -55,7 +54,7 @@ BLOCK = 16
 
 @dataclass(frozen=True)
 class VectorTables:
-    """Kernels by name, where vector code serves, and fields of ``ar_host_image``."""
+    """The names of vector kernels, where vector code can run, and fields of ``ar_host_image``."""
 
     row: str
     column: str
@@ -66,7 +65,7 @@ class VectorTables:
 
 
 def vector_of(plan: ImagePlan) -> VectorTables | None:
-    """What vector code needs for ``plan``; None where only the plain code serves: too few outputs or pixels."""
+    """The tables of the vector code for ``plan``; None where only the plain code can run: too few outputs or pixels."""
     across = plan.across
     row_bytes = planes_of(plan.format, plan.width, plan.height)[0][0]
     few = across.taps <= 2
@@ -99,7 +98,7 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
 
 
 def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Of one or two taps: what is fetched for each output, how it is sorted, and its weights."""
+    """The tables of one or two taps: the bytes to load for each output, their order, and the weights."""
     across = plan.across
     first = plan.window[0] + across.start[outputs].astype(np.int64)
     near, far, order = _fetched(plan, first, first + across.taps - 1)
@@ -118,7 +117,7 @@ def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int
 
 
 def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Of more taps: the stretch of a row that is unpacked, and weights in blocks of 16."""
+    """The tables of more taps: the part of a row to unpack, and weights in blocks of 16."""
     across = plan.across
     low = plan.window[0] + int(across.start.min())
     high = plan.window[0] + int(across.start.max()) + across.taps
@@ -145,13 +144,13 @@ def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[in
 
 
 def _parts(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Above and below 11 bits."""
+    """The parts of a weight above and below 11 bits."""
     bits = WEIGHT_BITS // 2
     return weights >> bits, weights & ((1 << bits) - 1)
 
 
 def _levels(plan: ImagePlan) -> np.ndarray | None:
-    """int32 [4, 24]: see image_host.h. None where the vector code for fractions does not serve."""
+    """int32 [4, 24]: see image_host.h. None where the vector code for fractions cannot run."""
     map, channels = plan.affine, plan.channels
     if map is None or channels != plan.working_channels or plan.canvas[0] * channels < 3 * LANES:
         return None
@@ -169,8 +168,8 @@ def _levels(plan: ImagePlan) -> np.ndarray | None:
 
 
 def _fetched(plan: ImagePlan, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of the pixels ``a`` and ``b`` of each output: where bytes are fetched, from both kinds of planes, and which of
-    the 8 that are fetched stands where."""
+    """For the pixels ``a`` and ``b`` of each output: the positions of the bytes to load, from both kinds of planes, and
+    the order of the 8 loaded bytes."""
     order = np.full((len(a), 8), _ABSENT, np.int64)
     far = np.zeros_like(a)
     if plan.format in PLANES:

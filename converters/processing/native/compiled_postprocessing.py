@@ -21,7 +21,7 @@ _P, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """``function(*arguments)``, over and over: it reads tensors where they lie, and fills ``found`` and ``points``."""
+    """A prepared call ``function(*arguments)``, which reads tensors in place and fills ``found`` and ``points``."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
@@ -79,7 +79,7 @@ def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> Pr
 
 
 class CompiledPost:
-    """A plan as the C code takes it; ``run`` does what ``post.postprocess`` does."""
+    """A plan in the form of the C code; ``run`` gives the same result as ``reference.postprocess``."""
 
     def __init__(self, library: ctypes.CDLL, plan: PostPlan) -> None:
         self._library, self._plan = library, plan

@@ -1,4 +1,4 @@
-"""Plans run by the C library."""
+"""Preprocessing run by the C library."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 class CompiledImage:
-    """A picture's plan as the C code takes it: ``run`` for a buffer, ``bound`` for a camera's, in one
-    pass; not for two threads at once, since its scratch memory is one."""
+    """A picture's plan in the form of the C code: ``run`` for a buffer, ``bound`` for a camera's planes, in one pass.
+    Two threads cannot use it at the same time, because it has one scratch memory."""
 
     def __init__(
         self, library: ctypes.CDLL, plan: ImagePlan, planar: bool = False, plain: bool = False
@@ -70,13 +70,13 @@ class CompiledImage:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Of the result: height, width, channels; or channels first."""
+        """The shape of the result: height, width, channels; or channels first."""
         (width, height), channels = self.plan.canvas, self.plan.channels
         return (channels, height, width) if self.planar else (height, width, channels)
 
     def bound(self, address: int) -> tuple[c.PictureStruct, Callable[..., None], tuple[object, ...]]:
-        """A picture whose planes and strides the caller sets, and the call, with its arguments, that makes the tensor
-        at ``address`` of it. All stay valid as long as this object lives."""
+        """A picture whose planes and strides the caller sets, and the call with its arguments that writes the tensor at
+        ``address``. All stay valid as long as this object lives."""
         picture = c.PictureStruct()
         places = (ctypes.c_void_p(address), ctypes.c_void_p(self._scratch.ctypes.data))
         return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
@@ -101,7 +101,7 @@ class CompiledImage:
 
 
 def _finish(plan: ImagePlan, planar: bool) -> str:
-    """The name of the host's own kernel for the end; empty where the general one serves as well."""
+    """The name of the host's own kernel for the last step; empty where the general one is as fast."""
     if planar:
         return "ar_finish_planar"
     if _is_shift(plan):
@@ -111,7 +111,7 @@ def _finish(plan: ImagePlan, planar: bool) -> str:
 
 
 def _is_shift(plan: ImagePlan) -> bool:
-    """Each byte becomes itself plus a number, modulo 256: most often 0, or 128 for int8."""
+    """Whether the table adds one number to each byte, modulo 256: most often 0, or 128 for int8."""
     table = plan.table
     if table is None or table.itemsize != 1 or plan.late_grey or plan.working_channels != plan.channels:
         return False
@@ -120,7 +120,7 @@ def _is_shift(plan: ImagePlan) -> bool:
 
 
 class CompiledAudio:
-    """A sound's plan as the C code takes it."""
+    """A sound's plan in the form of the C code."""
 
     def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
         self.plan = plan

@@ -1,8 +1,8 @@
 """The C sources of ``converters/processing/c`` as a library on this computer, loaded by ctypes.
 
-Looked for in this order: the library that was built when Arenite was installed, if it is of these very sources; one
-that is compiled now, into the cache. Without either, NumPy gives the same bytes more slowly, and
-``unavailable_reason`` says why.
+The library that was built when Arenite was installed is used if it was built from exactly these sources; otherwise the
+sources are compiled into the cache. Without either, NumPy gives the same bytes more slowly, and
+``unavailable_reason`` gives the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
 @cache
 def digest() -> str:
-    """Of the sources, as ``setup.py`` computes it."""
+    """The digest of the sources, as ``setup.py`` computes it."""
     hasher = hashlib.sha256()
     for path in PROCESSING.paths(".c", ".h"):
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -31,7 +31,7 @@ def digest() -> str:
 @cache
 def _find_library() -> tuple[ctypes.CDLL | None, str]:
     if os.environ.get("ARENITE_PROCESSING") == "numpy":
-        return None, "ARENITE_PROCESSING=numpy asks for NumPy."
+        return None, "ARENITE_PROCESSING=numpy selects NumPy."
     for path in installed():
         loaded = _load(path)
         if loaded is not None:
@@ -49,12 +49,12 @@ def installed() -> list[Path]:
 
 
 def library() -> ctypes.CDLL | None:
-    """The library, or None where there is none; then ``unavailable_reason`` says why."""
+    """The library, or None where there is none; ``unavailable_reason`` then gives the reason."""
     return _find_library()[0]
 
 
 def unavailable_reason() -> str:
-    """Why there is no library; empty when there is one."""
+    """The reason why there is no library; empty when there is one."""
     return _find_library()[1]
 
 
@@ -91,7 +91,7 @@ def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
 
 
 def compile_library(target: Path) -> None:
-    """Compile the sources into ``target``, in one step for whoever reads it."""
+    """Compile the sources into ``target``, which appears complete or not at all."""
     import subprocess
     import tempfile
 

@@ -95,7 +95,7 @@ class AudioStruct(ctypes.Structure):
     ]
 
 
-#: The kernels of each flavour: of rows, of columns, and bytes of a value that waits and of one on the line.
+#: The kernels of each ``resample_kind``: for rows, for columns, and the bytes of a buffered value and of a row's value.
 FLAVOURS = {
     "bytes": ("bytes", "bytes", 1, 1),
     "opencv": ("opencv", "opencv", 2, 1),
@@ -114,14 +114,14 @@ def kernels(plan: ImagePlan) -> tuple[str, str, str]:
 
 
 def image_scratch(plan: ImagePlan) -> int:
-    """Bytes of scratch memory, as image.h says."""
+    """Bytes of scratch memory, as image.h defines them."""
     _, _, waiting, line = FLAVOURS[plan.flavour]
     rows = plan.across.outputs * plan.working_channels * waiting * plan.down.taps
     return -(-rows // 4) * 4 + plan.canvas[0] * plan.working_channels * line
 
 
 def audio_scratch(plan: AudioPlan) -> int:
-    """Bytes of scratch memory, as audio.h says."""
+    """Bytes of scratch memory, as audio.h defines them."""
     return 8 * (plan.fft // 2 + 1) + 4 * plan.bins
 
 
@@ -171,7 +171,7 @@ def image_fields(plan: ImagePlan) -> dict[str, Any]:
 
 
 def vector_code(library: ctypes.CDLL) -> str:
-    """What the library's vector code is written for; empty when this processor has none, or nobody wants it."""
+    """The instruction set of the library's vector code; empty when this processor lacks it or it is switched off."""
     if os.environ.get("ARENITE_PROCESSING") == "c":
         return ""
     library.ar_host_vector.restype = ctypes.c_char_p

@@ -1,4 +1,4 @@
-"""Detectors in Python and NumPy: each row's best class, the best candidates, and what is left of those that overlap."""
+"""Detectors in Python and NumPy: each row's best class, the best candidates, and suppression of overlapping boxes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.converters.processing.post.tensor_values import (
     sigmoid,
 )
 
-#: The most a coordinate can be, in parts of the input.
+#: The largest magnitude of a coordinate, in parts of the input.
 MAX_COORDINATE = 16 << REAL_BITS
 
 
@@ -90,12 +90,12 @@ def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
 
 
 def _whole(plan: BoxesPlan, stored: np.ndarray) -> int:
-    """A class, or a number of boxes: the nearest whole number."""
+    """A class or a number of boxes, rounded to the nearest whole number."""
     return max((int(real_fixed_point(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
 
 
 def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Keys of the products."""
+    """The scores of the products of class score and objectness, as integer keys."""
     if plan.weights.dtype == "float32":
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))
@@ -113,7 +113,7 @@ def _weight(plan: BoxesPlan, key: int) -> int:
 
 
 def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) -> Box:
-    """From the numbers of one row."""
+    """The box of one row of numbers."""
 
     def number(field: int) -> np.ndarray:
         return boxes[plan.box.first + row * plan.box.step + field * plan.box.field :][:1]

@@ -1,4 +1,4 @@
-"""Detectors of other kinds than anchors, as data."""
+"""Detectors without anchors as data: YOLO heads and decoded detections."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from arenite.converters.processing.specification.record_fields import check_one_
 class Yolo:
     """Boxes of a YOLO head in one ``output``: per box x, y, width and height (``corners``: left, top, right, bottom),
     with ``objectness`` one number more that scores are multiplied by, then a score for each class, then ``points``
-    landmarks of ``point_values`` numbers, of which the first two are x and y. ``classes``: how many there are, where
-    further numbers follow; 0: as many as there are numbers.
+    landmarks of ``point_values`` numbers, of which the first two are x and y. ``classes``: their number, where
+    further numbers follow them; 0: all remaining numbers are classes.
 
     ``layout``: ``rows`` [1, n, numbers] as YOLOv5, ``columns`` [1, numbers, n] as YOLOv8; ``auto``: the longer side is
-    n. ``unit``: of the coordinates, ``pixels`` of the input or ``fractions`` of its sides.
+    n. ``unit``: the unit of the coordinates, ``pixels`` of the input or ``fractions`` of its sides.
     """
 
     do: ClassVar[str] = "yolo"
@@ -50,9 +50,9 @@ class Yolo:
 
 @dataclass(frozen=True)
 class Detections:
-    """Boxes that the model has decoded and sifted itself.
+    """Boxes that the model itself has decoded and selected.
 
-    Four outputs as of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] as ``order`` says, ``classes`` [1, n],
+    Four outputs as those of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] in ``order``, ``classes`` [1, n],
     ``scores`` [1, n], and where there is one ``count`` [1]; or one ``output`` [1, n, 6] of box, score and class.
     """
 

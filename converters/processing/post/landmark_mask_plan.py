@@ -17,9 +17,9 @@ from arenite.converters.processing.post.tensor_values import (
 )
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: A point's score that is none.
+#: The score of a point without a score.
 NO_SCORE = 255
-#: Types of classes, and their bytes; the lowest comes first on all processors that are served.
+#: The types of class outputs and their bytes; all supported processors are little-endian.
 _CLASS_BYTES = {"int32": 4, "int64": 8}
 
 
@@ -28,10 +28,10 @@ class PointsPlan:
     step: Points
     values: TensorReader  # channels: y, x, score
     count: int
-    y: int  # which of a point's numbers
+    y: int  # index of the number within a point
     x: int
     score: int  # NO_SCORE for none
-    presence: tuple[int, int] | None  # output, and the key that it has to reach
+    presence: tuple[int, int] | None  # output, and the smallest key that counts as present
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,9 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
     tensor = tensor_of(outputs, step.output, "output")
     count = tensor.elements // step.values
     if tensor.elements % step.values or count > MAX_ROWS:
-        raise record_error(f"Points: the output has {tensor.elements} values, no points of {step.values}.")
+        raise record_error(
+            f"Points: the output has {tensor.elements} values, which is not a multiple of {step.values} per point."
+        )
     height, width = input_sides(inputs) if step.unit == "pixels" else (1, 1)
     channels = ((tensor, 1.0 / height), (tensor, 1.0 / width), (tensor, 1.0))
     presence = None
@@ -79,7 +81,7 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
 
 
 def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
-    # Classes come as whole numbers that nothing scales.
+    # Classes are whole numbers without a scale.
     given = step.output < len(outputs) and outputs[step.output].dtype in _CLASS_BYTES
     tensor = outputs[step.output] if given else tensor_of(outputs, step.output, "output")
     shape = tensor.shape[1:] if len(tensor.shape) > 2 and tensor.shape[0] == 1 else tensor.shape

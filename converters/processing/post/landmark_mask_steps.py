@@ -11,11 +11,11 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class Points:
-    """Landmarks in ``output``: of each ``values`` numbers the first two are ``order``, and number ``score``, where
-    that is given, its score (``logits``: before its sigmoid).
+    """Landmarks in ``output``, ``values`` numbers each: the first two are the coordinates in ``order``, and number
+    ``score``, where that is given, is the point's score (``logits``: before its sigmoid).
 
-    ``presence``: an output whose one value says whether there is what has the landmarks (``presence_logits``: before
-    its sigmoid); below ``threshold`` there are none.
+    ``presence``: an output whose one value is the probability that the object with the landmarks is in the picture
+    (``presence_logits``: before its sigmoid); below ``threshold`` there are no points.
     """
 
     do: ClassVar[str] = "points"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
 
-#: Differences are cut to this, so that 8192 squares sum below 2^63.
+#: Differences are clipped to this, so that the sum of 8192 squares is below 2^63.
 MAX_DIFFERENCE = 1 << 25
 MAX_ELEMENTS_MSE = 8192
 
@@ -34,7 +34,7 @@ class TopKPlan:
     step: TopK
     dtype: str
     count: int
-    least: int  # the smallest key that counts; of a softmax the smallest probability, in REAL_BITS
+    least: int  # the smallest score that counts, as a key; of a softmax the probability in REAL_BITS
     values: TensorReader | None  # with softmax
 
 
@@ -51,7 +51,7 @@ PostPlan: TypeAlias = "TopKPlan | BoxesPlan | MsePlan | PointsPlan | MaskPlan"
 
 
 def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PostPlan:
-    """Raises ``UsageError`` when the model has no such outputs, or of another shape or type."""
+    """The plan of ``spec`` for a model. Raises ``UsageError`` when outputs are missing or of another shape or type."""
     first = spec.steps[0]
     if isinstance(first, TopK):
         return _top_k(first, outputs)

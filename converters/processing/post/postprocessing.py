@@ -1,4 +1,4 @@
-"""Postprocessing as data: what is recorded in an image under ``postprocessing``, from outputs to answers."""
+"""Postprocessing as data: the record ``postprocessing`` of an image, with the steps from outputs to answers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEY = "postprocessing"
 
 
 class _LazyStepClasses(Mapping[str, type]):
-    """The steps by name; a start that does not need the rarer ones does not wait for them."""
+    """The step classes by name; each is imported when it is first used, which shortens the start of a camera."""
 
     _PLACES: ClassVar[dict[str, tuple[str, str]]] = {
         "top_k": ("steps", "TopK"),

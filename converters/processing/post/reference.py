@@ -23,7 +23,7 @@ __all__ = ["Answer", "Box", "ScoredClass", "detect", "mask", "mse", "points", "p
 
 @dataclass(frozen=True)
 class ScoredClass:
-    """A class and its key, which is the stored score, for float32 see ``post_values.keys``; of a softmax the
+    """A class and its key, which is the stored score (for float32 see ``tensor_values``); for a softmax the
     probability with 16 fractional bits."""
 
     key: int
@@ -71,7 +71,7 @@ def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
 
 
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """No points where there is nothing that has them."""
+    """The landmarks; no points where ``presence`` is below its threshold."""
     if plan.presence is not None:
         output, least = plan.presence
         if keys(outputs[output].reshape(-1)[:1])[0] < least:

@@ -32,12 +32,12 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
         )
     stride, classes = boxes.elements // count, scores.elements // count
     if classes <= int(step.background):
-        raise record_error("Boxes: a box has one score, and that one is of the background.")
+        raise record_error("Boxes: each box has one score, which is that of the background.")
     if max(count, stride, classes) > MAX_ROWS:
         raise record_error(f"Boxes: there are {count} anchors, expected at most {MAX_ROWS:,}.")
     if stride < 4 + 2 * step.points:
         raise record_error(
-            f"Boxes: {step.points} points want {4 + 2 * step.points} values of a box, there are {stride}."
+            f"Boxes: {step.points} points need {4 + 2 * step.points} values per box, but there are {stride}."
         )
     return BoxesPlan(
         outputs=(step.boxes, step.scores, None, None),

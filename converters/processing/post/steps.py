@@ -11,9 +11,9 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class TopK:
-    """The ``k`` best classes of ``output``, best first, of equal ones the lower; only those of at least
-    ``threshold``. ``softmax``: scores are the softmax of the output. ``logits``: the threshold is a probability, the
-    output is what comes before its sigmoid; the order of classes needs neither."""
+    """The ``k`` best classes of ``output``, best first, the lower class first among equals; only those of at least
+    ``threshold``. ``softmax``: scores are the softmax of the output. ``logits``: the threshold is a probability and
+    the output is the value before the sigmoid, which does not change the order of classes."""
 
     do: ClassVar[str] = "top_k"
     k: int = 1
@@ -36,11 +36,11 @@ class Boxes:
 
     A box is centre and size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's); the centre over
     ``centre_scale`` times the anchor's size is added to its centre, the size over ``size_scale`` (``exponential``: e to
-    that) times the anchor's size is the size. Coordinates are fractions of the input. ``points``: so many landmarks
-    follow, each two numbers like a centre.
+    that) times the anchor's size is the size. Coordinates are fractions of the input. ``points``: the number of
+    landmarks that follow, each two numbers like a centre.
 
     Anchors are ``anchors``: centre y, x, height, width each; or a ``grid`` of rows, columns and anchors per cell, all
-    of size 1; or none: then a box is what the output says. ``background``: class 0 is none.
+    of size 1; or none: then the output gives the box itself. ``background``: class 0 is the background.
     """
 
     do: ClassVar[str] = "boxes"
@@ -79,9 +79,9 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Nms:
-    """Of boxes that overlap by more than ``iou`` (intersection over union) the best stays; at most ``most`` in all.
-    ``average``: in its place and with its score comes their average, weighted by scores, as MediaPipe does.
-    ``by_class``: boxes of different classes leave each other alone."""
+    """Non-maximum suppression: the best of boxes that overlap by more than ``iou`` (intersection over union) stays, at
+    most ``most`` in all. ``average``: it is replaced by their average, weighted by scores, with its own score, as
+    MediaPipe does. ``by_class``: only boxes of one class suppress each other."""
 
     do: ClassVar[str] = "nms"
     iou: float = 0.5

@@ -19,31 +19,31 @@ ANCHOR_BITS = 15
 #: 2^(k / 128) in 30 fractional bits, and log2(e) in 28.
 EXP_BITS = 30
 LOG2E = round(math.log2(math.e) * (1 << 28))
-#: What post.h holds in 16 bits.
+#: Limit of the counts that post.h holds in 16 bits.
 MAX_ROWS = 65535
 
 INT32 = (-(2**31), 2**31 - 1)
-#: Of the TFLite schema's TensorType, as post.h has them.
+#: Numbers of the TFLite schema's TensorType, as in post.h.
 TYPE_CODES = {"float32": 0, "uint8": 3, "int16": 7, "int8": 9}
 TYPES = tuple(TYPE_CODES)
 
 
 @dataclass(frozen=True)
 class TensorReader:
-    """How to read a tensor: ``affine`` takes stored integers, and float32 with 16 fractional bits, to ``REAL_BITS``,
-    each of its channels by another factor."""
+    """The way to read a tensor: ``affine`` converts stored integers, and float32 with 16 fractional bits, to
+    ``REAL_BITS``, with a factor for each of its channels."""
 
     dtype: str
     affine: Affine
 
 
 def tensor_of(tensors: Sequence[Tensor], index: int, what: str) -> Tensor:
-    """Raises ``UsageError`` for one that is not there, or cannot be read."""
+    """The tensor at ``index``. Raises ``UsageError`` for one that does not exist or cannot be read."""
     if index >= len(tensors):
-        raise record_error(f"Postprocessing speaks of {what} {index}, but the model has {len(tensors)}.")
+        raise record_error(f"Postprocessing reads {what} {index}, but the model has {len(tensors)}.")
     tensor = tensors[index]
-    quantised = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
-    if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantised) or not tensor.elements:
+    quantized = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
+    if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantized) or not tensor.elements:
         raise UsageError(
             f"Postprocessing cannot read {what} {index} '{tensor.name}', which is {tensor.dtype}.",
             "It reads float32, and int8, uint8 and int16 with one scale above 0.",

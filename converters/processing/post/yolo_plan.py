@@ -123,7 +123,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         least=threshold_key(scores, step.threshold, False),
         least_object=INT32[0],
         candidates=step.most,
-        # A box can overlap no other by more than all of it: all of them stay.
+        # No overlap is larger than 1, so all boxes stay.
         nms=Nms(1.0, step.most),
         iou=1 << REAL_BITS,
         x_first=step.order == "xyxy",
@@ -137,10 +137,12 @@ def _matrix(tensor: Tensor) -> tuple[int, int]:
     """The last two sides; those before must be 1."""
     shape = tensor.shape
     if len(shape) < 2 or tensor.elements != shape[-1] * shape[-2]:
-        raise record_error(f"The output '{tensor.name}' of {'x'.join(map(str, shape))} is no table of boxes.")
+        raise record_error(
+            f"The output '{tensor.name}' of {'x'.join(map(str, shape))} is not a table of boxes."
+        )
     return shape[-2], shape[-1]
 
 
 def _unit(unit: str, inputs: Sequence[Tensor]) -> tuple[float, float]:
-    """What y and x are divided by."""
+    """The divisors of y and x."""
     return input_sides(inputs) if unit == "pixels" else (1.0, 1.0)

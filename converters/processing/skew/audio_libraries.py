@@ -20,7 +20,8 @@ from arenite.converters.processing.specification.audio_steps import (
 )
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
-#: What difference is rounding: of a magnitude or a filter relative to the largest, of a logarithm in its own units.
+#: Largest differences that are rounding: of magnitudes and filters relative to the largest, of a logarithm in its
+#: units.
 RELATIVE = 1e-4
 LOGARITHM = 2e-3
 
@@ -40,12 +41,12 @@ class SoundSteps:
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
-        """What a library makes of what our stage before made: of int16 samples for the first, ``spectrum``."""
-        value: Expected = getattr(self, f"_{stage}")(before)
-        return value
+        """The result of a library for the output of our previous stage: int16 samples for the first stage,
+        ``spectrum``."""
+        return getattr(self, f"_{stage}")(before)
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
-        """float64, as the training pipeline has it: filled up, in [-1, 1), divided by the peak."""
+        """float64 samples as the training pipeline has them: padded, in [-1, 1), divided by the peak."""
         clip, top = prepare_clip(self.plan, samples)
         unit = 32768.0 if self.source.unit and not self.plan.peak else 1.0
         return clip / unit / top
@@ -105,7 +106,7 @@ class SoundSteps:
         high = mel.high or self.source.rate / 2
         if mel.convention == "tf":
             if not self.frameworks.available("tensorflow"):
-                return "needs tensorflow, which no environment has yet"
+                return "needs tensorflow, which is not in any environment yet"
             job = {"op": "mel", "bins": mel.bins, "fft": fft.length, "rate": self.source.rate}
             job |= {"low": mel.low, "high": high}
             made, name = self.frameworks.run("tensorflow", job, spectrum)

@@ -1,8 +1,8 @@
 """Training–serving skew: each recorded step against the code of the library that the training pipeline used.
 
-Each step is given what our steps before it made, so that a difference belongs to the step that it is reported for. A
-pipeline of the user's own is compared at its end; when that differs, other conventions of each step are tried, and the
-first whose change takes the difference away is named.
+Each step gets the output of our previous steps, so that a difference belongs to the step that it is reported for. A
+user's own pipeline is compared at its end; when that differs, other conventions of each step are tried, and the report
+names the first one that removes the difference.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ def check_skew(
     Args:
         spec: the recorded preprocessing.
         sources: files, or pixels (uint8 [height, width, channels]) and samples (int16).
-        pipeline: ``module:function`` or a function of the training code: a source to what the network is given (real
-            numbers, any shape with as many values). Compared with the result of all steps before quantise.
-        make_environments: download TensorFlow or torch for steps that are theirs.
+        pipeline: ``module:function`` or a function of the training code, from a source to the network's input (real
+            numbers, any shape with the same number of values). It is compared with the steps before ``quantise``.
+        make_environments: download TensorFlow or torch for steps by their conventions.
 
     Raises:
         UsageError: no sources, one that cannot be read, or a pipeline that cannot be run.
     """
     if not sources:
-        raise UsageError("There is nothing to compare on.", "Give some pictures or sounds.")
+        raise UsageError("There are no samples to compare on.", "Give at least one picture or sound.")
     call = function_named(pipeline) if isinstance(pipeline, str) else pipeline
     data = [_read(spec, source) for source in sources]
     sums: dict[str, DifferenceSums] = {}
@@ -120,17 +120,17 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
 def _normalize_and_quantize(
     spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int
 ) -> Iterator[_Found]:
-    """Normalise, in double precision, and quantise, by LiteRT."""
+    """The steps normalize, in double precision, and quantize, by LiteRT."""
     step = input_values.normalize_step_of(spec)
     parameters = np.array(input_values.channel_parameters(spec, channels))
     theirs = (before / step.divide - parameters[:, 0]) / parameters[:, 1]
     if any(isinstance(s, Normalize) for s in spec.steps):
-        # Single precision, and 16 fractional bits of what comes in.
+        # The rounding of single precision and of inputs with 16 fractional bits.
         allowed = 1e-6 * max(float(np.abs(theirs).max(initial=0)), 1.0) + 2.0**-15 / (
             step.divide * float(parameters[:, 1].min())
         )
         yield "normalise", "of its result", (theirs, f"NumPy {np.__version__}", allowed), real
-    q = spec.quantise
+    q = spec.quantize_step
     if isinstance(q, Quantize):
         made = single_operator.run_quantize(real, q.dtype, q.scale, q.zero_point)
         name = f"LiteRT {version('ai-edge-litert')}"

@@ -1,7 +1,7 @@
-"""Runs steps of a training pipeline by the code of TensorFlow or torch, inside an environment that has it.
+"""Run steps of a training pipeline by the code of TensorFlow or torch, inside an environment that has it.
 
-Argument: the framework. Standard input: a job per line, in JSON, with the .npy files to read and to write; each is
-answered by a line. Not imported by Arenite, and imports nothing of it.
+The argument is the framework. Standard input has a job per line, in JSON, with the .npy files to read and to write;
+each is answered by a line. Arenite does not import this file, and it imports nothing of Arenite.
 """
 
 import json
@@ -55,7 +55,10 @@ def torch_job(job: Any, value: Any) -> Any:
 def main() -> None:
     framework = sys.argv[1]
     run = {"tensorflow": tensorflow_job, "torch": torch_job}[framework]
-    answers, sys.stdout = sys.stdout, sys.stderr  # what a framework prints is no answer
+    answers, sys.stdout = (
+        sys.stdout,
+        sys.stderr,
+    )  # standard output is for answers; the prints of frameworks go to standard error
     version = __import__(framework).__version__.split("+")[0]
     for line in sys.stdin:
         job = json.loads(line)

@@ -19,7 +19,7 @@ _SCRIPT = Path(__file__).parent / "framework_child.py"
 class Frameworks:
     """Processes of frameworks, each started when it is first needed: starting one takes far longer than a step.
 
-    ``make``: download a framework that is not there.
+    ``make``: download a framework that is not installed yet.
     """
 
     def __init__(self, *, make: bool = False) -> None:
@@ -40,13 +40,13 @@ class Frameworks:
         self._folder.cleanup()
 
     def available(self, framework: str) -> bool:
-        """Whether steps can be run by ``framework``: without downloading it, unless that was asked for."""
+        """Whether steps can be run by ``framework``; it is downloaded only when ``make`` is set."""
         spec = environments.specs()[framework]
         here = all(environments._importable(module) for module in spec.modules)
         return self._make or here or (environments.directory(spec) / "complete.json").is_file()
 
     def run(self, framework: str, job: Mapping[str, Any], value: np.ndarray) -> tuple[np.ndarray, str]:
-        """What ``job`` (see ``framework_child.py``) makes of ``value``, and the framework's name and version.
+        """The result of ``job`` (see ``framework_child.py``) for ``value``, and the framework's name and version.
 
         Raises ``ToolError`` when it fails.
         """

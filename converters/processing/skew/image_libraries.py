@@ -25,8 +25,8 @@ def levels_of(picture: PictureState) -> np.ndarray:
 def expected(
     step: object, before: PictureState, frameworks: Frameworks
 ) -> tuple[np.ndarray, str, float] | str:
-    """What the library makes of ``before``, as levels; its name and version; what difference is rounding. Or why there
-    is nothing to compare with."""
+    """The library's result for ``before`` as levels, its name and version, and the largest difference that is rounding;
+    or the reason why there is nothing to compare with."""
     if isinstance(step, Colour):
         return _colour(step, before)
     if isinstance(step, Crop):
@@ -101,7 +101,7 @@ def _resize(
     if convention == "torch" or method == "area":
         framework = "torch" if convention == "torch" else "tensorflow"
         if not frameworks.available(framework):
-            return f"needs {framework}, which no environment has yet"
+            return f"needs {framework}, which is not in any environment yet"
         job = {"op": "resize", "width": width, "height": height, "method": method}
         library_result, name = frameworks.run(framework, job, values)
         return library_result.astype(np.float64), name, FRACTION

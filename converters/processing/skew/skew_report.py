@@ -1,4 +1,4 @@
-"""What a skew check found, as data."""
+"""The results of a skew check as data."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SCHEMA = "arenite.skew/1"
 
 @dataclass(frozen=True)
 class StepSkewResult:
-    """One step over all samples. ``library`` is "" when nothing could be compared; ``why`` then says why.
+    """One step over all samples. ``library`` is "" when nothing could be compared; ``why`` is then the reason.
 
-    ``unit``: of the differences: levels of a pixel, the largest value of a spectrum, or those of the step's result.
-    ``allowed``: up to where a difference is rounding.
+    ``unit``: the unit of the differences: levels of a pixel, the largest value of a spectrum, or those of the result.
+    ``allowed``: the largest difference that is rounding.
     """
 
     step: str
@@ -40,7 +40,8 @@ class StepSkewResult:
 
 @dataclass(frozen=True)
 class SkewReport:
-    """``first``: the first step that differs by more than rounding, None when all agree. ``advice``: what to change."""
+    """``first``: the first step that differs by more than rounding, None when all agree. ``advice``: a change to
+    try."""
 
     steps: tuple[StepSkewResult, ...]
     samples: int
@@ -55,7 +56,7 @@ class SkewReport:
         return self.first is None
 
     def sentence(self) -> str:
-        """What was found, in a sentence or two."""
+        """The result in one or two sentences."""
         if self.first is None:
             missing = [s.step for s in self.steps if s.why]
             more = f" Not compared: {', '.join(missing)}." if missing else ""
@@ -88,7 +89,7 @@ class DifferenceSums:
     def add(self, ours: np.ndarray, theirs: np.ndarray, library: str, allowed: float) -> None:
         if ours.shape != theirs.shape:
             raise UsageError(
-                f"The step '{self.found.step}' makes {ours.shape}, {library} makes {theirs.shape}.",
+                f"The step '{self.found.step}' gives the shape {ours.shape}, {library} gives {theirs.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
         difference = np.abs(ours.astype(np.float64) - theirs)

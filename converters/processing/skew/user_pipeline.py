@@ -1,4 +1,4 @@
-"""The training pipeline of a user's own against all recorded steps, and what to change where they differ."""
+"""A comparison of a user's own training pipeline with all recorded steps, and the change that makes them agree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def compare_pipeline(
     data: Sequence[np.ndarray],
     call: Pipeline,
 ) -> tuple[StepSkewResult, str]:
-    """The user's own function against all steps; and what to change where it differs."""
+    """Compare the user's own function with all steps, and suggest a change where it differs."""
     theirs = []
     for source in sources:
         try:
@@ -54,7 +54,8 @@ def compare_pipeline(
             )
         except Exception as error:
             raise UsageError(
-                f"The pipeline fails: {type(error).__name__}: {error}.", "Try it alone on one sample first."
+                f"The pipeline fails: {type(error).__name__}: {error}.",
+                "Run it by itself on one sample first.",
             ) from error
         theirs.append(pipeline_result)
     own = _difference(spec, data, theirs)
@@ -70,7 +71,7 @@ def compare_pipeline(
             best, how = found.mean_abs, words
     if not how:
         return own, "No other convention of a step comes closer."
-    return own, f"Closer by far, {best:.4g} on average: {how}."
+    return own, f"A much smaller difference, {best:.4g} on average: {how}."
 
 
 def _difference(
@@ -85,11 +86,11 @@ def _difference(
             ours = image.preprocess_image(real, value, order_of(spec.source.format))
         if ours.size != other.size:
             raise UsageError(
-                f"The steps make {ours.shape}, the pipeline makes {other.shape}.",
+                f"The steps give the shape {ours.shape}, the pipeline gives {other.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
         step = input_values.normalize_step_of(spec)
-        # A level of a pixel, or what is rounding in a logarithm.
+        # One level of a pixel, or the rounding of a logarithm.
         allowed = (0.01 if isinstance(spec.source, AudioSource) else 1.0) / (
             step.divide * min(step.std)
         ) + 1e-6
@@ -98,7 +99,7 @@ def _difference(
 
 
 def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
-    """The same with one thing of one step changed, and what that is."""
+    """Each variant of ``spec`` with one setting of one step changed, and a description of the change."""
     for k, step in enumerate(spec.steps):
 
         def changed(words: str, *, at: int = k, **fields: Any) -> tuple[Preprocessing, str]:

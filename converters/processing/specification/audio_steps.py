@@ -25,7 +25,7 @@ class AudioSource:
 
 @dataclass(frozen=True)
 class Peak:
-    """Divide by the largest sample: of the samples as they are (``signed``, as MLPerf Tiny does), or of their size."""
+    """Divide by the largest sample: with its sign (``signed``, as MLPerf Tiny does), or by magnitude."""
 
     do: ClassVar[str] = "peak"
     signed: bool = False
@@ -62,7 +62,7 @@ class AudioWindow:
 @dataclass(frozen=True)
 class Fft:
     """The spectrum of each frame, filled with zeros to ``length``: its magnitude (``power`` 1) or power (2). A frame
-    shorter than ``length`` starts it (``padding`` "end", as TensorFlow) or lies in its middle ("both", as librosa)."""
+    shorter than ``length`` is at its start (``padding`` "end", as TensorFlow) or in its middle ("both", as librosa)."""
 
     do: ClassVar[str] = "fft"
     length: int
@@ -93,7 +93,7 @@ class Mel:
         check_within(self.bins, 1, 512, "Mel: bins")
         check_one_of(self.convention, ("tf", "librosa", "htk"), "Mel: convention")
         if self.low < 0 or (self.high and self.high <= self.low):
-            raise record_error(f"Mel: {self.low:g} to {self.high:g} Hz is no range.")
+            raise record_error(f"Mel: {self.low:g} to {self.high:g} Hz is not an ascending range.")
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class Mfcc:
 
 
 AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc
-#: In their order.
+#: The steps of sound, in their order.
 STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
 _OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
 

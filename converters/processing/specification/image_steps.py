@@ -8,7 +8,7 @@ from typing import ClassVar
 from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES
 from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
-#: Layouts of a picture in memory. A file is decoded to the first four; the others are what cameras deliver.
+#: Layouts of a picture in memory. A file is decoded to one of the first four; cameras deliver the others.
 FORMATS = (
     "rgb",
     "bgr",
@@ -25,11 +25,11 @@ FORMATS = (
     "yv12",
 )
 METHODS = ("nearest", "bilinear", "area")
-#: Whose definition of a method is meant: they differ in sampling points, antialiasing and rounding.
+#: Libraries whose definition of a method can be chosen: they differ in sampling points, antialiasing and rounding.
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
 MAX_SIDE = 16384
 
-#: Method and convention pairs that exist.
+#: The supported pairs of method and convention.
 PAIRS = {
     "pil": METHODS,
     "opencv": METHODS,
@@ -42,7 +42,8 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class ImageSource:
-    """A picture. ``width`` and ``height`` are of the buffer on the device; 0: whatever the first step leaves."""
+    """A picture. ``width`` and ``height`` are those of the buffer on the device; 0: those of the first step's
+    result."""
 
     kind: ClassVar[str] = "image"
     format: str = "rgb"
@@ -54,7 +55,7 @@ class ImageSource:
         for side in (self.width, self.height):
             check_within(side, 0, MAX_SIDE, "A side of the source")
         if (self.width == 0) != (self.height == 0):
-            raise record_error("The source has a width or a height alone.")
+            raise record_error("The source has only one of width and height.")
         if self.format in HALVED and (self.width % 2 or self.height % (2 if self.format in PLANES else 1)):
             raise record_error(
                 f"A source of format {self.format} has {self.width}x{self.height} pixels: it needs even sides."
@@ -63,7 +64,7 @@ class ImageSource:
 
 @dataclass(frozen=True)
 class Colour:
-    """To ``rgb``, ``bgr`` or ``grey``. Grey is what PIL (``L``) or OpenCV (``COLOR_RGB2GRAY``) makes."""
+    """Convert to ``rgb``, ``bgr`` or ``grey``. Grey is computed as by PIL (``L``) and OpenCV (``COLOR_RGB2GRAY``)."""
 
     do: ClassVar[str] = "colour"
     to: str
@@ -102,7 +103,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class Resize:
-    """To ``width`` x ``height``, or so that the shorter side is ``short_side``."""
+    """Resize to ``width`` x ``height``, or so that the shorter side is ``short_side``."""
 
     do: ClassVar[str] = "resize"
     width: int = 0
@@ -124,8 +125,8 @@ class Resize:
 
 @dataclass(frozen=True)
 class Letterbox:
-    """The whole picture in the middle of ``width`` x ``height``, its proportions kept, the rest ``fill`` (0 to 255,
-    one or as many as channels at this point)."""
+    """Fit the whole picture into the middle of ``width`` x ``height``, with its proportions, and fill the rest with
+    ``fill`` (0 to 255, one value or one per channel at this point)."""
 
     do: ClassVar[str] = "letterbox"
     width: int
@@ -148,4 +149,4 @@ def _check_method(step: str, method: str, convention: str) -> None:
     check_one_of(method, METHODS, f"{step}: method")
     check_one_of(convention, CONVENTIONS, f"{step}: convention")
     if method not in PAIRS[convention]:
-        raise record_error(f"{step}: there is no method {method} by the convention {convention}.")
+        raise record_error(f"{step}: the convention {convention} has no method {method}.")

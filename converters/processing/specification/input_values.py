@@ -1,6 +1,6 @@
-"""From a pixel value or a feature to what the model's input stores: normalise and quantise in one.
+"""The map from a pixel value or a feature to the value that the model's input stores: normalize and quantize in one.
 
-A byte has only 256 values, so that a table of what the training pipeline's float32 arithmetic gives is exact. A value
+A byte has only 256 values, so a table of the results of the training pipeline's float32 arithmetic is exact. A value
 with fractional bits takes an affine map of integers: stored = (value - offset) * multiplier >> shift; or, for a float32
 input, one product of float32, which IEEE 754 rounds alike everywhere.
 """
@@ -35,7 +35,7 @@ class Affine:
 
 
 def result_type(spec: Preprocessing) -> str:
-    return "float32" if spec.quantise is None else spec.quantise.dtype
+    return "float32" if spec.quantize_step is None else spec.quantize_step.dtype
 
 
 def normalize_step_of(spec: Preprocessing) -> Normalize:
@@ -55,28 +55,27 @@ def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, 
 
 
 def normalized_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """The normalise step in the float32 arithmetic of a training pipeline."""
+    """The normalize step in the float32 arithmetic of a training pipeline."""
     f = np.float32
     return (values.astype(f) / f(normalize_step_of(spec).divide) - f(mean)) / f(std)
 
 
 def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
-    """The quantise step: halves away from zero, as LiteRT rounds."""
-    q = spec.quantise
+    """The quantize step: halves away from zero, as LiteRT rounds."""
+    q = spec.quantize_step
     if q is None:
         return real.astype(np.float32)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is out of range is cut in the end
+    with np.errstate(over="ignore", invalid="ignore"):  # values out of range are clipped at the end
         steps = real.astype(np.float32) / np.float32(q.scale)
         whole = np.trunc(steps)
         rest = steps - whole
     rounded = whole.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
     low, high = INTEGER_RANGE[q.dtype]
-    value: np.ndarray = np.clip(rounded, low, high).astype(q.dtype)
-    return value
+    return np.clip(rounded, low, high).astype(q.dtype)
 
 
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
-    """What each byte becomes: [1 or channels, 256] of the result's type."""
+    """The result for each byte: [1 or channels, 256] of the result's type."""
     values = np.arange(256)
     rows = [
         quantized_values(spec, normalized_values(spec, values, m, s))
@@ -88,7 +87,7 @@ def tables(spec: Preprocessing, channels: int) -> np.ndarray:
 def affine(spec: Preprocessing, channels: int) -> Affine:
     """The map of values with ``FRACTION_BITS`` fractional bits."""
     divide = normalize_step_of(spec).divide
-    q = spec.quantise
+    q = spec.quantize_step
     offsets, multipliers, shifts, steps = [], [], [], []
     for mean, std in channel_parameters(spec, channels):
         offsets.append(_in_range(round(mean * divide * (1 << FRACTION_BITS)), "mean"))
@@ -104,7 +103,7 @@ def affine(spec: Preprocessing, channels: int) -> Affine:
 
 def _in_range(value: int, what: str) -> int:
     if abs(value) >= 1 << 30:
-        raise record_error(f"Normalise: the {what} is too far from the values that it is taken from.")
+        raise record_error(f"Normalise: the {what} is too far from the values that it is subtracted from.")
     return value
 
 
@@ -114,7 +113,7 @@ def _fixed(real: float) -> tuple[int, int]:
     mantissa = real
     while 0 < mantissa < 1 << 30 and shift <= 62:
         mantissa, shift = mantissa * 2, shift + 1
-    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # not finite, or 0: told below
+    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # not finite, or 0: reported below
     if multiplier == 1 << 31:
         multiplier, shift = 1 << 30, shift - 1
     if not 1 <= shift <= 62 or not multiplier:
@@ -125,9 +124,8 @@ def _fixed(real: float) -> tuple[int, int]:
 def apply_affine(spec: Preprocessing, map: Affine, values: np.ndarray) -> np.ndarray:
     """``values``: int64 [..., channels] with ``FRACTION_BITS`` fractional bits; the result as stored."""
     moved = values.astype(np.int64) - np.array(map.offset, np.int64)
-    if spec.quantise is None:
+    if spec.quantize_step is None:
         return moved.astype(np.float32) * np.array(map.step, np.float32)
     shift = np.array(map.shift, np.int64)
     scaled = (moved * np.array(map.multiplier, np.int64) + (np.int64(1) << (shift - 1))) >> shift
-    value: np.ndarray = np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantise.dtype)
-    return value
+    return np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantize_step.dtype)

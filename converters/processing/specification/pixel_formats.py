@@ -1,4 +1,4 @@
-"""Pixels of a buffer to red, green and blue, and these to grey: integers throughout.
+"""Conversion of a buffer's pixels to red, green and blue, and of these to grey, with integers throughout.
 
 YUV is BT.601 in video range, in OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
 """
@@ -28,13 +28,13 @@ ORDER = {"bgr": "bgr", "bgra": "bgr", "grey": "grey"}
 
 
 def order_of(format: str) -> str:
-    """``rgb``, ``bgr`` or ``grey``: what the pixels of a buffer are before any colour step."""
+    """``rgb``, ``bgr`` or ``grey``: the order of the colours of a buffer before any colour step."""
     return ORDER.get(format, "rgb")
 
 
 #: Formats of several planes: luma, and chroma at half the width and height, in one plane of pairs or in two.
 PLANES = {"nv12": 2, "nv21": 2, "yu12": 3, "yv12": 3}
-#: Formats of which two pixels or two rows share colours.
+#: Formats in which two pixels or two rows share colours.
 HALVED = ("yuyv", "uyvy", *PLANES)
 
 

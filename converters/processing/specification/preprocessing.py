@@ -1,7 +1,7 @@
-"""Preprocessing as data: what is recorded in an image under ``preprocessing``, and what runs on host and device.
+"""Preprocessing as data: the record ``preprocessing`` of an image, which host and device run.
 
-A spec is a source and a list of steps. It is read from the image's JSON or from a TOML file of the same shape, checked
-when it is read, and holds nothing but numbers and names: the NumPy reference, the C library and the generator each
+A record is a source and a list of steps. It is read from the image's JSON or from a TOML file of the same structure,
+checked when it is read, and holds only numbers and names: the NumPy reference, the C library and the generator each
 make their tables from it.
 """
 
@@ -60,7 +60,7 @@ class Normalize:
 
 @dataclass(frozen=True)
 class Quantize:
-    """stored = real / scale rounded + zero_point, at most what ``dtype`` holds: as LiteRT's QUANTIZE."""
+    """stored = real / scale rounded + zero_point, clipped to the range of ``dtype``, as LiteRT's QUANTIZE does."""
 
     do: ClassVar[str] = "quantise"
     dtype: str
@@ -72,7 +72,9 @@ class Quantize:
         low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[self.dtype]
         check_within(self.zero_point, low, high, "Quantise: zero_point")
         if not 1e-30 < self.scale < 1e30:
-            raise record_error(f"Quantise: scale is {self.scale:g}.")
+            raise record_error(
+                f"Quantise: scale is {self.scale:g}, expected a positive number from 1e-30 to 1e30."
+            )
 
 
 _IMAGE: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
@@ -80,7 +82,7 @@ _LAST: tuple[type, ...] = (Normalize, Quantize)
 
 
 def _sound() -> ModuleType:
-    """The steps of sound, imported where they are met: the first answer to a picture need not wait for them."""
+    """The steps of sound, imported when they are needed, which shortens the time to the first answer to a picture."""
     from arenite.converters.processing.specification import audio_steps
 
     return audio_steps
@@ -107,9 +109,9 @@ class Preprocessing:
         allowed = _IMAGE if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
-                names = ", ".join(k.do for k in (*allowed, *_LAST))
+                names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
                 raise record_error(
-                    f"The step '{kind.do}' has no place here: for {self.source.kind} there are, "
+                    f"The step '{kind.do}' is not allowed here: for {self.source.kind} the steps are, "  # type: ignore[attr-defined]
                     f"normalise and quantise last, {names}."
                 )
         if not picture:
@@ -118,17 +120,17 @@ class Preprocessing:
             raise record_error("A picture can be resized once.")
 
     @property
-    def quantise(self) -> Quantize | None:
+    def quantize_step(self) -> Quantize | None:
         last = self.steps[-1] if self.steps else None
         return last if isinstance(last, Quantize) else None
 
     @property
     def real(self) -> Preprocessing:
-        """The same without its quantise step: its result is float32."""
-        return self if self.quantise is None else replace(self, steps=self.steps[:-1])
+        """The same without its quantize step: its result is float32."""
+        return self if self.quantize_step is None else replace(self, steps=self.steps[:-1])
 
     def bound(self, tensor: Tensor) -> Preprocessing:
-        """The same for the input ``tensor``: quantised as it is, or not at all when it is float32.
+        """The same for the input ``tensor``: quantized as it is, or not at all when it is float32.
 
         Raises ``UsageError`` for an input of another type.
         """
@@ -154,7 +156,7 @@ class Preprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
         source, steps = record_parts(record, SCHEMA, place, ("source",))
         if not isinstance(source["source"], Mapping):
-            raise record_error(f"{place}, source: is missing or no table.")
+            raise record_error(f"{place}, source: is missing or not a table.")
         given = dict(source["source"])
         kind = given.pop("kind", None)
         if kind not in ("image", "audio"):
@@ -177,7 +179,7 @@ def record_parts(
 ) -> tuple[dict[str, Any], list[Any]]:
     """The keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
     if not isinstance(record, Mapping):
-        raise record_error(f"{place}: is no table.")
+        raise record_error(f"{place}: is not a table.")
     if record.get("schema", schema) != schema:
         raise UsageError(
             f"{place}: has schema {str(record['schema'])[:60]!r}, expected {schema!r}.",
@@ -188,7 +190,7 @@ def record_parts(
             raise record_error(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
     steps: Any = record.get("steps", [])
     if not isinstance(steps, list):
-        raise record_error(f"{place}, steps: is no list.")
+        raise record_error(f"{place}, steps: is not a list.")
     return {name: record.get(name) for name in more}, steps
 
 
@@ -198,7 +200,7 @@ def steps_from_records(records: list[Any], known: Mapping[str, type], place: str
     for k, record in enumerate(records):
         where = f"{place}, step {k + 1}"
         if not isinstance(record, Mapping):
-            raise record_error(f"{where}: is no table.")
+            raise record_error(f"{where}: is not a table.")
         given = dict(record)
         do = given.pop("do", None)
         if not isinstance(do, str) or do not in known:

@@ -1,4 +1,4 @@
-"""Values of a record that a person wrote, read into a frozen dataclass with an error for each way to get it wrong."""
+"""Reading a hand-written record into a frozen dataclass, with an error for each kind of mistake."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.errors import UsageError
 
 T = TypeVar("T")
 
-#: Beyond this a number is a mistake, and a whole one might not fit a float.
+#: A larger number is a mistake, and a whole one might not fit a float.
 _MAX_NUMBER = 1e30
 _HINT = "See docs/processing.md for what each step takes."
 
@@ -90,5 +90,5 @@ def check_within(value: float, low: float, high: float, what: str) -> None:
 
 
 def record_error(problem: str) -> UsageError:
-    """An error whose hint is the page of the steps."""
+    """A ``UsageError`` whose hint is the page of the steps."""
     return UsageError(problem, _HINT)

@@ -1,13 +1,13 @@
-"""Four ways to choose the range of a tensor from what was observed.
+"""Four ways to choose the range of a tensor from its observed values.
 
-Each takes the statistics of one tensor and the number of quantisation levels, and gives ``(low, high)`` with
-low <= 0 <= high, never wider than what was observed (zero is always exactly representable).
+Each takes the statistics of one tensor and the number of quantization levels, and gives ``(low, high)`` with
+low <= 0 <= high, never wider than the observed values (zero is always exactly representable).
 
 - ``minmax``: everything observed.
 - ``percentile``: all but the outermost share of the values (parameter ``percentile``, default 99.99).
 - ``mse``: the range with the least mean squared error of rounding and clipping.
 - ``entropy``: the range that keeps most of the distribution's information (least Kullback-Leibler divergence between
-  the distribution and its quantised form), as described by S. Migacz, "8-bit inference with TensorRT", GTC 2017.
+  the distribution and its quantized form), as described by S. Migacz, "8-bit inference with TensorRT", GTC 2017.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arenite.errors import UsageError
 ValueRange = tuple[float, float]
 
 #: Share of the values that ``entropy`` may clip. Its measure alone clips far more where a few values are very frequent
-#: (what a layer makes of a plain background): only narrow levels tell those from their neighbours.
+#: (a layer's output for a plain background): only narrow levels separate those from their neighbours.
 _MAX_CLIPPED_SHARE = 0.001
 
 #: Steps of the search over ranges, and the narrowest one tried, as shares of the observed range.
 _STEPS = 64
 _NARROWEST = 0.2
 
-#: From this many levels on the histogram is coarser than the quantisation, and clipping cannot pay.
+#: From this number of levels on, the histogram is coarser than the quantization, and clipping cannot help.
 _FINE_LEVELS = 4096
 
 
@@ -115,7 +115,7 @@ def _divergence(counts: np.ndarray, end: int, steps: int) -> float:
         return np.inf
     p, q = clipped / clipped.sum(), spread / spread.sum()
     if np.any((p > 0) & (q == 0)):
-        # Clipped values fell into a bin that was empty: give it the smallest share that counts as present.
+        # Clipped values fell into an empty bin: give it the smallest share that counts as present.
         q = np.where((p > 0) & (q == 0), 1e-12, q)
     both = p > 0
     return float(np.sum(p[both] * np.log(p[both] / q[both])))

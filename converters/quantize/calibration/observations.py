@@ -1,7 +1,7 @@
-"""What the values of each float tensor look like over calibration samples.
+"""Statistics of the values of each float tensor over calibration samples.
 
-``observe`` runs the float model once per sample. What it finds is enough to choose every scale without the samples;
-some of them are kept all the same, for the steps that need a run of the model (bias correction, rounding of weights).
+``observe`` runs the float model once per sample. Its statistics are enough to choose every scale without the samples;
+some samples are kept as well, for the steps that run the model (bias correction, rounding of weights).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: Most samples, and most bytes of samples, that are kept.
+#: Largest number of samples, and of their bytes, that are kept.
 KEPT_SAMPLES = 256
 KEPT_BYTES = 64 << 20
 
@@ -36,7 +36,7 @@ _SCHEMA = "arenite.observations/1"
 
 
 class SupportsInputs(Protocol):
-    """Anything with samples, such as ``data.Dataset``: ``inputs[k][i]`` is input ``i`` of sample ``k``."""
+    """An object with samples, such as ``Dataset``: ``inputs[k][i]`` is input ``i`` of sample ``k``."""
 
     @property
     def inputs(self) -> Sequence[Sequence[np.ndarray]]: ...
@@ -66,7 +66,7 @@ class TensorStats:
 
 @dataclass(frozen=True)
 class Observations:
-    """Statistics by tensor index of the main subgraph, for every float32 tensor that is computed or fed."""
+    """Statistics by tensor index of the main subgraph, for every float32 input and computed float32 tensor."""
 
     tensors: Mapping[int, TensorStats]
     samples: int
@@ -75,7 +75,7 @@ class Observations:
     inputs: tuple[tuple[np.ndarray, ...], ...]  # evenly chosen samples
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.npz`` in one step. Raises ``UsageError``."""
+        """Write an ``.npz`` atomically. Raises ``UsageError``."""
         write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
@@ -148,7 +148,7 @@ class _TensorAccumulator:
         largest = float(np.abs(flat).max())
         if not np.isfinite(largest):
             raise UsageError(
-                f"Sample {sample} makes values of tensor {self.tensor.index} '{self.tensor.name}' that are not "
+                f"Sample {sample} gives values of tensor {self.tensor.index} '{self.tensor.name}' that are not "
                 "finite numbers.",
                 "Check the sample, and that the float model itself gives sensible outputs.",
             )
@@ -181,7 +181,7 @@ class _TensorAccumulator:
 
 
 def observed_tensors(model: Model) -> list[Tensor]:
-    """The float32 tensors of the main subgraph that are fed or computed."""
+    """The float32 tensors of the main subgraph that are inputs or computed."""
     g = model.main
     computed_tensors = {*g.inputs, *(i for op in g.ops for i in op.outputs)}
     return [
@@ -195,7 +195,7 @@ def observe(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Observations:
-    """Run the float model over every sample. ``progress`` is told (samples done, samples).
+    """Run the float model over every sample. ``progress`` is called with (samples done, samples).
 
     Raises ``UsageError`` without samples and for values that are not finite; ``ModelError`` when LiteRT refuses.
     """

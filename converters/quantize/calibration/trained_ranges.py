@@ -1,8 +1,8 @@
-"""Ranges of activations that training chose (quantisation-aware training), kept beside the float model.
+"""Ranges of activations that training chose (quantization-aware training), kept beside the float model.
 
-Such models say each range in the graph: by a FAKE_QUANT, or by a QUANTIZE and DEQUANTIZE in a row. ``simplify`` takes
-these out of the graph, and keeps what they said in the metadata entry ``NAME``: a JSON object from tensor names to
-``[low, high]``. Quantisation uses such a range instead of a calibrated one.
+Such models state each range in the graph: by a FAKE_QUANT, or by a QUANTIZE and DEQUANTIZE in a row. ``simplify``
+removes these from the graph and keeps their ranges in the metadata entry ``NAME``: a JSON object from tensor names to
+``[low, high]``. Quantization uses such a range instead of a calibrated one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def trained_ranges(model: Model) -> Ranges:
 
 
 def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]]) -> Model:
-    """The model with these ranges beside those that it has."""
+    """The model with these ranges in addition to its own."""
     if not ranges:
         return model
     every = {**trained_ranges(model), **ranges}

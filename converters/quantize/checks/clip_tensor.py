@@ -1,4 +1,4 @@
-"""A float model with one tensor clipped, as its scale would clip it: what that costs can then be measured."""
+"""A float model with one tensor clipped as its scale would clip it, to measure the loss."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How well real values use the range that a tensor's scale holds.
+"""The use of each tensor's range by real values.
 
-A scale that is too narrow clips; one that is too wide wastes steps on values that never come. Both are told per tensor
-from histograms (``observe``): of the calibration samples themselves, or of other samples (``check_data``).
+A scale that is too narrow clips; one that is too wide wastes steps on values that never occur. Both are reported per
+tensor from histograms (``observe``) of the calibration samples themselves, or of other samples (``check_data``).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ BULK = 0.999
 #: Below this share of the range the bulk wastes more than two of eight bits.
 _POOR_USE = 0.25
 
-#: With so little noise, as 16 bits have, a poor use costs nothing.
+#: With this little noise, as with 16 bits, a poor use of the range costs nothing.
 _QUIET_DB = 50.0
 
 
@@ -69,7 +69,7 @@ class TensorCoverage:
 
     @property
     def warning(self) -> str | None:
-        """A sentence when the range suits the values badly."""
+        """A sentence when the range fits the values badly."""
         what = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
         if self.bulk < _POOR_USE and self.outlier > 2 and self.sqnr_db < _QUIET_DB:
             return (
@@ -99,17 +99,17 @@ def short_name(name: str) -> str:
 
 
 def range_of(quant: Quantization, dtype: str) -> ScaleRange:
-    """The real values that a per-tensor quantisation holds."""
+    """The real values that a per-tensor quantization holds."""
     low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[dtype]
     scale, zero = quant.scale[0], quant.zero_point[0]
     return ScaleRange(scale * (low - zero), scale * (high - zero), high - low + 1)
 
 
 def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
-    """By index of the float model's tensors: the range that ``recipe`` gives each one that becomes an integer.
+    """The range that ``recipe`` gives each tensor that becomes an integer, by index of the float model's tensors.
 
-    A tensor that several operators read in different forms counts as it is made. Left out are those whose channels the
-    recipe's equalisation scales: they have no range in the units of the float model.
+    A tensor that several operators read in different forms counts in the form in which it is computed. Tensors whose
+    channels the recipe's equalization scales are left out: they have no range in the units of the float model.
     """
     trained = trained_ranges(model)
     even = recipe.equalisation and not trained
@@ -132,9 +132,9 @@ def coverage(
     ranges: Mapping[int, ScaleRange],
     counted: Mapping[int, Clipping] | None = None,
 ) -> tuple[TensorCoverage, ...]:
-    """For each tensor of ``ranges`` that was observed, in the order in which they are computed.
+    """The coverage of each tensor of ``ranges`` that was observed, in the order in which they are computed.
 
-    ``counted``: of ``count_clipped``, for tensors where the histogram is not exact enough.
+    ``counted``: the result of ``count_clipped``, for tensors where the histogram is not exact enough.
     """
     counted = counted or {}
     g = model.main
@@ -151,7 +151,7 @@ def count_clipped(
 ) -> dict[int, Clipping]:
     """Run the float model again and count, for each tensor of ``ranges``.
 
-    A histogram is wrong by up to a bin, and a bin can hold many equal values: a saturated sensor gives such.
+    A histogram is wrong by up to one bin, and a bin can hold many equal values, for example of a saturated sensor.
     """
     outside, error, count = dict.fromkeys(ranges, 0), dict.fromkeys(ranges, 0.0), dict.fromkeys(ranges, 0)
     for sample_values in run_tensor_values(flatbuffer, samples, list(ranges)):
@@ -197,7 +197,7 @@ def tensor_coverage(
 
 
 def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
-    """Where ``part`` of the values lie, as much left out on each side; to a bin's width."""
+    """The range of ``part`` of the values, with equal shares left out on each side, to a bin's width."""
     edges = _edges(stats)
     below = np.cumsum(stats.bins)
     tail = stats.count * (1 - part) / 2
@@ -212,9 +212,9 @@ def _edges(stats: TensorStats) -> np.ndarray:
 
 
 def _clipping(stats: TensorStats, held: ScaleRange) -> Clipping:
-    """Share of the values that lie more than half a step outside, and the sum of their squared distances.
+    """Share of the values that are more than half a step outside, and the sum of their squared distances.
 
-    Within the bin that the border cuts, values are taken as spread evenly.
+    Values are assumed to be evenly distributed within the bin at the border.
     """
     low, high = held.low - held.step / 2, held.high + held.step / 2
     if stats.low >= low and stats.high <= high:
@@ -236,5 +236,5 @@ def _clipping(stats: TensorStats, held: ScaleRange) -> Clipping:
         number = stats.bins * share
         total += float(number.sum())
         error += float(np.dot(number, ((start + end) / 2 - border) ** 2))
-    # One value at least: the outermost one lies outside.
+    # At least one value: the outermost one is outside.
     return max(total, 1.0) / stats.count, error

@@ -1,8 +1,7 @@
-"""Field data against the scales that calibration data gave: which tensors will clip, how often, and what that costs.
+"""A check of field data against the scales from calibration data: the tensors that clip, how often, and the loss.
 
 The float model runs once over the field data. For each tensor whose scale clips noticeably more of them than of the
-calibration data, the float model runs again with that tensor alone limited to its scale: the loss is measured, not
-guessed.
+calibration data, the float model runs again with that tensor alone limited to its scale, which measures the loss.
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ from arenite.converters.quantize.scoring.score import score_outputs
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Told (what is done, runs over the data done, runs in all).
+#: Called with (the current step, runs over the data done, total runs).
 Progress = Callable[[str, int, int], None]
 
 #: A smaller share of clipped values is not worth a warning.
 _MIN_REPORTED_SHARE = 0.0005
 
-#: An input that uses less than this part of what the calibration data used was probably scaled otherwise.
+#: An input that uses less than this part of the range of the calibration data was probably scaled differently.
 _SMALL_INPUT_FACTOR = 0.1
 
 
@@ -46,7 +45,7 @@ _SMALL_INPUT_FACTOR = 0.1
 class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
-    ``loss``: what the metric loses when this tensor alone is clipped (``metrics.drop``), measured; None when not tried.
+    ``loss``: the measured loss of the metric when this tensor alone is clipped (``metric_drop``); None when not tried.
     """
 
     field: TensorCoverage
@@ -68,10 +67,10 @@ class ClippedTensorReport:
 
 @dataclass(frozen=True)
 class FieldReport:
-    """``tensors``: all of them, as field data use them; ``clipped``: the worst first.
+    """``tensors``: the coverage of all tensors by field data; ``clipped``: the clipped ones, the worst first.
 
-    ``score``: of the float model on the field data; ``together``: of the float model with all clipped tensors limited;
-    ``quantised``: of the quantised model where one was given.
+    ``score`` is that of the float model on the field data, ``together`` that of the float model with all clipped
+    tensors limited, ``quantized`` that of the quantized model where one was given.
     """
 
     samples: int
@@ -79,7 +78,7 @@ class FieldReport:
     clipped: tuple[ClippedTensorReport, ...]
     score: Score
     together: Score | None
-    quantised: Score | None
+    quantized: Score | None
     warnings: tuple[str, ...]
 
     @property
@@ -91,7 +90,7 @@ class FieldReport:
             "samples": self.samples,
             "score": self.score.to_json(),
             "score_clipped": None if self.together is None else self.together.to_json(),
-            "score_quantised": None if self.quantised is None else self.quantised.to_json(),
+            "score_quantised": None if self.quantized is None else self.quantized.to_json(),
             "clipped": [c.to_json() for c in self.clipped],
             "tensors": [t.to_json() for t in self.tensors],
             "warnings": list(self.warnings),
@@ -104,20 +103,20 @@ def check_data(
     calibration: Observations,
     field: Dataset,
     *,
-    quantised: bytes | None = None,
+    quantized: bytes | None = None,
     metric: str | None = None,
     most: int = 5,
     progress: Progress = lambda *_: None,
 ) -> FieldReport:
-    """Compare ``field`` with the scales that ``recipe`` makes of ``calibration``.
+    """Compare ``field`` with the scales that ``recipe`` gives for ``calibration``.
 
     Args:
         flatbuffer: the float model that was calibrated.
-        quantised: the quantised model, to be scored on the field data as well.
-        metric: None: what suits the data; without labels the share of decisions that stay the same.
-        most: how many clipped tensors are tried one by one, the worst first.
+        quantised: the quantized model, to be scored on the field data as well.
+        metric: None selects the default for the data; without labels the share of decisions that stay the same.
+        most: the number of clipped tensors that are tried one by one, the worst first.
 
-    Raises what ``observe`` and ``score`` raise.
+    Raises the errors of ``observe`` and ``score``.
     """
     model = parse(flatbuffer)
     ranges = quantized_ranges(model, recipe, calibration)
@@ -129,7 +128,7 @@ def check_data(
     suspects = [c for c in seen if c.index in before and _clips_more(c, before[c.index])]
     suspects.sort(key=lambda c: -c.clipped)
     tried = suspects[:most]
-    runs = 1 + len(tried) + (1 if suspects else 0) + (1 if quantised is not None else 0)
+    runs = 1 + len(tried) + (1 if suspects else 0) + (1 if quantized is not None else 0)
     done = 0
 
     def outputs(of: bytes, what: str) -> list[np.ndarray]:
@@ -154,7 +153,7 @@ def check_data(
     together = None
     if suspects:
         together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
-    whole = None if quantised is None else scored(outputs(quantised, "quantised model"))
+    whole = None if quantized is None else scored(outputs(quantized, "quantised model"))
     progress("", runs, runs)
     warnings = [_sentence(c, base) for c in clipped[:most]]
     warnings += [text for c in seen if c.index in before for text in _input_notes(c, before[c.index])]
@@ -168,12 +167,12 @@ def check_data(
             f"All {len(clipped)} clipped tensors together: {_lost(base, metric_drop(base, together))}."
         )
     if clipped:
-        warnings.append("Add such samples to the calibration data.")
+        warnings.append("Add samples like these to the calibration data.")
     return FieldReport(len(field), seen, tuple(clipped), base, together, whole, tuple(warnings))
 
 
 def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
-    """Calibrators other than min-max clip some calibration values on purpose: that much is expected."""
+    """The share of clipped values to expect: calibrators other than min-max clip some calibration values on purpose."""
     return field.clipped > max(_MIN_REPORTED_SHARE, 2 * calibration.clipped)
 
 
@@ -203,11 +202,11 @@ def _lost(base: Score, loss: float) -> str:
 
 
 def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str]:
-    """Says when the field data of an input are of another size altogether."""
+    """A sentence when the field data of an input have a very different magnitude."""
     if field.made_by != "input" or field.used > _SMALL_INPUT_FACTOR * calibration.used:
         return []
     return [
         f"The input '{short_name(field.name)}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; "
         f"calibration data had {calibration.seen_low:.4g} to {calibration.seen_high:.4g}: only "
-        f"{field.used:.1%} of the scale's range is used. Were they scaled in another way?"
+        f"{field.used:.1%} of the scale's range is used. Were they scaled differently?"
     ]

@@ -1,4 +1,4 @@
-"""Samples against the values that a model's inputs hold: scaled otherwise, they would score a model that nobody has."""
+"""A check of samples against the range of a model's inputs: wrongly scaled samples would give a meaningless score."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.dataset.sample_values import range_mismatch_notes
 from arenite.errors import UsageError
 
-#: Values so many times as large, or as small, were scaled otherwise.
+#: Values larger or smaller by this factor were scaled differently.
 _SCALE_MISMATCH_FACTOR = 20.0
 
 
 def representable_range(tensor: Tensor) -> tuple[float, float] | None:
-    """The real values that a quantised tensor holds; None for one that is not quantised."""
+    """The range of real values of a quantized tensor; None for one that is not quantized."""
     dtype = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or dtype is None or dtype.kind not in "iu":
         return None
@@ -25,9 +25,9 @@ def representable_range(tensor: Tensor) -> tuple[float, float] | None:
 
 
 def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
-    """Notes on samples that do not suit the scales of a quantised model's ``inputs``.
+    """Notes on samples that do not fit the scales of a quantized model's ``inputs``.
 
-    Raises ``UsageError`` for values that are many times as large, or as small, as what the inputs hold.
+    Raises ``UsageError`` for values that are many times larger or smaller than the range of the inputs.
     """
     notes: list[str] = []
     for place, tensor in enumerate(inputs):
@@ -42,7 +42,8 @@ def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
         largest, most = float(np.abs(values).max()), max(map(abs, span))
         if mismatches and not most / _SCALE_MISMATCH_FACTOR < largest < most * _SCALE_MISMATCH_FACTOR:
             raise UsageError(
-                mismatches[0], "Scale samples to calibrate and to score with as the model's training did."
+                mismatches[0],
+                "Scale samples for calibration and scoring in the same way as for the model's training.",
             )
         notes += mismatches
     return notes

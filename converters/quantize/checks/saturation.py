@@ -1,8 +1,8 @@
-"""Field data against the scales of a model that is quantised already: what clips at its inputs, what saturates inside.
+"""A check of field data against a model that is already quantized: clipping at its inputs, saturation inside.
 
-There is no float model to say what the values would have been; but a tensor whose integers sit at an end of their range
-far more often than with calibration data is clipped there. Ends at which an activation function stops on purpose (zero,
-of RELU) are no sign of it.
+There is no float model to compute the true values, but a tensor whose integers are at an end of their range
+far more often than with calibration data is clipped there. An end at which an activation function clamps on purpose
+(zero, for RELU) is not a sign of saturation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REACHING = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"})
 
 @dataclass(frozen=True)
 class SaturationReport:
-    """Shares of values at the lowest and at the highest integer; for an input, of real values beyond the range."""
+    """The shares of values at the lowest and at the highest integer; for an input, of real values beyond the range."""
 
     index: int
     name: str
@@ -55,11 +55,12 @@ class SaturationReport:
 
 
 def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
-    """Of every quantised tensor that is fed or computed, in order, over all samples, with the reference kernels."""
+    """The saturation of every quantized input and computed tensor, in order, over all samples, by the reference
+    kernels."""
     graph = parse(flatbuffer).main
     makers = dict.fromkeys(graph.inputs, "input")
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
-    tensors = [graph.tensors[i] for i in makers if _is_quantised(graph.tensors[i])]
+    tensors = [graph.tensors[i] for i in makers if _is_quantized(graph.tensors[i])]
     counts = {t.index: np.zeros(3) for t in tensors}
     host = LiteRtModel(flatbuffer, exact=True, keep=True)
     for sample in dataset.inputs:
@@ -87,28 +88,29 @@ def saturation_warnings(
     field: Sequence[SaturationReport], calibration: Sequence[SaturationReport] | None = None
 ) -> tuple[str, ...]:
     """A sentence for each tensor that saturates on field data, and more than twice as often as on calibration data
-    where there are such; the worst first."""
+    where those are given; the worst first."""
     usual = {} if calibration is None else {s.index: s.share for s in calibration}
     bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
     sentences = []
     for s in sorted(bad, key=lambda s: -s.share):
         beside = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
-        what = "lie beyond it" if s.made_by == "input" else "sit at its ends"
+        what = "are outside it" if s.made_by == "input" else "are at its ends"
         sentences.append(
             f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
-            f"{s.share:.2%} of its values in field data {what}{beside}. Calibrate the float model with such samples."
+            f"{s.share:.2%} of its values in field data {what}{beside}. "
+            f"Calibrate the float model with samples like these."
         )
     return tuple(sentences)
 
 
-def _is_quantised(t: Tensor) -> bool:
+def _is_quantized(t: Tensor) -> bool:
     return t.dtype in ("int8", "uint8", "int16") and t.quant is not None and not t.quant.per_axis
 
 
 def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     assert dtype is not None
-    return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantised(t) else value.astype(dtype)
+    return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantized(t) else value.astype(dtype)
 
 
 def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
@@ -125,15 +127,15 @@ def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
     info = np.iinfo(dtype)
     if made_by in _REACHING:
         return np.array([0, 0, value.size], float)
-    # An end that stands for zero is where RELU stops.
+    # The end that represents zero is the clamp of a RELU.
     low = 0 if t.zero_point == info.min else np.sum(value == info.min)
     return np.array([low, np.sum(value == info.max), value.size], float)
 
 
-def check_quantised(
+def check_quantized_model(
     flatbuffer: bytes, field: Dataset, calibration: Dataset | None = None
 ) -> tuple[tuple[SaturationReport, ...], tuple[str, ...]]:
-    """``saturation`` of ``field``, and the warnings beside ``calibration`` where it is given."""
+    """``saturation`` of ``field``, and the warnings compared with ``calibration`` where it is given."""
     saturations = saturation(flatbuffer, field)
     usual = None if calibration is None else saturation(flatbuffer, calibration)
     return saturations, saturation_warnings(saturations, usual)

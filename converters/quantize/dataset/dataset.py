@@ -1,7 +1,7 @@
-"""Samples to calibrate and to score a model with.
+"""Samples for calibrating and scoring a model.
 
 A file ``NAME.npz`` holds ``x`` (``x0``, ``x1``, ... for several inputs), its first dimension counting samples; where
-there are labels, ``y``; any number of arrays ``slice_NAME`` with a group per sample; for integers that are quantised
+there are labels, ``y``; any number of arrays ``slice_NAME`` with a group per sample; for integers that are quantized
 values, ``scale`` and ``zero_point``. Folders of such files, of pictures and of recordings are read as well. See
 docs/calibration.md.
 """
@@ -27,9 +27,9 @@ from arenite.converters.quantize.dataset.sample_files import (
 from arenite.converters.quantize.dataset.sample_folders import read_folder
 from arenite.errors import UsageError
 
-#: Fewer samples than this cannot calibrate: the ranges would be those of a few accidents.
+#: Smallest number of samples for calibration: fewer give accidental ranges.
 MINIMUM = 10
-#: With fewer than this a note says so.
+#: Fewer samples than this give a note.
 RECOMMENDED = 100
 
 
@@ -38,9 +38,9 @@ class Dataset:
     """``inputs[k][i]``: input ``i`` of sample ``k``, shaped as the model takes it with its batch of 1.
 
     Values are real, as float32 (integers where the model's input is a plain integer). ``labels`` has one entry per
-    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is of the
-    files, and of the choice where samples were chosen. ``classes`` names the classes where names are known. ``notes``:
-    a sentence for each thing a person should know.
+    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is the digest
+    of the files, and of the selection where samples were selected. ``classes`` names the classes where names are known.
+    ``notes``: sentences for the user.
     """
 
     inputs: list[list[np.ndarray]]
@@ -90,23 +90,23 @@ def load_dataset(
     *,
     limit: int | None = None,
     preprocessing: Preprocessing | None = None,
-    quantised: tuple[float, int] | None = None,
+    quantized: tuple[float, int] | None = None,
     calibration: bool = True,
     labels: bool = False,
 ) -> Dataset:
     """Read the samples at ``path`` for a model whose inputs are ``tensors``.
 
     Args:
-        limit: use at most so many samples, evenly spread.
+        limit: the largest number of samples to use, evenly spread.
         preprocessing: turns a picture or recording into one array per input.
         quantised: scale and zero point of integer samples, where the file does not state them.
         calibration: also require what calibration needs: at least ``MINIMUM`` samples, that differ.
         labels: require labels.
 
-    Raises ``UsageError`` for whatever cannot be used, naming the array, what it has and what was expected.
+    Raises ``UsageError`` for unusable data, naming the array, its content and the expected one.
     """
     if limit is not None and limit < 1:
-        raise UsageError(f"A limit of {limit} samples leaves none.", "Give a positive number.")
+        raise UsageError(f"A limit of {limit} samples is not positive.", "Give a positive number.")
     source = Path(path)
     if not source.exists():
         raise UsageError(f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples.")
@@ -122,7 +122,7 @@ def load_dataset(
     for i, (array, tensor) in enumerate(zip(raw.columns, tensors, strict=True)):
         name = "x" if len(tensors) == 1 else f"x{i}"
         array = values.reshape_samples(where, name, array, tensor)
-        stated = raw.stated[i] if raw.stated[i] is not None else quantised
+        stated = raw.stated[i] if raw.stated[i] is not None else quantized
         if stated is not None and not (np.isfinite(stated[0]) and stated[0] > 0):
             raise UsageError(
                 f"The scale {stated[0]} is not a positive number.", "Give the one of the samples."
@@ -153,11 +153,11 @@ def load_dataset(
 
 
 def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
-    """Arrays are taken as preprocessed already; pixels as a camera gives them would calibrate another model."""
+    """Refuse pixels in arrays: arrays count as preprocessed, and a camera's pixels would calibrate another model."""
     for column, stated, tensor in zip(raw.columns, raw.stated, tensors, strict=True):
         if column.dtype == np.uint8 and stated is None and tensor.dtype == "float32":
             raise UsageError(
-                f"{path} holds pixels (uint8), and there is preprocessing, which arrays are not put through.",
+                f"{path} holds pixels (uint8), but preprocessing is not applied to arrays.",
                 "Give a folder of pictures, or the arrays as float32 after preprocessing.",
             )
 
@@ -166,10 +166,10 @@ def _enough(where: str, count: int) -> list[str]:
     if count < MINIMUM:
         raise UsageError(
             f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MINIMUM}.",
-            f"{RECOMMENDED} or more, like those of the field, give ranges that hold.",
+            f"{RECOMMENDED} or more, like those in the field, give reliable ranges.",
         )
     if count < RECOMMENDED:
-        return [f"{where}: {count} samples are few; {RECOMMENDED} or more give ranges that hold."]
+        return [f"{where}: {count} samples are few; {RECOMMENDED} or more give reliable ranges."]
     return []
 
 

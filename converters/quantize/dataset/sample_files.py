@@ -1,4 +1,4 @@
-"""Labelled samples in an .npz or .npy file; what the numbers mean is decided in ``data_values``."""
+"""Labelled samples in an .npz or .npy file; ``sample_values`` interprets their numbers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Preprocessing = Callable[[Path], Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class RawData:
-    """What the files hold. ``columns[i]``: all samples of input ``i``, first dimension counts them.
+    """The arrays of sample files. ``columns[i]``: all samples of input ``i``; the first dimension counts them.
 
     ``stated[i]``: (scale, zero point) that the file gives for input ``i``, or None. ``classes`` names the classes where
     names are known.
@@ -40,7 +40,8 @@ class RawData:
 
 
 def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
-    """``limit`` places of ``count``, evenly spread: sorted data keep their mix of classes. All without limit."""
+    """``limit`` evenly spread indices of ``count``, so that sorted data keep their mix of classes; all without
+    limit."""
     if limit is None or limit >= count:
         return np.arange(count)
     return np.arange(limit) * count // limit
@@ -50,7 +51,7 @@ def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
     """The samples in the .npz or .npy file ``path``. Raises ``UsageError``."""
     suffix = path.suffix.lower()
     if suffix in PICTURES | RECORDINGS:
-        raise UsageError(f"{path} is a single file.", "Give the folder that has it and others like it.")
+        raise UsageError(f"{path} is a single file.", "Give the folder that contains it and others like it.")
     if suffix == ".npy":
         return _of_array(path, _load(path)[""], tensors)
     return _of_arrays(path, _load(path), len(tensors))
@@ -61,7 +62,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     try:
         if path.suffix.lower() == ".npy":
             return {"": np.load(path, allow_pickle=False)}
-        # Opened as an archive first: NumPy would take a plain .npy for a single array without a name.
+        # An .npz is opened as an archive first: NumPy would read a plain .npy as a single array without a name.
         with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
             return {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
@@ -78,7 +79,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
-    """What the arrays of an .npz are, by their names."""
+    """The samples, labels and slices of an .npz, by the names of its arrays."""
     names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
     columns = []
     for name in names:
@@ -109,7 +110,7 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
 
 
 def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
-    """The samples of an .npy: one, or many where it has a dimension more than the input."""
+    """The samples of an .npy: one sample, or many where it has one dimension more than the input."""
     if len(tensors) != 1:
         raise UsageError(
             f"{path} holds one array; the model has {len(tensors)} inputs.",
@@ -126,7 +127,7 @@ def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawDa
 
 
 def _stated(path: Path, arrays: Mapping[str, np.ndarray], place: int) -> tuple[float, int] | None:
-    """The quantisation that the file states for input ``place``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
+    """The quantization that the file states for input ``place``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
     scale = arrays.get(f"scale{place}", arrays.get("scale"))
     zero = arrays.get(f"zero_point{place}", arrays.get("zero_point"))
     if scale is None:

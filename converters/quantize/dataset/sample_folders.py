@@ -44,15 +44,15 @@ def read_folder(
         return limited(_of_array_files(folder, files, tensors), folder, limit)
     if preprocessing is None:
         raise UsageError(
-            f"{folder} holds {kinds.pop()}, and nothing says how this model wants them prepared.",
-            "Name the model's preprocessing, or give tensors in an .npz file.",
+            f"{folder} holds {kinds.pop()}, but this model's preprocessing is not known.",
+            "Give the model's preprocessing, or give tensors in an .npz file.",
         )
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
     samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
     shapes = {tuple(a.shape for a in sample) for sample in samples}
     if len(shapes) > 1:
         raise UsageError(
-            f"{folder}: the preprocessing gives different shapes: {', '.join(map(str, sorted(shapes)[:3]))}.",
+            f"{folder}: preprocessing gives samples of different shapes: {', '.join(map(str, sorted(shapes)[:3]))}.",
             "Add a step that brings every sample to the model's size.",
         )
     columns = [np.stack([s[i] for s in samples]) for i in range(len(tensors))]
@@ -82,7 +82,7 @@ def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.
 
 
 def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
-    """Several .npz and .npy files as one; sub-folders are the labels where the files have none."""
+    """Several .npz and .npy files as one; the sub-folders give the labels where the files have none."""
     parts = [read_file(p, tensors) for p in files]
     for p, part in zip(files, parts, strict=True):
         for i, column in enumerate(part.columns):
@@ -118,7 +118,7 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
 def classes_of(
     folder: Path, chosen: Sequence[Path], files: Sequence[Path]
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """One class number per chosen file and the names; None when the files lie in ``folder`` itself.
+    """One class number per chosen file and the names; None when the files are in ``folder`` itself.
 
     The order is that of ``labels.txt`` in the folder; else folders called by numbers are those classes; else
     alphabetical.
@@ -129,7 +129,7 @@ def classes_of(
     if not all(tops):
         stray = files[tops.index("")]
         raise UsageError(
-            f"{stray} lies beside sub-folders that are classes.",
+            f"{stray} is beside sub-folders, which stand for classes.",
             "Put every sample into the folder of its class.",
         )
     names = sorted(set(tops))
@@ -155,7 +155,7 @@ def classes_of(
 
 
 def _hash_files(folder: Path, files: Sequence[Path]) -> str:
-    """Of the names within ``folder`` and the contents of ``files``, in order."""
+    """The digest of the names within ``folder`` and the contents of ``files``, in order."""
     whole = hashlib.sha256()
     for p in files:
         name = p.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")

@@ -1,14 +1,14 @@
-"""What the numbers of a data set mean, and whether a model can be calibrated with them.
+"""The interpretation of a data set's numbers, and checks whether a model can be calibrated with them.
 
-Integers, in this order:
+Integers are interpreted by the first rule that applies:
 
-1. a scale was stated (array ``scale`` in the file, or given beside it): quantised, real = scale * (q - zero_point);
-2. the model's input is itself quantised and of the same type: quantised as that input is;
-3. the model's input is a plain integer or bool (ids, flags): taken as they are;
-4. uint8: pixels, 0 to 255 as they are;
-5. int8 or int16 for a float input: refused with a question, because they are nearly always quantised values or
-   PCM sound, and 127 times too large when taken as they are;
-6. wider integers and bool: taken as they are.
+1. a scale was stated (array ``scale`` in the file, or given beside it): quantized, real = scale * (q - zero_point);
+2. the model's input is itself quantized and of the same type: quantized as that input is;
+3. the model's input is a plain integer or bool (ids, flags): unchanged;
+4. uint8: pixels, 0 to 255 unchanged;
+5. int8 or int16 for a float input: refused with a question, because they are nearly always quantized values or
+   PCM sound, and unchanged they would be 127 times too large;
+6. wider integers and bool: unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arenite.errors import UsageError
 
 
 def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """``array`` as (samples, *shape of the input with its batch of 1); ``UsageError`` when it is something else."""
+    """``array`` as (samples, *shape of the input with its batch of 1). Raises ``UsageError`` for another shape."""
     shape = tensor.shape
     if shape[:1] == (1,) and array.shape[1:] == shape[1:] and array.shape[1:] != shape:
         return array[:, np.newaxis]
@@ -49,7 +49,7 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
 
 
 def _order(got: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """In which order the dimensions ``got`` are ``wanted``; None where they are others, or too many to try."""
+    """The permutation of the dimensions ``got`` that gives ``wanted``; None where there is none, or too many to try."""
     if len(got) != len(wanted) or len(got) > 5:
         return None
     orders = permutations(range(len(got)))
@@ -79,24 +79,24 @@ def real_values(
         with np.errstate(over="ignore"):  # the caller looks for infinities
             return array.astype(np.float32), []
     if stated is not None:
-        return _dequantised(array, *stated), []
+        return _dequantized(array, *stated), []
     if tensor.quant is not None and array.dtype == plain:
-        return _dequantised(array, tensor.scale, tensor.zero_point), []
+        return _dequantized(array, tensor.scale, tensor.zero_point), []
     if array.dtype == np.uint8:
-        note = f"{where}: '{name}' is uint8 and taken as pixels from 0 to 255, as they are."
+        note = f"{where}: '{name}' is uint8: it is used as pixels from 0 to 255, without scaling."
         return array.astype(np.float32), [note]
     if array.dtype in (np.int8, np.int16):
         low, high = int(array.min()), int(array.max())
         raise UsageError(
             f"{where}: '{name}' is {array.dtype} ({low} to {high}) and the input '{tensor.name}' takes real values: "
-            "are these quantised?",
+            "are these quantized?",
             "If so, add arrays scale and zero_point to the file, or state them beside it; "
             "if not, save them as float32.",
         )
     return array.astype(np.float32), []
 
 
-def _dequantised(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+def _dequantized(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
     return (np.float32(scale) * (array.astype(np.int64) - zero_point).astype(np.float32)).astype(np.float32)
 
 
@@ -127,7 +127,7 @@ def check_finite(where: str, name: str, array: np.ndarray) -> None:
         raise UsageError(
             f"{where}: '{name}' has {int(bad.sum()):,} {'NaN' if nan else 'infinite'} values in {len(samples):,} of "
             f"{len(array):,} samples, the first in sample {samples[0]}.",
-            "Leave those samples out, or mend what made them: the ranges of all tensors follow from them.",
+            "Leave those samples out, or correct their source: the ranges of all tensors depend on them.",
         )
 
 
@@ -139,7 +139,7 @@ def varies(array: np.ndarray) -> bool:
 def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
     """Notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
 
-    ``alone``: no other input varies. Beside another one, an input may be the same in all samples: a mode, a length.
+    ``alone``: no other input varies. With several inputs, one may be the same in all samples: a mode, a length.
     """
     flat = array.reshape(len(array), -1)
     if flat.size == 0:
@@ -149,13 +149,13 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
             return [f"{where}: '{name}' is the same in all {len(flat):,} samples."]
         raise UsageError(
             f"{where}: all {len(flat):,} samples of '{name}' are the same.",
-            "Calibration needs samples like those of the field; check what wrote this file.",
+            "Calibration needs samples like those in the field; check the program that wrote this file.",
         )
     constant = flat.min(axis=1) == flat.max(axis=1)
     if alone and flat.shape[1] > 1 and bool(constant.all()):
         raise UsageError(
             f"{where}: every sample of '{name}' is one value throughout (sample 0: {flat[0, 0]:g}).",
-            "Calibration needs samples like those of the field; check what wrote this file.",
+            "Calibration needs samples like those in the field; check the program that wrote this file.",
         )
     notes = []
     if flat.shape[1] > 1 and constant.any():
@@ -170,7 +170,7 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
 
 
 def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> list[str]:
-    """Says with figures when real values do not suit the range of a quantised input."""
+    """Notes with figures on real values that do not fit the range of a quantized input."""
     kind = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
         return []
@@ -198,7 +198,7 @@ def range_mismatch_notes(
         return [f"{where}: '{name}' has values from {figures}: {outside:.1%} of them will clip.{guess}"]
     if high > low and highest - lowest < 0.02 * (high - low):
         return [
-            f"{where}: '{name}' has values from {figures}: less than 2% of that is used. Were they scaled already?"
+            f"{where}: '{name}' has values from {figures}: less than 2% of that is used. Were they already scaled?"
         ]
     return []
 

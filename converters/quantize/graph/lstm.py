@@ -1,7 +1,7 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM in integers: int8 values and weights, int16 cell state.
 
-Only the plain form is known: all four gates, no peepholes, no projection, no layer normalisation. The cell state has a
-scale of a power of two, as the kernel demands; no tensor shows how large it becomes, so the layer is computed in NumPy.
+Only the plain form is supported: all four gates, no peepholes, no projection, no layer normalization. The cell state
+has a scale of a power of two, as the kernel requires; no tensor shows its range, so the layer is computed in NumPy.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
 
 
 def cell_quantization(largest: float) -> Quantization:
-    """The cell state's quantisation for values up to ``largest`` in magnitude."""
+    """The cell state's quantization for values up to ``largest`` in magnitude."""
     bits = int(np.clip(np.ceil(np.log2(max(largest, 1e-6))), 0, _MAX_CELL_BITS))
     return Quantization((2.0 ** (bits - 15),), (0,))
 

@@ -1,16 +1,16 @@
-"""What quantisation means for each operator: TFLite's 8-bit and 16x8 specification as a table.
+"""The quantization rules of each operator: TFLite's 8-bit and 16x8 specification as a table.
 
 Kinds:
     weights  constant weights, symmetric; an int32 (int64 for int16 activations) bias of scale input * weights
-    same     one value in, moved or selected: the outputs are quantised like it
-    join     several values in, moved or selected: all are quantised like the output
-    compare  several values in, of one quantisation; the output is not a real number
+    same     one value in, moved or selected: the outputs are quantized like it
+    join     several values in, moved or selected: all are quantized like the output
+    compare  several values in, of one quantization; the output is not a real number
     read     the output is not a real number
-    free     the output has a quantisation of its own
-    fixed    the kernel demands a certain quantisation of the output (``FIXED_QUANTIZATION``)
+    free     the output has a quantization of its own
+    fixed    the kernel requires a certain quantization of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
 
-An operator that is not listed, or not for the type asked for, has no such integer kernel in LiteRT.
+An operator that is not listed, or not for the requested type, has no such integer kernel in LiteRT.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ L2_NORMALIZATION fixed 8
 UNIDIRECTIONAL_SEQUENCE_LSTM lstm 8
 """
 
-#: Output quantisation that the kernels demand, by operator and type.
+#: Output quantization that the kernels require, by operator and type.
 FIXED_QUANTIZATION: dict[tuple[str, str], Quantization] = {
     ("SOFTMAX", "int8"): Quantization((1 / 256,), (-128,)),
     ("LOGISTIC", "int8"): Quantization((1 / 256,), (-128,)),
@@ -113,13 +113,13 @@ FIXED_QUANTIZATION: dict[tuple[str, str], Quantization] = {
     ("TANH", "int16"): Quantization((1 / 32768,), (0,)),
 }
 
-#: Inputs that keep int8 also beside int16 activations: (operator, position).
+#: Inputs that stay int8 with int16 activations: (operator, position).
 ALWAYS_INT8 = frozenset({("PRELU", 1)})
 
 
 @dataclass(frozen=True)
 class WeightsRule:
-    """Where an operator has its values, its weights and its bias, and the axis of the weights' output channels."""
+    """The positions of an operator's values, weights and bias, and the axis of the weights' output channels."""
 
     value: int
     weights: int

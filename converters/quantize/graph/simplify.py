@@ -1,9 +1,9 @@
-"""Rewrite a float graph into one that quantises better, and computes the same.
+"""Rewrite a float graph into one that quantizes better and computes the same.
 
-Layers that are only affine steps behind a convolution (what is left of a batch normalisation) go into its weights,
-which are quantised once instead of twice. Activations become the clamp of the layer before, so that the range that the
-clamp removes costs no precision. Operators that have no integer kernel, or one that disagrees with real arithmetic,
-become such as have one.
+Layers that are only affine steps behind a convolution (the rest of a batch normalization) are merged into its weights,
+which are quantized once instead of twice. Activations become the clamp of the layer before, so that the range that the
+clamp removes costs no precision. Operators without an integer kernel, or with one that disagrees with real arithmetic,
+are replaced by operators that have one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.verifier import defaults_of
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Activations that other layers can take over, and the layers that can.
+#: Activations that other layers can perform, and the layers that can.
 _ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
 _CLAMPING = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL"})
 
@@ -32,7 +32,7 @@ _NEVER_LARGEST = -1e30
 #: MIRROR_PAD that repeats the edge.
 _SYMMETRIC = 1
 
-#: Layers whose weights can take over an affine step behind them.
+#: Layers whose weights can include an affine step behind them.
 _AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 
 
@@ -167,7 +167,7 @@ _REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
 def _take_stated_range(
     draft: _GraphDraft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]
 ) -> str | None:
-    """A range that training chose is noted, and the operators that stated it go."""
+    """Record a range that training chose, and remove the operators that state it."""
     stated = stated_range(draft.graph, op, count)
     if stated is None:
         return None
@@ -189,7 +189,7 @@ def _take_stated_range(
 
 
 def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """An activation becomes the clamp of the layer before."""
+    """Turn an activation into the clamp of the layer before."""
     if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
         return None
     if before.options.get("fused_activation_function") != NONE:
@@ -201,7 +201,7 @@ def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
 
 
 def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """MUL, ADD or SUB by a constant per channel goes into the weights and bias of the layer before."""
+    """Merge a MUL, ADD or SUB by a constant per channel into the weights and bias of the layer before."""
     if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
         return None
     if before.options.get("fused_activation_function") != NONE:
@@ -233,7 +233,7 @@ def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
 
 
 def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """MEAN of a transposed tensor is one over other axes, as global pooling of a model with channels first is."""
+    """Turn the MEAN of a transposed tensor (global pooling of a channels-first model) into one over other axes."""
     if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
         return None
     order, axes = (draft.graph.tensors[o.inputs[1]].data for o in (before, op))
@@ -246,14 +246,14 @@ def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     places = draft.constant(f"{draft.graph.tensors[op.inputs[1]].name}/moved", np.sort(order[sorted(gone)]))
     draft.ops[before.index] = []
     draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], places))]
-    return f"{_named(op)} takes its input as it was before operator {before.index} TRANSPOSE."
+    return f"{_named(op)} reads its input from before operator {before.index} TRANSPOSE."
 
 
 def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """A margin of minus infinity before MAX_POOL_2D, as of PyTorch's padded pooling, becomes the edge itself.
+    """Replace a margin of minus infinity before MAX_POOL_2D, as in PyTorch's padded pooling, by the edge itself.
 
-    No scale holds such a margin. A window that reaches over the edge by at most half of its size has in it what the
-    margin mirrors, so that its largest value stays the same.
+    No scale can represent such a margin. A window that reaches over the edge by at most half of its size contains the
+    mirrored values, so that its largest value stays the same.
     """
     if (before.name, op.name) != ("PADV2", "MAX_POOL_2D") or op.options["padding"] != VALID:
         return None
@@ -271,7 +271,7 @@ def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> s
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
-    """The constant second operand as one float64 per channel of the first; None when it is not that."""
+    """The constant second operand as one float64 per channel of the first; None when it has another form."""
     value, constant = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     out = graph.tensors[op.outputs[0]]
     if constant.data is None or constant.dtype != "float32" or out.shape != value.shape or not value.shape:

@@ -1,7 +1,7 @@
-"""Which type and quantisation each value of the graph gets.
+"""The type and quantization of each value of the graph.
 
 A float tensor may live in several forms at once (int8 for one reader, int16 for another, float32 for a third): a
-``TensorForm`` is one of them. Forms that kernels demand to be quantised alike are joined into groups first; each
+``TensorForm`` is one of them. Forms that kernels require to be quantized alike are joined into groups first; each
 group gets the range of all its members.
 """
 
@@ -31,7 +31,7 @@ FLOAT = "float32"
 #: Number of values of each integer type of activations.
 LEVELS = {"int8": 256, "int16": 65535}
 
-#: A tensor that was never other than zero gets this range; any will do.
+#: The range of a tensor that was always zero; any range is correct.
 _RANGE_OF_ZEROS = 1.0
 
 
@@ -48,7 +48,7 @@ class TensorForm:
 class TypeAssignment:
     """``modes``: activation type per operator that touches real numbers ("float32", "int8", "int16").
 
-    ``made``: the form in which each float tensor is first there; ``read``: the form that an operator reads at an input;
+    ``made``: the form in which each float tensor is produced; ``read``: the form that an operator reads at an input;
     ``quant``: of each integer form; ``ranges``: (low, high) of each integer form.
     """
 
@@ -83,7 +83,7 @@ def assign_types(
     only: Collection[int] | None = None,
     trained: Mapping[str, tuple[float, float]] | None = None,
 ) -> TypeAssignment:
-    """Choose modes and quantisation for ``graph``; ``only``: operators outside of it stay float, and the edges.
+    """Choose modes and quantization for ``graph``; ``only``: other operators, inputs and outputs stay float.
 
     ``trained``: ranges by tensor name that take the place of calibrated ones.
     """
@@ -107,7 +107,7 @@ def assign_types(
     def settings_of(tensor: int) -> LayerSettings:
         return a.settings[makers[tensor]] if tensor in makers else recipe.settings
 
-    _quantise(graph, groups, a, stats, settings_of, trained or {})
+    _assign_quantization(graph, groups, a, stats, settings_of, trained or {})
     return a
 
 
@@ -120,7 +120,7 @@ def _is_real(t: Tensor) -> bool:
 
 
 def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
-    """Movements keep the type of what they move; others take the recipe's type, or the nearest that they have."""
+    """Operators that move values keep their type; others get the recipe's type, or the nearest one with a kernel."""
     a = TypeAssignment({}, {})
     made = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     for op in graph.ops:
@@ -153,7 +153,9 @@ def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, n
         return FLOAT
     if rule.kind == "lstm":
         if not lstm.is_supported_lstm(graph, op):
-            notes.append(f"{place} has peepholes, a projection or the like: it stays float32.")
+            notes.append(
+                f"{place} has peepholes, a projection or another unsupported feature: it stays float32."
+            )
             return FLOAT
     elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
         notes.append(f"{place} has a state: it stays float32.")
@@ -165,7 +167,7 @@ def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, n
 
 
 class _Groups:
-    """Disjoint sets of forms that share one quantisation (union-find)."""
+    """Disjoint sets of forms that share one quantization (union-find)."""
 
     def __init__(self) -> None:
         self._parent: dict[TensorForm, TensorForm] = {}
@@ -185,7 +187,7 @@ class _Groups:
         self.fixed[self.root(form)] = quant
 
     def join(self, a: TensorForm, b: TensorForm) -> bool:
-        """Put both into one group; False, and no change, when their demands differ."""
+        """Put both into one group; False, without a change, when their requirements differ."""
         a, b = self.root(a), self.root(b)
         if a == b:
             return True
@@ -219,12 +221,12 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
             for form in outs:
                 groups.join(first, form)
         elif kind in ("join", "compare"):
-            # Of comparisons the first input stands for the output.
+            # The first input of a comparison stands for the output.
             leader = outs[0] if kind == "join" else next(iter(reads.values()))
             if len({groups.fixed.get(groups.root(form)) for form in reads.values()}) == 1:
                 groups.join(leader, next(iter(reads.values())))
             for position, form in reads.items():
-                # A fixed quantisation would clip what it is joined with: read that value in a form of its own.
+                # A fixed quantization would clip the values it is joined with: read that value in a separate form.
                 apart = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
                 if apart or not groups.join(leader, form):
                     reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
@@ -258,7 +260,7 @@ def is_parameter(graph: Subgraph, op: Op, position: int) -> bool:
     return position in (rule.weights, rule.bias)
 
 
-def _quantise(
+def _assign_quantization(
     graph: Subgraph,
     groups: _Groups,
     a: TypeAssignment,
@@ -284,8 +286,8 @@ def _quantise(
 
 
 def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
-    """Whether ``form`` is a constant of MINIMUM or MAXIMUM: beyond the range of their output it may be cut to it, and
-    the output stays the same. Guards against division by zero are as large as 1e12."""
+    """Whether ``form`` is a constant of MINIMUM or MAXIMUM. Beyond the range of their output it may be clipped to that
+    range without changing the output; guards against division by zero are as large as 1e12."""
     if form.edge is None or graph.tensors[form.tensor].data is None:
         return False
     return graph.ops[form.edge[0]].name in ("MINIMUM", "MAXIMUM")
@@ -298,6 +300,6 @@ def _range(
         return min(float(t.data.min(initial=0.0)), 0.0), max(float(t.data.max(initial=0.0)), 0.0)
     if t.index not in stats:
         raise UsageError(
-            f"The observations have nothing about tensor {t.index} '{t.name}'.", "Calibrate this model."
+            f"The observations do not contain tensor {t.index} '{t.name}'.", "Calibrate this model."
         )
     return choose_range(stats[t.index], LEVELS[dtype], settings.calibrator, settings.calibrator_parameters)

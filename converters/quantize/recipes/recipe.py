@@ -1,7 +1,7 @@
-"""A recipe says how a float model becomes a quantised one: data, in TOML, shipped or the user's own.
+"""Recipes, which state how a float model is quantized: TOML data, shipped or the user's own.
 
 See docs/recipes.md for every key. A recipe has settings for all layers, and in ``[[layers]]`` other settings for the
-layers that a ``match`` names; later entries win.
+layers that match a ``match``; later entries take precedence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.quantize.calibration.calibrators import CALIBRATORS, check_calibrator
 from arenite.errors import UsageError
 
-#: Values that a key may have.
+#: The values that a key can have.
 CHOICES: dict[str, tuple[str, ...]] = {
     "activations": ("int8", "int16", "float"),
     "weights": ("int8", "int4", "float16", "float"),
@@ -30,13 +30,13 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "float_kernels": ("dynamic", "dequantise"),
 }
 
-#: Keys that hold for the whole model and cannot be set for single layers.
+#: Keys that apply to the whole model and cannot be set for single layers.
 _WHOLE_MODEL = frozenset({"name", "description", "inputs", "outputs", "bias_correction", "equalisation"})
 
 
 @dataclass(frozen=True)
 class LayerSettings:
-    """How one layer is quantised."""
+    """The quantization settings of one layer."""
 
     activations: str = "int8"
     weights: str = "int8"
@@ -45,7 +45,7 @@ class LayerSettings:
     calibrator_parameters: Mapping[str, float] = field(default_factory=dict)
     weight_scale: str = "max"
     rounding: str = "nearest"
-    #: With float activations and int8 weights: the kernel quantises activations as it runs ("dynamic"), or weights
+    #: With float activations and int8 weights: the kernel quantizes activations as it runs ("dynamic"), or weights
     #: become float again before it ("dequantise").
     float_kernels: str = "dynamic"
 
@@ -79,7 +79,7 @@ class LayerRule:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Settings for all layers, for some, and for the model's edges."""
+    """Settings for all layers, for some layers, and for the model's inputs and outputs."""
 
     name: str = "int8"
     description: str = ""
@@ -99,7 +99,7 @@ class Recipe:
         return found
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
-        """The recipe with further rules, which win over its own. Raises ``UsageError`` for a bad rule."""
+        """The recipe with further rules, which take precedence. Raises ``UsageError`` for a bad rule."""
         for rule in rules:
             _check_settings(f"the layers '{rule.match}'", rule.settings)
             _check_calibrator(rule.applied(self.settings))
@@ -107,7 +107,7 @@ class Recipe:
 
     @property
     def needs_observations(self) -> bool:
-        """Whether some layer may get integer activations, whose ranges have to be known."""
+        """Whether some layer may get integer activations, which need calibrated ranges."""
         return any(
             a != "float"
             for a in (
@@ -119,7 +119,7 @@ class Recipe:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Every setting, also those left at their default: equal results mean equal conversions."""
+        """Every setting, including the defaults: equal results mean equal conversions."""
         out: dict[str, Any] = {"name": self.name}
         out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
@@ -158,7 +158,7 @@ def shipped_recipes() -> dict[str, Recipe]:
 def load_recipe(name_or_path: str | Path) -> Recipe:
     """A shipped recipe by name, or the one in a TOML file.
 
-    Raises ``UsageError`` naming the key and what is known, or the shipped recipes when there is no such one.
+    Raises ``UsageError`` naming the key and the known ones, or the shipped recipes when there is no such recipe.
     """
     text = str(name_or_path)
     known = shipped_recipes()
@@ -168,7 +168,7 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(
             f"There is no recipe '{text}'.",
-            f"Shipped are {', '.join(known)}; or give the path of a .toml file.",
+            f"The shipped recipes are {', '.join(known)}; or give the path of a .toml file.",
         )
     try:
         content = path.read_text("utf-8")
@@ -216,7 +216,7 @@ def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: boo
         if key not in known:
             hint = f"Known are {', '.join(sorted(known))}."
             if key in _WHOLE_MODEL:
-                hint = f"It holds for the whole model: write it above [[layers]]. {hint}"
+                hint = f"It applies to the whole model: write it above [[layers]]. {hint}"
             raise UsageError(f"{where}: unknown key '{key}'.", hint)
         if key in CHOICES and value not in CHOICES[key]:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""A recipe as the TOML file that gives it: for one that a search found, and for the record."""
+"""Writing a recipe as a TOML file, for the result of a search and for the record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of outputs against labels, targets or another model's outputs; whole, per class and per slice.
+"""Metrics of outputs against labels, targets or another model's outputs: in total, per class and per slice.
 
 All are plain functions of arrays; ``score`` runs models.
 """
@@ -33,7 +33,7 @@ class PartMetric:
 class Score:
     """``value``: a fraction for accuracy, auc and agreement; in squared units of the output for mse.
 
-    ``margin``: half the width of the 95 % confidence interval (normal approximation), None where it is not known.
+    ``margin``: half the width of the 95 % confidence interval (normal approximation), None where it is unknown.
     ``per_class`` by class number or name; ``slices[name][group]``.
     """
 
@@ -61,7 +61,7 @@ class Score:
 
 
 def metric_drop(before: Score, after: Score) -> float:
-    """What was lost, positive when ``after`` is worse: a difference of fractions; for mse relative to ``before``."""
+    """The loss, positive when ``after`` is worse: a difference of fractions; for mse relative to ``before``."""
     if before.metric != after.metric:
         raise ValueError(f"{before.metric} cannot be compared with {after.metric}")
     if METRICS[before.metric]:
@@ -71,7 +71,7 @@ def metric_drop(before: Score, after: Score) -> float:
 
 @dataclass(frozen=True)
 class MetricDrop:
-    """A class, or a group of a slice, and how much worse it became."""
+    """A class, or a group of a slice, and its loss."""
 
     what: str  # "class 3", "slice room = kitchen"
     before: PartMetric
@@ -83,7 +83,7 @@ class MetricDrop:
 
 
 def largest_drops(before: Score, after: Score, least: int = 5) -> list[MetricDrop]:
-    """Classes and groups of at least ``least`` samples by how much they lost, the worst first."""
+    """Classes and groups of at least ``least`` samples by their loss, the worst first."""
     pairs = [(f"class {k}", p, after.per_class.get(k)) for k, p in before.per_class.items()]
     for name, groups in before.slices.items():
         others = after.slices.get(name, {})
@@ -98,7 +98,8 @@ def largest_drops(before: Score, after: Score, least: int = 5) -> list[MetricDro
 
 
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
-    """One class number per output: the place of the largest; of a single value, whether it passes ``threshold``."""
+    """One class number per output: the index of the largest value; for a single value, whether it passes
+    ``threshold``."""
     rows = np.stack([o.reshape(-1) for o in outputs])
     if rows.shape[1] == 1:
         return (rows[:, 0] > threshold).astype(np.int64)
@@ -127,7 +128,7 @@ def over_parts(
     slices: Mapping[str, np.ndarray],
     classes: Sequence[str] = (),
 ) -> tuple[dict[str, PartMetric], dict[str, dict[str, PartMetric]]]:
-    """``measure`` of the places of each class (where ``labels`` are class numbers) and of each group.
+    """``measure`` of the indices of each class (where ``labels`` are class numbers) and of each group.
 
     Parts for which it is not defined (NaN) are left out.
     """

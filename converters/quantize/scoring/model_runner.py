@@ -1,4 +1,4 @@
-"""Run a model, float or quantised, on real values in LiteRT."""
+"""Run a model, float or quantized, on real values in LiteRT."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.errors import UsageError
 
-#: Told how many samples of how many are done.
+#: Called with (samples done, samples).
 Progress = Callable[[int, int], None]
 
 
 def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
-    """Real values as LiteRT's QUANTIZE makes them integers: divided in float32, ties away from zero, clipped."""
+    """Real values as integers, as LiteRT's QUANTIZE gives them: divided in float32, ties away from zero, clipped."""
     scaled = values.astype(np.float32) / np.float32(scale)
     rounded = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
     info = np.iinfo(dtype)
@@ -28,7 +28,7 @@ class RealValueRunner:
     """A model loaded in LiteRT: real values in, real values out.
 
     ``reference``: with ``BUILTIN_REF`` kernels, whose integers the firmware gives; otherwise with LiteRT's fast
-    kernels. By default the reference for a model with quantised inputs, outputs or activations. Variables start afresh
+    kernels. By default the reference for a model with quantized inputs, outputs or activations. Variables start afresh
     for every sample. Raises ``ModelError`` when LiteRT refuses the model.
     """
 

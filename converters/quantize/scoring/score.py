@@ -1,6 +1,6 @@
-"""How good a model is on labelled samples, or how near to another model.
+"""The score of a model on labelled samples, or its agreement with another model.
 
-``accuracy``   share of samples whose largest output (of a single value: whether it passes the threshold) is the label;
+``accuracy``   share of samples whose largest output (for a single value: whether it passes the threshold) is the label;
 ``auc``        area under the ROC curve: of the output against labels 0 and 1; of the reconstruction error where output
                and input have one shape (auto-encoders); of several outputs the mean, one class against the rest;
 ``mse``        mean squared error against the targets y; without y against the input (auto-encoders), else against the
@@ -55,8 +55,8 @@ def score(
 
 
 def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
-    """What suits the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder, mse for targets;
-    without labels agreement, or mse for an auto-encoder."""
+    """The default metric for the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder, mse for
+    targets; without labels agreement, or mse for an auto-encoder."""
     rebuilds = _is_autoencoder(outputs, dataset)
     if dataset.labels is None:
         return "mse" if rebuilds or outputs[0].size == 1 else "agreement"
@@ -67,7 +67,7 @@ def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
-    """A sentence on labels that are neither classes nor targets of the output, so that no score counts them."""
+    """A sentence on labels that are neither classes nor targets of the output and so have no score."""
     labels = dataset.labels
     if metric != "mse" or labels is None or _class_labels(labels) is not None:
         return None
@@ -87,7 +87,7 @@ def score_outputs(
     reference: Sequence[np.ndarray] | None = None,
     threshold: float = 0.5,
 ) -> Score:
-    """``score`` of outputs that are there already, one per sample."""
+    """The ``score`` of outputs that are already computed, one per sample."""
     if not len(dataset):
         raise UsageError(f"{dataset.path} has no samples.", "Write at least one.")
     metric = metric or default_metric(outputs, dataset)
@@ -126,8 +126,8 @@ def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float)
     values = max(outputs[0].size, 2)
     if labels.min() < 0 or labels.max() >= values:
         raise UsageError(
-            f"{dataset.path} has labels from {labels.min()} to {labels.max()}; the model's output tells classes 0 to "
-            f"{values - 1} apart.",
+            f"{dataset.path} has labels from {labels.min()} to {labels.max()}; the model's output has the classes 0 to "
+            f"{values - 1}.",
             "Number the classes as the model does.",
         )
     return _share(decide(outputs, threshold) == labels)
@@ -146,7 +146,7 @@ def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
             raise UsageError(
                 f"{dataset.path} has labels {np.unique(labels)[:5].tolist()}; the area under the ROC curve "
                 "is of labels 0 and 1.",
-                "Write 1 for what the model should find.",
+                "Write 1 for the samples that the model should detect.",
             )
         margin_of = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0)
         return lambda places: auc(margin_of[places], labels[places]), lambda _: None
@@ -170,7 +170,8 @@ def _mse(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np
         targets = reference
     else:
         raise UsageError(
-            f"{dataset.path} has nothing to compare the outputs with.", "Add targets y of the output's shape."
+            f"{dataset.path} has no targets to compare the outputs with.",
+            "Add targets y of the output's shape.",
         )
     errors = np.array([_mean_square(o, t) for o, t in zip(outputs, targets, strict=True)])
 
@@ -187,7 +188,7 @@ def _agreement(
     threshold: float,
 ) -> Measure:
     if reference is None:
-        raise UsageError("Agreement is with another model.", "Give the float model as the reference.")
+        raise UsageError("Agreement needs another model.", "Give the float model as the reference.")
     if len(reference) != len(outputs):
         raise UsageError(
             f"{len(outputs)} outputs cannot agree with {len(reference)}.",
@@ -207,7 +208,7 @@ def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
 
 
 def _class_labels(labels: np.ndarray) -> np.ndarray | None:
-    """Class numbers: as given, from whole floats or from one-hot rows; None where the labels are something else."""
+    """Class numbers: as given, from whole floats or from one-hot rows; None where the labels have another form."""
     if labels.ndim == 2 and labels.shape[1] > 1:
         one_hot = np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()
         return np.argmax(labels, axis=1) if one_hot else None
@@ -227,8 +228,8 @@ def _needed_classes(dataset: Dataset, metric: str) -> np.ndarray:
     labels = _class_labels(dataset.labels)
     if labels is None:
         raise UsageError(
-            f"{dataset.path}: y is {dataset.labels.dtype} of shape {dataset.labels.shape}, no class numbers, which the "
-            f"metric {metric} needs.",
+            f"{dataset.path}: y is {dataset.labels.dtype} of shape {dataset.labels.shape}; the "
+            f"metric {metric} needs class numbers.",
             "Give one class number per sample, or score with mse.",
         )
     return labels

@@ -1,1 +1,1 @@
-"""Search over quantisation recipes for the one that meets a budget of memory, instructions and accuracy."""
+"""Search over quantization recipes for the one that meets a budget of memory, instructions and accuracy."""

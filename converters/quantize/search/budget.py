@@ -1,4 +1,4 @@
-"""What an image may take and lose: ``ram=48k,flash=256k,instructions=5M,drop=1%``."""
+"""The limits of an image's memory, instructions and loss: ``ram=48k,flash=256k,instructions=5M,drop=1%``."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 from arenite.errors import UsageError
 
-#: Key -> what it limits, for messages.
+#: Key -> the quantity that it limits, for messages.
 KEYS: Mapping[str, str] = {
     "ram": "bytes of RAM",
     "flash": "bytes of flash",
     "instructions": "instructions per inference",
-    "drop": "what the metric may lose, in points of percent",
-    "accuracy": "what the metric must reach, in percent",
+    "drop": "largest loss of the metric, in percentage points",
+    "accuracy": "lowest value of the metric, in percent",
 }
 
 _BYTES = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024, "m": 1024**2, "mb": 1024**2, "mib": 1024**2}
@@ -82,12 +82,12 @@ def _amount(key: str, value: str) -> int:
     if match is None or unit not in units:
         names = "k, M or G" if key == "instructions" else "k (1024) or M (1024 k)"
         raise UsageError(
-            f"'{key}={value}' in the budget is no amount.",
+            f"'{key}={value}' in the budget is not an amount.",
             f"Give a number of {KEYS[key]}, with {names} if you like.",
         )
     amount = math.floor(float(match[1]) * units[unit])
     if amount < 1:
-        raise UsageError(f"'{key}={value}' in the budget leaves nothing.", f"Give at least 1 of {KEYS[key]}.")
+        raise UsageError(f"'{key}={value}' in the budget is less than 1.", f"Give at least 1 of {KEYS[key]}.")
     return amount
 
 
@@ -95,11 +95,11 @@ def _share(key: str, value: str) -> float:
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*%", value)
     if match is None:
         raise UsageError(
-            f"'{key}={value}' in the budget is no percentage.", f"Write for example {key}={_sample(key)}."
+            f"'{key}={value}' in the budget is not a percentage.", f"Write for example {key}={_sample(key)}."
         )
     share = float(match[1]) / 100
     if share > 1:
-        raise UsageError(f"'{key}={value}' in the budget is more than all.", "Give at most 100%.")
+        raise UsageError(f"'{key}={value}' in the budget is more than 100%.", "Give at most 100%.")
     return share
 
 

@@ -1,4 +1,4 @@
-"""What is known of one recipe: what its image takes, how good it is, and how far it is from a budget."""
+"""The outcome of one recipe: the memory and instructions of its image, its score, and its distance from a budget."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from arenite.converters.quantize.search.budget import Budget
 
-#: Of outcomes as they are kept; a search's file with another one is refused.
+#: The version of stored outcomes; a search's file with another one is refused.
 FORMAT = 2
 
-#: What a recipe is judged by; less is better.
+#: The objectives of a recipe; less is better.
 OBJECTIVES = ("drop", "flash", "ram", "instructions")
 
 
@@ -43,7 +43,7 @@ class TrialOutcome:
     """
 
     params: Mapping[str, Any]
-    sha256: str  # of the quantised flatbuffer
+    sha256: str  # of the quantized flatbuffer
     builds: tuple[BuildCost, ...]
     score: float
     drop: float
@@ -81,12 +81,12 @@ class TrialOutcome:
         return min(self.builds, key=lambda b: sum(_size_violations(b, budget)))
 
     def violations(self, budget: Budget) -> list[float]:
-        """How far each limit is missed, as a share of the limit; 0 where it is met."""
+        """The amount by which each limit is missed, as a share of the limit; 0 where it is met."""
         if not self.builds:
             return [1e6]
         excesses = _size_violations(self.build(budget), budget)
         if budget.drop is not None:
-            # Shares of a point: losing two points where none may be lost is not infinitely bad.
+            # In units of at least one point: losing two points with a limit of none is not infinitely bad.
             excesses.append(max(0.0, self.drop - budget.drop - 1e-12) / max(budget.drop, 0.01))
         if budget.accuracy is not None:
             excesses.append(max(0.0, budget.accuracy - self.score - 1e-12) / 0.01)
@@ -118,15 +118,16 @@ class TrialOutcome:
 
 
 def objectives(budget: Budget) -> tuple[str, ...]:
-    """What the search makes small: the loss and flash, which recipes change most, and what else the budget names."""
+    """The objectives of the search: the loss and flash, which recipes change most, and the other limits of the
+    budget."""
     named = [o for o in ("ram", "instructions") if getattr(budget, o) is not None]
     return ("drop", "flash", *named)
 
 
 def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequence[str]) -> list[int]:
-    """Places of the outcomes that no other one beats in all of the objectives ``over``, by ascending flash.
+    """Indices of the outcomes that no other one beats in all of the objectives ``over``, by ascending flash.
 
-    Of equal ones only the first.
+    Only the first of equal outcomes is included.
     """
     points = [None if not o.builds else tuple(o.figures(budget)[k] for k in over) for o in outcomes]
 
@@ -146,8 +147,8 @@ def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequenc
 
 
 def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]:
-    """Places of the outcomes that meet ``budget``, the best first: the least loss, one standard deviation added; of
-    equal losses one as fast as the fastest; of those the one with least flash, then RAM.
+    """Indices of the outcomes that meet ``budget``, the best first: by the loss plus one standard deviation, then by
+    instructions, then by flash, then by RAM.
 
     Losses within a tenth of a point are equal, and so are instructions, which are estimates, within a tenth.
     """

@@ -1,4 +1,4 @@
-"""The search: from a float model and a budget to the recipe that meets it, and the front of all that were tried."""
+"""The search for a recipe that meets a budget, and the Pareto front of all recipes that were tried."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sen
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 
-#: Told (what was tried, trials done, trials in all).
+#: Called with (the recipe that was tried, trials done, total trials).
 Progress = Callable[[str, int, int], None]
 
 #: Samples on which recipes are compared.
@@ -50,17 +50,17 @@ SAMPLES = 500
 #: A loss of plain int8 for which int16 is tried when the budget says nothing.
 _RANDOM_AFTER_REPEATS = 0.01
 
-#: A small space is searched through when so many tries in a row were known already.
+#: After this many repeated recipes in a row, a small space counts as searched through.
 _MAX_CONSECUTIVE_REPEATS = 30
 
 
 @dataclass(frozen=True)
 class RecipeSearchOptions:
-    """``trials``: recipes to try, those of an earlier run included. ``seconds``: stop after that long.
+    """``trials``: recipes to try, including those of an earlier run. ``seconds``: time limit.
 
     ``workers``: processes on this machine; ``dask``: a scheduler's address instead. ``samples``: to score with, at
-    most. ``kinds``: of ``space.LAYERS`` that layers may have; None: int8, int4, and int16 where int8 alone loses too
-    much. ``keep``: the search's file. With one worker the same seed gives the same search.
+    most. ``kinds``: the types of ``LAYER_KINDS`` that layers may have; None: int8, int4, and int16 where int8 alone
+    loses too much. ``keep``: the search's file. With one worker the same seed gives the same search.
     """
 
     trials: int = 40
@@ -76,24 +76,24 @@ class RecipeSearchOptions:
 
 @dataclass(frozen=True)
 class ChosenRecipe:
-    """The recipe that was taken: ``score`` and ``metric_drop`` are by the reference kernels on all samples of the
+    """The chosen recipe: ``score`` and ``metric_drop`` are measured with the reference kernels on all samples of the
     search."""
 
     place: int  # in the trials
     outcome: TrialOutcome
     build: BuildCost
     recipe: Recipe
-    quantised: QuantizedModel
+    quantized: QuantizedModel
     score: Score
     drop: float
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``trials`` in order, the plain int8 recipe first; ``pareto_front``: places of those that nothing beats.
+    """``trials`` in order, the plain int8 recipe first; ``pareto_front``: indices of those that no other one beats.
 
-    ``chosen``: the best that meets ``budget``; None when none does, and ``nearest`` is the place of the one that misses
-    least. ``resumed``: how many trials an earlier run had made.
+    ``chosen``: the best that meets ``budget``; None when none does, and ``nearest`` is the index of the one that misses
+    it least. ``resumed``: the number of trials of an earlier run.
     """
 
     budget: Budget
@@ -131,7 +131,7 @@ class SearchResult:
                 "build": c.build.to_json(),
                 "score": c.score.to_json(),
                 "drop": c.drop,
-                "bytes": len(c.quantised.flatbuffer),
+                "bytes": len(c.quantized.flatbuffer),
             }
         return {
             "schema": "arenite.search/1",
@@ -148,7 +148,7 @@ class SearchResult:
 
 
 def label(space: SearchSpace, outcome: TrialOutcome) -> str:
-    """What sets a recipe apart, in a few words: "int4 in 3 of 5 layers, mse"."""
+    """A short description of a recipe: "int4 in 3 of 5 layers, mse"."""
     kinds = [outcome.params.get(f"layer {c.layer}", c.kinds[0]) for c in space.layers]
     parts = [
         f"{kind} in {kinds.count(kind)} of {len(kinds)} layers" for kind in ("int4", "int16") if kind in kinds
@@ -174,14 +174,15 @@ def search(
 
     Args:
         flatbuffer: the float model; ``observations`` of it.
-        recipe: what is not searched (the types of inputs and outputs).
-        dataset: to score with; best not the calibration samples.
-        costs: what an image takes, such as ``host.costs.BoardCosts``. Limits of the board belong into ``budget``
-            (``Budget.within``). Its ``identity``, where it has one, changes when an image could get other figures.
-        identity: names of what ``costs`` depends on: a search in a file goes on only with the same.
+        recipe: settings that are not searched (the types of inputs and outputs).
+        dataset: samples for scoring, preferably not the calibration samples.
+        costs: predicts the figures of an image, such as ``BoardCosts`` of ``host.build``. Limits of the board belong in
+            ``budget`` (``Budget.within``). Its ``identity``, where it has one, changes when an image could get other
+            figures.
+        identity: names of everything that ``costs`` depends on: a search in a file continues only with the same.
 
-    Raises ``UsageError`` for what cannot be searched, and what workers raise. After an interruption the outcomes so
-    far are in ``options.keep``.
+    Raises ``UsageError`` for a search that is not possible, and the errors of the workers. After an interruption the
+    outcomes so far are in ``options.keep``.
     """
     _check(options)
     data = dataset.limited(options.samples)
@@ -222,7 +223,9 @@ def search(
 
 def _check(options: RecipeSearchOptions) -> None:
     if options.trials < 1:
-        raise UsageError(f"A search of {options.trials} trials finds nothing.", "Give at least one.")
+        raise UsageError(
+            f"A search needs at least one trial, not {options.trials}.", "Give a positive number of trials."
+        )
     unknown = [k for k in options.kinds or () if k not in LAYER_KINDS]
     if unknown:
         raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Known are {', '.join(LAYER_KINDS)}.")
@@ -255,14 +258,14 @@ def _data_hash(data: Dataset) -> str:
 
 
 def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
-    """int16 activations take twice the RAM and more instructions: only where int8 is not good enough."""
+    """Whether to try int16, whose activations take twice the RAM and more instructions: only if int8 loses too much."""
     short = budget.accuracy is not None and plain.score < budget.accuracy
     lost = plain.drop > (_RANDOM_AFTER_REPEATS if budget.drop is None else budget.drop)
     return tuple(LAYER_KINDS) if short or lost or not plain.builds else ("int8", "int4")
 
 
 def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
-    """Bytes of flash that plain int8 has too many of."""
+    """The bytes of flash by which plain int8 exceeds the budget."""
     if budget.flash is None or not plain.builds:
         return None
     return min(b.flash for b in plain.builds) - budget.flash
@@ -271,7 +274,7 @@ def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
 def _run(
     study: Study, workers: Workers, space: SearchSpace, options: RecipeSearchOptions, progress: Progress
 ) -> None:
-    """Ask, try and tell until there are enough trials."""
+    """Ask for recipes, try them and report the outcomes until there are enough trials."""
     deadline = None if options.seconds is None else time.monotonic() + options.seconds
     known = {_key(o.params): o for o in study.outcomes()}
     done, running, repeats = len(study.outcomes()), 0, 0
@@ -286,7 +289,7 @@ def _run(
         while running < workers.slots and more():
             number, params = study.ask()
             key = _key(params)
-            if key in known:  # told again: the sampler shall not ask for it once more
+            if key in known:  # reported again, so that the sampler does not propose it once more
                 study.tell(number, known[key])
                 done, repeats = done + 1, repeats + 1
                 continue
@@ -320,7 +323,7 @@ def _result(
     if not any(o.builds for o in trials):
         raise UsageError(
             f"No recipe makes an image: {trials[0].error if trials else 'nothing was tried'}",
-            "Convert with a recipe of your choice to see why.",
+            "Convert with a recipe of your choice to see the reason.",
         )
     order = sorted(range(len(trials)), key=lambda k: (sum(trials[k].violations(budget)), k))
     chosen = _choose(task, budget, trials)
@@ -340,7 +343,7 @@ def _result(
 
 
 def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
-    """Without those whose parameters, or whose image, came before."""
+    """The trials without those that repeat earlier parameters or an earlier image."""
     seen: set[str] = set()
     kept = []
     for o in outcomes:
@@ -354,7 +357,7 @@ def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
 def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
     """The first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
     for k in rank_outcomes(trials, budget):
-        made = task.quantised(trials[k].params)
+        made = task.quantize(trials[k].params)
         score = task.score(made.flatbuffer, exact=True)
         lost = metric_drop(task.base, score)
         confirmed = TrialOutcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)

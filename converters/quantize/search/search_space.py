@@ -1,4 +1,4 @@
-"""The recipes among which is searched: a type per layer, a calibrator, bias correction, equalisation."""
+"""The space of recipes that a search explores: a type per layer, a calibrator, bias correction, equalization."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LAYER_KINDS: Mapping[str, Mapping[str, Any]] = {
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
-#: A layer with less than this share of the weights saves nothing worth its loss in int4.
+#: A layer with less than this share of the weights saves too little in int4 for its loss.
 _MIN_PACKED_ELEMENTS = 0.01
 
 
@@ -42,7 +42,7 @@ class LayerChoice:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """``base``: what is not searched. Parameters are called ``layer 3``, ``calibrator``, ``bias_correction``,
+    """``base``: the settings that are not searched. Parameters are ``layer 3``, ``calibrator``, ``bias_correction``,
     ``equalisation``."""
 
     base: Recipe
@@ -62,7 +62,7 @@ class SearchSpace:
         return {name: values[0] for name, values in self.choices().items()}
 
     def recipe(self, params: Mapping[str, Any]) -> Recipe:
-        """The recipe behind ``params``."""
+        """The recipe for ``params``."""
         name, parameters = CALIBRATORS[params["calibrator"]]
         settings = replace(
             self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYER_KINDS["int8"]
@@ -107,7 +107,7 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
 
 
 def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
-    """How many of the layers in int4 save ``saving`` bytes, and one more, because code grows as well."""
+    """The number of layers in int4 that save ``saving`` bytes, and one more, because code grows as well."""
     saved = 0
     for count, layer in enumerate(packable, 1):
         saved += layer.elements // 2
@@ -120,8 +120,8 @@ def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | N
     """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
     order of error per byte saved, int16 where int8 hurts most.
 
-    ``saving``: bytes of flash that plain int8 has too many of, when that is known. When there are some, int4 comes
-    before other calibrators, first of all the smallest mixture that saves them.
+    ``saving``: bytes of flash by which plain int8 exceeds the budget, when that is known. If it does, int4 comes
+    before other calibrators, starting with the smallest mixture that saves these bytes.
     """
     plain = space.plain()
     others = [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]

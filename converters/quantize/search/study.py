@@ -1,9 +1,9 @@
-"""The search's memory: an Optuna study, in a file where one is given, so that a search goes on where it stopped.
+"""The Optuna study of a search, in a file where one is given, so that an interrupted search can continue.
 
-This process alone asks and tells; workers never see the study. The file is an SQLite database: every outcome is one
-transaction, and an interruption at any time loses no more than what was being tried. The sampler's random numbers
-follow from the seed and the trial's number alone: a search with one worker that was interrupted ends as if it had not
-been.
+Only this process uses the study; workers never see it. The file is an SQLite database: every outcome is one
+transaction, and an interruption at any time loses only the recipes that were being tried. The sampler's random numbers
+depend only on the seed and the trial's number, so an interrupted search with one worker ends like an uninterrupted
+one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from arenite.errors import UsageError
 
 _OUTCOME, _IDENTITY = "outcome", "identity"
 
-#: Trials before the sampler draws conclusions from them.
+#: Trials before the sampler starts to model their outcomes.
 _RANDOM_TRIALS = 8
 
 
 class Study:
-    """Asks Optuna what to try next, and remembers outcomes.
+    """Proposes the next recipe by Optuna and stores outcomes.
 
-    ``choices``: parameters and their values; ``over``: objectives; ``identity``: what makes a search this one.
+    ``choices``: parameters and their values; ``over``: objectives; ``identity``: everything that identifies the search.
     ``first``: parameters to try before others.
     """
 
@@ -55,12 +55,12 @@ class Study:
             self._study.set_user_attr(_IDENTITY, key)
         elif known != key:
             raise UsageError(
-                f"{path} is of another search: the model, the data, the board, its kernels, the budget or the seed was "
-                "another.",
-                "Give another file, or delete it to begin anew.",
+                f"{path} belongs to another search: the model, the data, the board, its kernels, the budget or the "
+                f"seed was different.",
+                "Give another file, or delete it to start again.",
             )
         state = self._optuna.trial.TrialState
-        # They were being tried when the search was interrupted, and come first now.
+        # They were being tried when the search was interrupted and come first now.
         self._left = [t._trial_id for t in self._study.get_trials(deepcopy=False, states=(state.RUNNING,))]
         self.resumed = len(self.outcomes())
         if not self._study.get_trials(deepcopy=False):
@@ -69,13 +69,13 @@ class Study:
         self._asked: dict[int, Any] = {}
 
     def outcomes(self) -> list[TrialOutcome]:
-        """Of all finished trials, in the order of their numbers."""
+        """The outcomes of all finished trials, in the order of their numbers."""
         state = self._optuna.trial.TrialState
         done = self._study.get_trials(deepcopy=False, states=(state.COMPLETE,))
         return [TrialOutcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
 
     def ask(self) -> tuple[int, dict[str, Any]]:
-        """The number and the parameters of what to try next."""
+        """The number and the parameters of the next trial."""
         done = len(self.outcomes()) + len(self._asked)
         self._study.sampler = self._sampler(done)
         if self._left:
@@ -89,15 +89,13 @@ class Study:
     def tell(self, number: int, outcome: TrialOutcome) -> None:
         trial = self._asked.pop(number)
         trial.set_user_attr(_OUTCOME, outcome.to_json())
-        with (
-            warnings.catch_warnings()
-        ):  # it was set already when an interruption came between here and the end
+        with warnings.catch_warnings():  # an interruption between here and the end left it set
             warnings.simplefilter("ignore")
             trial.set_constraint("budget", sum(outcome.violations(self._budget)))
         if outcome.builds:
             figures = outcome.figures(self._budget)
             self._study.tell(trial, [figures[k] for k in self._over])
-        else:  # as bad as can be, so that the sampler learns to avoid it
+        else:  # the worst possible, so that the sampler learns to avoid it
             self._study.tell(trial, [1e12] * len(self._over))
 
     def _sampler(self, number: int) -> Any:
@@ -121,9 +119,9 @@ def _optuna() -> Any:
 
 
 def _storage(optuna: Any, path: Path) -> Any:
-    """The database at ``path``. Raises ``UsageError`` for a file that is something else, or cannot be written."""
+    """The database at ``path``. Raises ``UsageError`` for another kind of file, or one that cannot be written."""
     if path.exists() and path.stat().st_size and not path.read_bytes()[:16].startswith(b"SQLite format 3"):
-        raise UsageError(f"{path} is no file of a search.", "Give a new file.")
+        raise UsageError(f"{path} is not a file of a search.", "Give a new file.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return optuna.storages.RDBStorage(f"sqlite:///{quote(str(path.resolve()))}")

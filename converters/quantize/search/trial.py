@@ -1,4 +1,4 @@
-"""Try one recipe: quantise, ask what the image takes, score it. Runs in any process or on any machine."""
+"""Try one recipe: quantize, predict the image's figures, score it. This runs in any process or on any machine."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from arenite.converters.quantize.search.outcome import BuildCost, TrialOutcome
 from arenite.converters.quantize.search.search_space import SearchSpace
 from arenite.errors import AreniteError
 
-#: What a quantised flatbuffer takes on the board, in every way to build it.
+#: The figures of a quantized flatbuffer on the board, for every way to build it.
 CostFunction = Callable[[bytes], tuple[BuildCost, ...]]
 
 
 @dataclass(frozen=True)
 class SearchTask:
-    """Everything that trying a recipe needs; can be sent to another process.
+    """The data for trying a recipe, which can be sent to another process.
 
     ``reference``: the float model's outputs on ``dataset``; ``base``: its score.
     """
@@ -39,11 +39,11 @@ class SearchTask:
     reference: list[np.ndarray] = field(repr=False)
     base: Score
 
-    def quantised(self, params: Mapping[str, Any]) -> QuantizedModel:
+    def quantize(self, params: Mapping[str, Any]) -> QuantizedModel:
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
-        """On the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
+        """The score on the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
         return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
 
     def scored(self, outputs: Sequence[np.ndarray]) -> Score:
@@ -53,11 +53,11 @@ class SearchTask:
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
     """The outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
 
-    Scores with LiteRT's fast kernels, which differ from the firmware's by single steps; whoever takes the recipe scores
-    it again.
+    The score is by LiteRT's fast kernels, which differ from the firmware's by single steps; the chosen recipe is scored
+    again.
     """
     try:
-        quantized = task.quantised(params)
+        quantized = task.quantize(params)
         digest = hashlib.sha256(quantized.flatbuffer).hexdigest()
         builds = task.costs(quantized.flatbuffer)
     except AreniteError as error:

@@ -1,6 +1,6 @@
-"""Where recipes are tried: in this process, in several on this machine, or on a Dask cluster that is already there.
+"""Workers that try recipes: this process, several on this machine, or an existing Dask cluster.
 
-All have the same three verbs: ``submit`` a choice of parameters, ``wait`` for one that is done, ``close``.
+All have the same methods: ``submit`` a choice of parameters, ``wait`` for one that is done, ``close``.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _CONNECT_SECONDS = 10
 
 
 class Workers(Protocol):
-    """``slots``: how many recipes are tried at a time."""
+    """``slots``: the number of recipes that are tried at a time."""
 
     slots: int
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None: ...
 
     def wait(self) -> tuple[int, TrialOutcome]:
-        """The number and outcome of one that is done. What it raised is raised here."""
+        """The number and outcome of a finished trial. An error of the trial is raised here."""
         ...
 
     def close(self) -> None:
-        """Drop what is not done."""
+        """Stop and drop unfinished trials."""
         ...
 
 
@@ -78,7 +78,7 @@ class ProcessWorkers:
 
     def __init__(self, task: SearchTask, count: int) -> None:
         self.slots = count
-        # Not forked: LiteRT and NumPy have threads, which a fork would lose.
+        # Processes are not forked: LiteRT and NumPy have threads, which a fork would lose.
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(task,)
         )
@@ -95,12 +95,12 @@ class ProcessWorkers:
             return number, future.result()
         except BrokenProcessPool as error:
             raise ToolError(
-                "A worker process of the search died.",
-                "Memory may be short: search with fewer workers or samples; the search goes on where it stopped.",
+                "A worker process of the search ended unexpectedly.",
+                "Memory may be short: search with fewer workers or samples; the search continues where it stopped.",
             ) from error
 
     def close(self) -> None:
-        if self._running:  # interrupted: what is being tried is not waited for
+        if self._running:  # interrupted: do not wait for unfinished trials
             for process in list((self._pool._processes or {}).values()):
                 process.terminate()
         self._pool.shutdown(wait=True, cancel_futures=True)
@@ -141,7 +141,7 @@ class DaskWorkers:
             if version != here:
                 self._client.close()
                 raise UsageError(
-                    f"The Dask worker {worker} has no Arenite like this one: {version}.",
+                    f"The Dask worker {worker} does not have the same version of Arenite: {version}.",
                     f"Install this Arenite ({here}) where the workers of {address} run.",
                 )
 
@@ -155,7 +155,7 @@ class DaskWorkers:
         number = self._numbers.pop(str(future.key))
         if future.status == "lost" or future.cancelled():
             raise ToolError(
-                "The Dask scheduler was lost.", "Start it anew; the search goes on where it stopped."
+                "The Dask scheduler was lost.", "Start it again; the search continues where it stopped."
             )
         return number, future.result()
 
@@ -172,9 +172,11 @@ def _version_there() -> str:
 
 
 def start_workers(task: SearchTask, count: int, address: str | None) -> Workers:
-    """Workers for ``task``: of a cluster, or ``count`` on this machine. Raises ``UsageError``."""
+    """Workers for ``task``: a cluster's, or ``count`` on this machine. Raises ``UsageError``."""
     if address is not None:
         return DaskWorkers(task, address)
     if count < 1:
-        raise UsageError(f"{count} workers cannot search.", "Give at least one.")
+        raise UsageError(
+            f"A search needs at least one worker, not {count}.", "Give a positive number of workers."
+        )
     return LocalWorker(task) if count == 1 else ProcessWorkers(task, count)

@@ -1,4 +1,4 @@
-"""How far each tensor of a quantised model is from the float model's, errors of earlier layers included."""
+"""The error of each tensor of a quantized model against the float model, including the errors of earlier layers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ SAMPLES = 32
 
 @dataclass(frozen=True)
 class LayerError:
-    """One operator's first output, float against quantised, over all samples.
+    """One operator's first output, float against quantized, over all samples.
 
     ``sqnr_db``: energy of the float values over that of the difference, infinite when equal; ``max_abs``: largest
-    difference in real units; ``step``: the quantised tensor's scale, None where it stayed float.
+    difference in real units; ``step``: the quantized tensor's scale, None where it stayed float.
     """
 
     layer: int  # operator index in the float model
@@ -46,7 +46,7 @@ class LayerError:
 
 def layer_errors(
     flatbuffer: bytes,
-    quantised: bytes,
+    quantized: bytes,
     tensors: Mapping[int, int],
     samples: Sequence[Sequence[np.ndarray]],
 ) -> tuple[LayerError, ...]:
@@ -55,11 +55,11 @@ def layer_errors(
     Args:
         flatbuffer: the float model.
         quantised: made from it; runs with the reference kernels.
-        tensors: of the float model's main subgraph to the quantised one's, as ``Quantised.tensors``.
+        tensors: of the float model's main subgraph to the quantized one's, as ``Quantised.tensors``.
         samples: real values, as ``Dataset.inputs``; the first ``SAMPLES`` of them are used.
     """
     samples = samples[:SAMPLES]
-    before, after = parse(flatbuffer).main, parse(quantised).main
+    before, after = parse(flatbuffer).main, parse(quantized).main
     pairs = {
         op.index: (op.outputs[0], tensors[op.outputs[0]])
         for op in before.ops
@@ -69,7 +69,7 @@ def layer_errors(
     largest = dict.fromkeys(pairs, 0.0)
     stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
     floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
-    integers = run_tensor_values(quantised, stored, sorted({b for _, b in pairs.values()}), exact=True)
+    integers = run_tensor_values(quantized, stored, sorted({b for _, b in pairs.values()}), exact=True)
     for wanted, got in zip(floats, integers, strict=True):
         for layer, (a, b) in pairs.items():
             real = real_values(got[b], after.tensors[b]).reshape(-1)

@@ -1,7 +1,7 @@
-"""What each layer costs when it alone is quantised: error at the output, and the task's metric.
+"""The loss from quantizing each layer alone: the error at the output, and the task's metric.
 
-Every layer is quantised by itself in the float model (its inputs and outputs converted), which runs over the samples
-with LiteRT's fast kernels; they differ from the reference kernels by single steps, far less than what is compared.
+Every layer is quantized by itself in the float model (its inputs and outputs converted), which runs over the samples
+with LiteRT's fast kernels; they differ from the reference kernels by single steps, far less than the compared errors.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from arenite.converters.quantize.scoring.score import score_outputs
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
 
-#: Told (what is done, runs over the samples done, runs in all).
+#: Called with (the current step, runs over the samples done, total runs).
 Progress = Callable[[str, int, int], None]
 
-#: Ways to quantise a layer, as settings of a recipe.
+#: Ways to quantize a layer, as settings of a recipe.
 KINDS: dict[str, dict[str, str]] = {
     "int8": {"activations": "int8", "weights": "int8"},
     "int4": {"activations": "int8", "weights": "int4"},
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
-#: Samples that tell layers apart well enough.
+#: Number of samples that is enough to rank layers.
 SAMPLES = 128
 
-#: An error too small to tell from none.
+#: Largest signal-to-noise ratio in dB; a smaller error counts as none.
 _BEST_DB = 150.0
 
 
 @dataclass(frozen=True)
 class LayerSensitivity:
-    """One layer quantised alone as ``kind``.
+    """One layer quantized alone as ``kind``.
 
     ``sqnr_db``: energy of the float model's output over that of the error, before a final softmax or sigmoid.
-    ``metric_drop``: what the metric loses (``metrics.drop``). ``weight_bytes``: of weights and bias afterwards.
+    ``metric_drop``: the loss of the metric. ``weight_bytes``: the bytes of weights and bias afterwards.
     """
 
     layer: int
@@ -98,9 +98,9 @@ def sensitivity(
     samples: int | None = SAMPLES,
     progress: Progress = lambda *_: None,
 ) -> Sensitivity:
-    """Quantise each layer of the float model alone, in each of ``kinds``, and measure.
+    """Quantize each layer of the float model alone, in each of ``kinds``, and measure the loss.
 
-    ``recipe``: for everything but the types: calibrators, rounding. ``samples``: at most so many, evenly spread.
+    ``recipe``: all settings except the types: calibrators, rounding. ``samples``: the largest number, evenly spread.
     int4 and int16 are tried where the layer has constant weights and a kernel for them.
     """
     data = dataset.limited(samples)
@@ -143,7 +143,7 @@ def sqnr(wanted: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> float:
 def _has(graph: Subgraph, layer: int, kind: str) -> bool:
     op = graph.ops[layer]
     rule = RULES.get(op.name)
-    # Movements of values cost nothing by themselves.
+    # Operators that move values lose nothing by themselves.
     if rule is None or rule.kind not in ("weights", "free", "fixed"):
         return False
     if kind == "int8":
@@ -155,7 +155,7 @@ def _has(graph: Subgraph, layer: int, kind: str) -> bool:
 
 
 def _probe(graph: Subgraph) -> int:
-    """The tensor at which errors are measured: the first output, or what goes into its softmax or sigmoid, which would
+    """The tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, which would
     hide them."""
     out = graph.outputs[0]
     for op in graph.ops:

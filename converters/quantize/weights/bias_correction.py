@@ -1,9 +1,9 @@
-"""Give each bias what quantisation takes from its channel on average.
+"""Add the mean error that quantization causes in each channel to the channel's bias.
 
-Rounded weights and clipped values shift the mean of a channel. The model runs on some samples, float and quantised;
-layer by layer, first to last, the difference of the means goes into the bias, so that a layer also makes up for what is
-left of the errors before it. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias
-Correction", ICCV 2019, section 4.2 (the empirical form).
+Rounded weights and clipped values shift the mean of a channel. The model runs on some samples, float and quantized;
+layer by layer, first to last, the difference of the means is added to the bias, so that a layer also compensates for
+the remaining errors of earlier layers. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization
+and Bias Correction", ICCV 2019, section 4.2 (the empirical form).
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Most samples, and tensor values to compute in all, so that large models take minutes at most.
+#: Largest number of samples, and of tensor values in total, so that large models take minutes at most.
 _SAMPLES = 128
 _WORK = 2e9
 
-#: Makes the quantised model with the biases given: the model, and where each float tensor's twin is.
+#: Makes the quantized model with the given biases: the model, and the index of each float tensor's counterpart.
 Emit = Callable[[Mapping[int, np.ndarray]], tuple[Model, Mapping[int, int]]]
 
 
@@ -32,7 +32,7 @@ def corrected_biases(
     samples: Sequence[Sequence[np.ndarray]],
     emit: Emit,
 ) -> dict[int, np.ndarray]:
-    """Float biases by operator, for ``ops``: quantised layers with a constant bias."""
+    """Float biases by operator, for ``ops``: quantized layers with a constant bias."""
     biases: dict[int, np.ndarray] = {}
     if not ops:
         return biases
@@ -76,7 +76,7 @@ def _means(
 
 
 def _quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """Float samples as the quantised model takes them."""
+    """Float samples as the quantized model takes them."""
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     return [
         [quantize_input(value, t.quant.scale[0], t.quant.zero_point[0], t.dtype) if t.quant else value

@@ -1,8 +1,8 @@
-"""Cross-layer equalisation: give the channels between two layers like ranges.
+"""Cross-layer equalization: give the channels between two layers similar ranges.
 
-With a positive factor per channel, relu(W x / s) * s = relu(W x): what one layer divides the next can multiply, and the
-model stays the same. The factors s = sqrt(r1 / r2), r1 and r2 the largest weights of the channel in the two layers,
-make both ranges sqrt(r1 r2), so that one scale per tensor serves all channels. Source: M. Nagel et al., "Data-Free
+With a positive factor per channel, relu(W x / s) * s = relu(W x): one layer can divide and the next one multiply, and
+the model stays the same. The factors s = sqrt(r1 / r2), r1 and r2 the largest weights of the channel in the two layers,
+make both ranges sqrt(r1 r2), so that one scale per tensor fits all channels. Source: M. Nagel et al., "Data-Free
 Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1.
 """
 
@@ -26,7 +26,7 @@ _THROUGH = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
 _PASSES = 40
 _CONVERGED = 1e-3
 
-#: Factors beyond this would trade one extreme for another.
+#: Larger factors would replace one extreme by another.
 _LARGEST_FACTOR = 1e3
 
 
@@ -41,7 +41,7 @@ class LayerPair:
 
 @dataclass(frozen=True)
 class EqualizedModel:
-    """The float model with equalised weights; itself without pairs.
+    """The float model with equalized weights; itself without pairs.
 
     ``scaled``: tensors (indices as before) whose channels have other factors now; all others have the same values.
     """
@@ -52,7 +52,7 @@ class EqualizedModel:
 
 
 def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
-    """Even out every pair of layers that can be, again and again until the factors settle."""
+    """Equalize every possible pair of layers, repeatedly until the factors converge."""
     model = parse(flatbuffer)
     graph = model.main
     pairs = find_layer_pairs(graph)
@@ -90,7 +90,7 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 
 def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
-    """The pairs of layers that can be equalised, in order."""
+    """The pairs of layers that can be equalized, in order."""
     producer, count = producers(graph), reader_counts(graph)
     layer_pairs = []
     for op in graph.ops:
@@ -114,7 +114,7 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
 
 
 def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
-    """Constant float weights and bias that nobody else uses; depthwise layers one to one."""
+    """Whether the layer has constant float weights and bias without other readers; depthwise layers one to one."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -141,7 +141,7 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
     r1 = _largest(values[w1], axis)
     r2 = _largest(
         values[w2], values[w2].ndim - 1
-    )  # inputs of a convolution, of a dense layer, channels of a depthwise
+    )  # inputs of a convolution or a dense layer, channels of a depthwise one
     alive = (r1 > 0) & (r2 > 0)
     factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
     factors = np.clip(factors, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)

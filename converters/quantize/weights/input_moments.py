@@ -1,7 +1,7 @@
-"""Second moments of what a layer multiplies its weights with: which errors of weights matter.
+"""Second moments of a layer's inputs, which show the weights whose errors matter.
 
 For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions
-and samples. Convolutions are taken apart into such products (one per output position).
+and samples. Convolutions are such products too, one per output position.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arenite.converters.tflite.litert.interpreter import run_tensor_values
 #: A layer with more weights per output would need too large a matrix.
 LARGEST_ROW = 2304
 
-#: Positions looked at per layer, over all samples.
+#: Largest number of positions per layer, over all samples.
 _POSITIONS = 8192
 
 #: Positions whose products are computed together.
@@ -34,7 +34,7 @@ class InputMoments:
 
 
 def can_have_moments(graph: Subgraph, op: Op) -> bool:
-    """Whether ``input_moments`` knows the layer: constant weights, not grouped, not too large."""
+    """Whether ``input_moments`` supports the layer: constant weights, not grouped, not too large."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -63,7 +63,8 @@ def input_moments(
 
 
 class _MomentSum:
-    """The sum of x^T x over many x [groups, positions, inputs], some at a time: few large products are fast."""
+    """The sum of x^T x over many x [groups, positions, inputs], several at a time, because large products are
+    faster."""
 
     def __init__(self) -> None:
         self.waiting: list[np.ndarray] = []
@@ -90,7 +91,7 @@ class _MomentSum:
 
 
 def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
-    """What the weights are multiplied with at up to ``most`` positions: [groups, positions, inputs]."""
+    """The inputs of the weights at up to ``most`` positions: [groups, positions, inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
         return _evenly_spaced_rows(x.reshape(-1, shape[1]), most)[None]

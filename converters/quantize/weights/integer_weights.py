@@ -17,7 +17,7 @@ LARGEST = {"int8": 127, "int4": 7}
 #: Shares of the largest weight at which the search for the best scale clips.
 _SHARES = np.linspace(1.0, 0.4, 61)
 
-#: Weights this close to a multiple of a scale, in steps, count as lying on its grid.
+#: Weights this close to a multiple of a scale, in steps, count as being on its grid.
 _ON_GRID = 1e-3
 
 
@@ -67,7 +67,7 @@ def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -
 def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     """One scale per row of weights: float32 [rows].
 
-    A row that lies on a grid already (weights that came quantised, or were trained so) keeps it, and loses nothing.
+    A row that is already on a grid (weights that were quantized before, or trained so) keeps it and loses nothing.
     Otherwise "max" spans the largest weight, and "mse" also tries to clip for the least squared error. A row of zeros
     gets the scale of the largest row.
     """
@@ -80,7 +80,7 @@ def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     grid = _grids(rows, top, limit)
     scale = np.where(grid > 0, grid, scale)
     spare = scale.max() if scale.size and scale.max() > 0 else 1.0
-    # A row far below the others would need more than 32 bits in the accumulator's unit.
+    # A row far smaller than the others would need more than 32 bits in the accumulator's unit.
     return np.maximum(np.where(scale > 0, scale, spare), max(spare * 1e-9, 1e-30)).astype(np.float32)
 
 
@@ -99,7 +99,7 @@ def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
 def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
     """The coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
     grid_scales = np.zeros(len(rows))
-    if rows.shape[1] < 4:  # a few numbers lie on some grid by accident
+    if rows.shape[1] < 4:  # a few numbers are on some grid by accident
         return grid_scales
     open_rows = np.flatnonzero(top > 0)
     for steps in range(1, limit + 1):
@@ -118,7 +118,8 @@ def _rows(weights: np.ndarray, axis: int) -> np.ndarray:
 
 
 def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
-    """``bias`` in steps of ``scale`` (float64, one or one per channel): int32 or int64, clipped to what kernels add."""
+    """``bias`` in steps of ``scale`` (float64, one or one per channel): int32 or int64, clipped to the kernels'
+    range."""
     # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
     limit = 2**31 - 1 if dtype == "int32" else 2**46
     steps = np.rint(bias.astype(np.float64) / scale)
@@ -127,7 +128,7 @@ def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray
 
 
 def sqnr_db(exact: np.ndarray, approximate: np.ndarray) -> float:
-    """Signal to quantisation noise in dB; inf for no noise, 0 for no signal."""
+    """Signal to quantization noise in dB; inf for no noise, 0 for no signal."""
     signal = float(np.sum(exact.astype(np.float64) ** 2))
     noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
     if noise == 0:

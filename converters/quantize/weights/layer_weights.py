@@ -1,4 +1,4 @@
-"""The integer weights of every layer, rounded as the recipe says."""
+"""The integer weights of every layer, rounded by the recipe's method."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,8 @@ from arenite.converters.quantize.weights.integer_weights import (
 )
 from arenite.converters.quantize.weights.rounding import round_for_output
 
-#: Weights that were rounded before, by what they depend on: a search asks for the same ones in many recipes.
-_rounded: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
+#: Weights that were rounded before, by everything that they depend on: a search reuses them in many recipes.
+_rounded: OrderedDict[tuple, QuantizedWeights] = OrderedDict()
 _MAX_CACHED_LAYERS = 256
 
 
@@ -34,9 +33,9 @@ def layer_weights(
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, QuantizedWeights]:
-    """The integer weights of every layer that has some, rounded as its settings say, by operator index."""
+    """The integer weights of every layer with weights, rounded by its settings, by operator index."""
     out = _nearest_weights(graph, a, only)
-    shared: dict[tuple[Any, ...], list[int]] = {}
+    shared: dict[tuple, list[int]] = {}
     for op in graph.ops:
         if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op):
             settings = a.settings[op.index].per_channel, a.settings[op.index].weight_scale
@@ -49,7 +48,7 @@ def layer_weights(
     layer_moments = input_moments(flatbuffer, graph, missing, samples) if samples else {}
     for key, layers in keys.items():
         if key not in _rounded and layers[0] in layer_moments:
-            # Layers with the same weights (the steps of a recurrent layer) keep them in common.
+            # Layers with the same weights (the steps of a recurrent layer) share them.
             together = InputMoments(np.mean([layer_moments[i].matrix for i in layers], axis=0))
             first = layers[0]
             _rounded[key] = round_for_output(_weights_of(graph, graph.ops[first]), out[first], together)
@@ -108,7 +107,7 @@ def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) ->
 def _with_room_for_bias(
     graph: Subgraph, op: Op, a: TypeAssignment, quantized: QuantizedWeights
 ) -> QuantizedWeights:
-    """Coarser weights where a bias would not fit in 32 bits: of tiny weights beside a large bias."""
+    """Coarser weights where a bias would not fit in 32 bits, as with tiny weights and a large bias."""
     rule = WEIGHTS[op.name]
     bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
     if bias is None or a.modes[op.index] != "int8":

@@ -1,7 +1,7 @@
 """Round weights so that the layer's output, not each weight, is nearest to the float one.
 
-Weights are rounded one input after the other; the weights of inputs still to come make up for the error, as far as
-those inputs move together. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
+Weights are rounded one input after the other; the weights of the remaining inputs compensate for the error as far as
+those inputs are correlated. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
 Pre-trained Transformers", ICLR 2023.
 """
 
@@ -17,13 +17,13 @@ from arenite.converters.quantize.weights.integer_weights import LARGEST, Quantiz
 #: Share of the mean second moment that is added to each, so that the matrix has an inverse.
 _DAMPING = 0.01
 
-#: Shares of a row's scale that are tried, and the work up to which they are.
+#: Shares of a row's scale that are tried, and the largest layer for which they are.
 _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
 _SEARCH_WORK = 3e8
 
 
 def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: InputMoments) -> QuantizedWeights:
-    """``start``, the nearest integers of ``weights``, rounded anew for the least error of the layer's output.
+    """``start``, the nearest integers of ``weights``, rounded again for the least error of the layer's output.
 
     Scales per channel are searched again around those of ``start``. Rows that ``start`` holds exactly stay as they are.
     """
@@ -75,12 +75,12 @@ def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray
 
 @dataclass(frozen=True)
 class _Order:
-    """What rounding one input after the other needs of the moments, for each group."""
+    """The factors of the moments that rounding one input after the other uses, for each group."""
 
-    order: np.ndarray  # int [groups, inputs]: what matters most first, while others can still follow
+    order: np.ndarray  # int [groups, inputs]: the most important first, while others can still compensate
     upper: (
         np.ndarray
-    )  # float64 [groups, inputs, inputs]: how the error of one input is passed on to those after it
+    )  # float64 [groups, inputs, inputs]: shares of an input's error passed on to later inputs
 
 
 def _ordered(h: np.ndarray) -> _Order:

@@ -1,7 +1,7 @@
-"""ELU as a table, for LiteRT's reference kernels, among which it is missing.
+"""ELU as a table, because LiteRT's reference kernels do not include it.
 
-LiteRT computes ELU of int8 values by one kernel, a table. Where a CAST, an ADD and a GATHER read that table, a model
-with ELU runs on reference kernels throughout; the optimised kernels of other operators round otherwise.
+LiteRT computes ELU of int8 values by one kernel, a table. When a CAST, an ADD and a GATHER read that table, a model
+with ELU runs on reference kernels throughout; the optimized kernels of other operators round differently.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
 
 
 def _table(source: Tensor, out: Tensor) -> np.ndarray:
-    """What LiteRT's kernel makes of each int8 value."""
+    """The result of LiteRT's kernel for each int8 value."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     tensors = (

@@ -1,7 +1,7 @@
 """Run a model in LiteRT over samples and look at any tensor, one sample at a time.
 
-Float models run with LiteRT's optimised kernels without delegates: fast, and the same bytes in every run on one
-machine. Quantised models run with the reference kernels, which firmware agrees with bit by bit.
+Float models run with LiteRT's optimized kernels without delegates: fast, and the same bytes in every run on one
+machine. Quantized models run with the reference kernels, which firmware agrees with bit by bit.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ class LiteRtModel:
 
     Args:
         flatbuffer: any TFLite model.
-        exact: use the reference kernels; else the optimised ones.
-        keep: every tensor stays readable after a run (takes the memory of all of them).
+        exact: use the reference kernels; else the optimized ones.
+        keep: every tensor stays readable after a run, which takes the memory of all tensors.
 
     Raises ``ModelError`` when LiteRT refuses the model.
     """
@@ -41,8 +41,8 @@ class LiteRtModel:
             made.allocate_tensors()
             return made
 
-        optimised = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        kernels = OpResolverType.BUILTIN_REF if exact else optimised
+        optimized = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
+        kernels = OpResolverType.BUILTIN_REF if exact else optimized
         try:
             try:
                 self._interpreter = start(kernels)
@@ -53,7 +53,7 @@ class LiteRtModel:
                 try:
                     self._interpreter = start(kernels)
                 except ValueError:  # ELU of real numbers
-                    kernels = optimised
+                    kernels = optimized
                     self._interpreter = start(kernels)
         except (ValueError, RuntimeError) as error:
             raise ModelError(
@@ -89,7 +89,7 @@ class LiteRtModel:
         return np.array(self._interpreter.get_tensor(index))
 
     def computes_quantized(self) -> bool:
-        """Whether any value that is fed or computed is an integer with a scale; weights alone do not count."""
+        """Whether any input or computed value is an integer with a scale; weights alone do not count."""
         made = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
         made |= {int(d["index"]) for d in self.inputs}
         return any(
@@ -127,7 +127,7 @@ def run_tensor_values(
 
 
 def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """float64: what the values of ``tensor``, as stored, stand for."""
+    """The real values of ``tensor`` from its stored values, as float64."""
     if tensor.quant is None or tensor.dtype == "float32":
         return value.astype(np.float64)
     return (value.astype(np.float64) - tensor.zero_point) * tensor.scale

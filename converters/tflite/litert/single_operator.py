@@ -1,4 +1,4 @@
-"""Single operators run by LiteRT: how TensorFlow Lite itself resizes and quantises."""
+"""Single operators run by LiteRT: TensorFlow Lite's own resize and quantize."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 
 def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
-    """float32 [height, width, channels] by RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
+    """Resize float32 [height, width, channels] by RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
     h, w, c = pixels.shape
     name = "RESIZE_BILINEAR" if method == "bilinear" else "RESIZE_NEAREST_NEIGHBOR"
     table = "ResizeBilinearOptions" if method == "bilinear" else "ResizeNearestNeighborOptions"
@@ -28,7 +28,7 @@ def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convent
 
 
 def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
-    """float32 values by QUANTIZE."""
+    """Quantize float32 values by QUANTIZE."""
     quant = Quantization((float(np.float32(scale)),), (zero_point,))
     flat = np.ascontiguousarray(real, np.float32).reshape(1, -1)
     tensors = (Tensor(0, "x", flat.shape, "float32"), Tensor(1, "y", flat.shape, dtype, quant))

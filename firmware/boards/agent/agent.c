@@ -36,7 +36,7 @@ static uint32_t crc32(uint32_t bytes)
     return ~crc;
 }
 
-/* Bytes of the next whole frame without its CRC; 0 when it was damaged. Empty frames are skipped. */
+/* Returns the bytes of the next complete frame without its CRC; 0 when it was damaged. Empty frames are skipped. */
 static uint32_t receive(void)
 {
     uint32_t got = 0, left = 0;
@@ -88,7 +88,7 @@ static void send(uint32_t bytes)
     port_putc(0);
 }
 
-/* With its final zero, as far as there is room. */
+/* Puts text and its final zero into the frame, as far as there is room. */
 static uint32_t append_text(uint32_t at, const char *text)
 {
     while (at < HEADER + DATA_MAX) {
@@ -148,12 +148,13 @@ static uint32_t started_by(void)
 void ar_serve(void)
 {
     /* The sequence number of the latest request, and whether there was one: a repeated INFER answers again
-     * without running again, and a device that restarted says so instead of working on lost state. */
+     * without running again, and a device that restarted reports it instead of working on lost state. */
     static uint8_t latest;
     static uint8_t greeted;
     static ar_run run;
     uint32_t (*const take_rows)(uint32_t, const uint8_t *, uint32_t) = ar_this_firmware.take_rows;
 
+    health_start();
     for (;;) {
         const uint32_t bytes = receive();
         const uint8_t sequence = frame.byte[0];
@@ -192,12 +193,12 @@ void ar_serve(void)
         } else if (command == DESCRIBE || command == WRITE || command == READ) {
             const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
             const uint32_t length = command == WRITE ? bytes - 8 : command == READ ? frame.word[2] : 0;
-            const uint32_t streamed = take_rows && flags == OF_INPUTS; /* it stands nowhere */
+            const uint32_t streamed = take_rows && flags == OF_INPUTS; /* it is nowhere complete in memory */
             if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset ||
                 (streamed && command == READ)) {
                 status = BAD_RANGE;
             } else if (streamed && command == WRITE) {
-                /* A repeated one was taken the first time. */
+                /* A repeated request was processed the first time. */
                 if (sequence != latest && !take_rows(offset, &frame.byte[8], length)) {
                     status = OUT_OF_ORDER;
                 }

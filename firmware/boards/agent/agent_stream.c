@@ -1,4 +1,5 @@
-/* Input 0 as it arrives, in pieces of any length: each row goes to its slot, and then whatever it allows is computed. */
+/* Input 0 as it arrives, in pieces of any length: each row is stored in its slot, and then every output row that it
+ * completes is computed. */
 #include "agent.h"
 #include "port.h"
 #include "stream.h"

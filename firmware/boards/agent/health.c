@@ -1,13 +1,13 @@
 /* Health of the device; see health.h.
  *
- * The log lies in memory that start-up does not clear. Each entry has a check of its own: what a reset tore in the middle,
- * and what memory holds by chance after power-on, is no entry. The newest is known by its number, so there is no header
- * that could be torn.
+ * The log is in memory that start-up does not clear. Each entry has a checksum of its own, so that an entry that a reset
+ * interrupted, and the random contents of memory after power-on, are not taken for entries. The newest entry is known by
+ * its number, so there is no header that a reset could damage.
  */
 #include "health.h"
 
 #ifdef AR_HEALTH
-#include "agent.h"
+#include "memory_watch.h"
 #include "port.h"
 
 #define ENTRIES 16u
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t number; /* counts up; 0: no entry */
     uint32_t ms;     /* since the start */
     uint32_t
-        what; /* code in the low byte; above it the core's own word for a fault, cut to 8 bits; start in the upper half */
+        what; /* code in the low byte; above it the core's own code for a fault, cut to 8 bits; start in the upper half */
     uint32_t first, second;
     uint32_t check;
 } entry;
@@ -33,7 +33,7 @@ AR_NOINIT static entry kept[ENTRIES];
 #define ARCHITECTURE 0u
 #endif
 
-/* Newest number, this start, why, the hardware's word, and the fault or watchdog that led to it. */
+/* The newest number, the number of this start, its reason, the hardware's code, and the fault or watchdog before it. */
 static uint32_t newest, start, cause, hardware, fault_pc, fault_address, fault_what;
 static uint32_t uptime_ms, rest_ticks, latest_ticks;
 static uint32_t inferences, guards_seen, stack_told, bad_frames, cleared;
@@ -58,7 +58,7 @@ static entry *place(uint32_t number) { return &kept[number % ENTRIES]; }
 static void put(uint32_t number, uint32_t code, uint32_t what, uint32_t first, uint32_t second)
 {
     entry *e = place(number);
-    *(volatile uint32_t *)&e->number = 0; /* torn from here on, until the check is there */
+    *(volatile uint32_t *)&e->number = 0; /* not valid from here on, until the checksum is there */
     e->ms = uptime_ms;
     e->what = code | (what & 0xFFu) << 8 | start << 16;
     e->first = first;
@@ -136,7 +136,7 @@ void health_start(void)
 #ifdef PORT_HAS_RESET_CAUSE
     cause = port_reset_cause(&hardware);
 #endif
-    /* What the firmware wrote before it started again, where the hardware knows nothing better. */
+    /* The reason that the firmware wrote before it restarted counts where the hardware has no better one. */
     if ((port_reason & ~0xFFu) == PORT_REASON_MAGIC &&
         (cause == HEALTH_UNKNOWN || cause == HEALTH_SOFTWARE)) {
         cause = port_reason & 0xFFu;
@@ -156,7 +156,7 @@ void health_start(void)
 #endif
 }
 
-/* How many entries there are to tell. */
+/* Returns the number of entries that the host can read. */
 static uint32_t entries(void)
 {
     uint32_t found = 0;
@@ -195,10 +195,10 @@ uint32_t health_report(uint32_t *words)
     return sizeof report;
 }
 
-/* Entries from number words[0] on, the oldest first, at most words[1] of them; `clear`: forget all up to words[0]. */
+/* Copies entries from number words[0] on, the oldest first, at most words[1] of them; `clear` deletes all up to words[0]. */
 uint32_t health_log(uint32_t *words, uint32_t clear)
 {
-    /* Nothing that is still to come can be forgotten. */
+    /* Entries that do not exist yet cannot be deleted. */
     const uint32_t from = clear && words[0] > newest ? newest : words[0];
     const uint32_t most = words[1] < 12u ? words[1] : 12u;
     uint32_t at = 0;
@@ -208,7 +208,7 @@ uint32_t health_log(uint32_t *words, uint32_t clear)
             continue;
         }
         if (clear) {
-            /* The newest one stays as it is, or its number would be lost at the next start: it is only not told. */
+            /* The newest one stays as it is, or its number would be lost at the next start: it is only not reported. */
             if (e->number <= from && e->number != newest) {
                 e->number = 0;
             }

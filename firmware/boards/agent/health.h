@@ -1,6 +1,6 @@
-/* How the device fares: why it started, a watchdog, and a log that survives a reset. docs/health.md tells what it means.
+/* Health of the device: the reason of its start, a watchdog, and a log that survives a reset; see docs/health.md.
  *
- * Without AR_HEALTH (the option --health of the generator) all of it is nothing.
+ * Without AR_HEALTH (the option --health of the generator) these functions do nothing.
  */
 #ifndef ARENITE_HEALTH_H
 #define ARENITE_HEALTH_H
@@ -13,7 +13,8 @@
 #ifndef AR_NOINIT
 #if defined(ESP_PLATFORM) || defined(ESP32)
 #define AR_NOINIT __attribute__((section(".rtc_noinit")))
-#elif defined(ESP8266) /* its linker script takes this name alone; others would lie where the heap begins */
+#elif defined( \
+    ESP8266) /* its linker script takes this name alone; others would be placed where the heap begins */
 #define AR_NOINIT __attribute__((section(".noinit")))
 #elif defined(ARDUINO_ARCH_RP2040)
 #define AR_NOINIT __attribute__((section(".uninitialized_data.arenite_log")))
@@ -22,7 +23,7 @@
 #endif
 #endif
 
-/* Why the device started. The first three are those that port.h has without health. */
+/* Reasons of a start. The first three are those that port.h has without health. */
 enum {
     HEALTH_POWER_ON = 0,
     HEALTH_REQUESTED,
@@ -30,12 +31,12 @@ enum {
     HEALTH_WATCHDOG,
     HEALTH_BROWN_OUT,
     HEALTH_PIN,      /* the reset pin, or a debugger */
-    HEALTH_SOFTWARE, /* a reset by software that was not asked for */
-    HEALTH_OTHER,    /* memory was kept, and nothing tells more */
-    HEALTH_UNKNOWN   /* the hardware does not tell */
+    HEALTH_SOFTWARE, /* a reset by software that the host did not request */
+    HEALTH_OTHER,    /* memory was kept; the reason is not known */
+    HEALTH_UNKNOWN   /* the hardware does not report a reason */
 };
 
-/* What stands in the log; docs/health.md says what its two words are. */
+/* Codes of the log's entries; docs/health.md explains their two words. */
 enum {
     LOG_START = 1,
     LOG_FAULT,
@@ -49,25 +50,26 @@ enum {
 
 #ifdef AR_HEALTH
 
-/* Once, at start: learn why, write it down, and start the watchdog. */
+/* Finds out why the device started, logs it, and starts the watchdog. Called once, at start. */
 void health_start(void);
 
-/* The device gets on: feeds the watchdog. Between layers and while it waits for the host; never while it sends. */
+/* Feeds the watchdog and counts the uptime. Called between layers and while the device waits for the host, never while it
+ * sends. */
 void health_alive(void);
 
-/* After each inference: counts it, and looks at guards and stack. */
+/* Counts an inference, and checks guards and stack. Called after each inference. */
 void health_inference(void);
 
-/* Something that may happen often: an entry that counts, while nothing else comes between. */
+/* Logs an event that may happen often: equal events in a row share an entry that counts them. */
 void health_count(uint32_t code);
 
-/* From a trap: write down where it happened. `what` is the core's own word for it. */
+/* Logs a fault; called from a trap. `what` is the core's own code for it. */
 void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t what);
 
-/* Why the device started. */
+/* Returns the reason of the start. */
 uint32_t health_cause(void);
 
-/* Answers the commands HEALTH and LOG from words[0] on; how many bytes. */
+/* Write the answers to the commands HEALTH and LOG from words[0] on, and return their size in bytes. */
 uint32_t health_report(uint32_t *words);
 uint32_t health_log(uint32_t *words, uint32_t clear);
 
@@ -78,7 +80,7 @@ static inline void health_inference(void) {}
 static inline void health_count(uint32_t code) { (void)code; }
 #endif
 
-/* What the port of a board gives, where PORT_HAS_RESET_CAUSE or PORT_WATCHDOG_MS say so. */
+/* The port of a board provides these where it defines PORT_HAS_RESET_CAUSE or PORT_WATCHDOG_MS. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM)
 #define PORT_HAS_RESET_CAUSE 1
 extern const uint32_t port_watchdog_ms; /* 0: there is none, and the functions do nothing */

@@ -1,5 +1,5 @@
-/* Inputs that come as real numbers, and the score of a model that gives back what it takes: as the official firmware for
- * anomaly detection has them. In whole numbers, because a core without an FPU would need a library for one command.
+/* Inputs that are sent as real numbers, and the score of a model that reproduces its input, as the official firmware for
+ * anomaly detection computes them. In integers, because a core without an FPU would need a library for one command.
  */
 #include "agent.h"
 

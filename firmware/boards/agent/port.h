@@ -1,4 +1,4 @@
-/* What a board gives to the code that serves a model on it: bytes, a counter, and a way to start again.
+/* The functions that a board provides to the code that serves a model: serial bytes, a counter, and a restart.
  *
  * One port_<family>.c implements this; start_<architecture>.c brings the machine to main().
  */
@@ -8,12 +8,12 @@
 #include "firmware_features.h"
 #include <stdint.h>
 
-/* An Arduino core, ESP-IDF or Zephyr: it has main(), start-up, the clock and the stack, and port_<framework> asks it. */
+/* An Arduino core, ESP-IDF or Zephyr: it has main(), start-up, the clock and the stack, and port_<framework> uses them. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM) || defined(__ZEPHYR__)
 #define PORT_FRAMEWORK 1
 #endif
 
-/* Why the device started; kept over a reset in a word that start-up does not clear. */
+/* The reason of a start; kept over a reset in a word that start-up does not clear. */
 enum { PORT_POWER_ON = 0, PORT_ASKED = 1, PORT_FAULT = 2, PORT_WATCHDOG = 3 };
 #define PORT_REASON_MAGIC 0xA4E17E00u
 extern uint32_t port_reason;
@@ -60,8 +60,8 @@ static inline void port_mark(uint32_t on) { (void)on; }
 #endif
 
 /* The pin is up exactly while an inference computes, from before its first layer to after the last. Where the input comes
- * row by row, it is up while what has arrived is computed, and down while more is awaited. In MLPerf's energy mode it
- * tells timestamps instead. */
+ * row by row, it is up while the rows that have arrived are computed, and down while the firmware waits for more. In
+ * MLPerf's energy mode it shows timestamps instead. */
 static inline void port_computing(uint32_t on)
 {
 #ifdef AR_MLPERF_ENERGY

@@ -1,4 +1,4 @@
-/* What every start-up does before main(): paint the stack, give .data its first values, clear .bss. */
+/* The part of start-up that all cores share: it paints the stack, gives .data its first values and clears .bss. */
 #ifndef ARENITE_START_MEMORY_H
 #define ARENITE_START_MEMORY_H
 

@@ -11,8 +11,9 @@ void ar_start(void) __attribute__((noreturn));
 
 void port_restart(uint32_t reason)
 {
-    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason; /* or it goes, where nobody returns */
-    SCB_AIRCR = 0x05FA0004u;                                         /* VECTKEY, SYSRESETREQ */
+    /* Volatile: nothing here reads it, so that the compiler could drop a plain store. */
+    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason;
+    SCB_AIRCR = 0x05FA0004u; /* VECTKEY, SYSRESETREQ */
     for (;;) {
     }
 }

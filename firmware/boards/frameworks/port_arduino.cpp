@@ -20,7 +20,7 @@ extern "C" {
 #ifndef ARENITE_STACK
 #define ARENITE_STACK 1024
 #endif
-/* Not painted: what this file's own functions stand on while they paint and read. */
+/* Not painted: the stack that this file's own functions use while they paint and read. */
 #define STACK_MARGIN 128
 
 #ifdef AR_HEALTH

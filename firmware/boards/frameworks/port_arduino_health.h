@@ -89,7 +89,7 @@ void port_watchdog_start(void)
 }
 void port_watchdog_feed(void) { NRF_WDT->RR[0] = 0x6E524635; }
 
-/* No flag: the supply came, or came back. The chip does not tell which. */
+/* No flag: the supply came, or came back. The chip does not report which. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     const uint32_t reasons = NRF_POWER->RESETREAS;
@@ -103,7 +103,7 @@ uint32_t port_reset_cause(uint32_t *word)
 
 /* The boot ROM starts a program that was copied to its drive by the same watchdog, and a reset by software leaves the
  * flags of the one before. So it was our watchdog only where this word stands in a register that nobody else uses, and
- * where nothing was asked for since. */
+ * where no reset was requested since. */
 #define WATCHDOG_OURS 0xA4E17E57u
 const uint32_t port_watchdog_ms = 8000;
 void port_watchdog_start(void)
@@ -140,7 +140,7 @@ uint32_t port_reset_cause(uint32_t *word)
 }
 #endif
 #else
-/* No watchdog: one that is not fed by all that this core does would only bite. */
+/* No watchdog: some functions of this core run longer than its time and do not feed it. */
 const uint32_t port_watchdog_ms = 0;
 void port_watchdog_start(void) {}
 void port_watchdog_feed(void) {}

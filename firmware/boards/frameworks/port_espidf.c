@@ -31,7 +31,7 @@
 #undef ARENITE_BAUD
 #define ARENITE_BAUD PORT_BAUD
 #endif
-/* With a watchdog the wait for the host is looked at now and then. */
+/* With a watchdog the wait for the host is interrupted regularly, to feed it. */
 #ifdef AR_HEALTH
 #define MAX_WAIT pdMS_TO_TICKS(1000)
 #else
@@ -42,7 +42,7 @@
 uint32_t port_tick_hz;
 uint32_t port_reason;
 
-/* What arrived and was not asked for yet: the drivers are asked for whatever they have, not for single bytes. */
+/* Bytes that arrived and were not read yet: the drivers are read in blocks, not byte by byte. */
 static uint8_t received[64];
 static int32_t received_bytes, received_at;
 

@@ -36,7 +36,8 @@ void port_restart(uint32_t reason)
     }
     ar_second_settle();
 #endif
-    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason; /* or it goes, where nobody returns */
+    /* Volatile: nothing here reads it, so that the compiler could drop a plain store. */
+    *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason;
     ar_start();
 }
 

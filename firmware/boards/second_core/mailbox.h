@@ -1,4 +1,4 @@
-/* How two cores hand a half of a layer over: one word, written by either core only when it is its turn.
+/* A mailbox of one word through which two cores share the halves of a layer. Each core writes it only in its turn.
  *
  * The word is the function that the second core has to run, 0 while it is idle. The first core stores it (release), the
  * second loads it (acquire), runs it, and stores 0 (release), for which the first waits (acquire). So whatever one core
@@ -14,13 +14,13 @@
 
 static ar_layer_fn mailbox;
 
-/* First core: give the second its work. */
+/* First core: gives the second one its work. */
 static inline void mailbox_put(ar_layer_fn work) { __atomic_store_n(&mailbox, work, __ATOMIC_RELEASE); }
 
-/* First core: has the second done it? */
+/* First core: returns whether the second one has finished. */
 static inline int mailbox_empty(void) { return __atomic_load_n(&mailbox, __ATOMIC_ACQUIRE) == 0; }
 
-/* Second core: run what there is to run. Gives 0 when there was nothing. */
+/* Second core: runs the function in the mailbox. Returns 0 when the mailbox is empty. */
 static inline int mailbox_serve(void)
 {
     const ar_layer_fn work = __atomic_load_n(&mailbox, __ATOMIC_ACQUIRE);

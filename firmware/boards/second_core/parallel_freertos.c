@@ -2,7 +2,7 @@
  *
  * Between the layers of an inference it spins: waking a task takes longer than a small layer. When no work has come for a
  * while it sleeps until it is notified. It has the caller's priority and lets the idle task run every second, so that the
- * idle task's watchdog has no reason to bark even where inferences follow each other without a pause.
+ * idle task's watchdog is fed even where inferences follow each other without a pause.
  *
  * Compiled and run against a stand-in for FreeRTOS on a computer; never yet run on a board. In a build for anything else
  * the halves run one after the other.
@@ -50,7 +50,7 @@ static void second_core(void *unused)
                 breathe(&latest);
             }
         }
-        /* First say so, then look once more: the other core first puts the work, then asks whether to notify. */
+        /* First set the flag, then look once more: the other core stores the work first and then reads the flag. */
         __atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&mailbox, __ATOMIC_SEQ_CST) == 0) {
             ulTaskNotifyTake(pdTRUE, portMAX_DELAY);

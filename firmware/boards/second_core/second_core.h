@@ -1,4 +1,4 @@
-/* The second core of a board: what start-up and the protocols have to know of it.
+/* The second core of a board, as start-up and the protocols use it.
  *
  * AR_SECOND_STACK, of firmware_features.h, is the size of its stack in bytes; undefined where all runs on one core. Its interrupts
  * stay off, and it calls nothing but the halves of layers: the stack that they need is known before the build.

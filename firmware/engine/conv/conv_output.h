@@ -14,8 +14,9 @@ static inline int32_t ar_conv_bias_s8(const ar_conv_2d_params *p, int32_t c)
 
 /* Without a shift table, a channel's bits hold the multiplier's bits 3 to 29 above a shift to the right; bit 30 is always
  * set, and the generator packs a layer only after proving, for every accumulator that the weights allow, that the three
- * lowest bits change no output. With spare bits, it may be fewer or more than three: as many as find no place. The last three bits of `packed_shift` say how many bits the shift has, the others what is
- * added to it. A channel's bits are a word, or 16 bits with the spare bits of the bias word above them. */
+ * lowest bits change no output. With spare bits, it may be fewer or more than three: as many as have no room. The last
+ * three bits of `packed_shift` are the number of bits of the shift, the others are added to it. A channel's bits are a
+ * word, or 16 bits with the spare bits of the bias word above them. */
 static inline int8_t ar_conv_output_s8(const ar_conv_2d_params *p, int32_t acc, int32_t c)
 {
     int32_t multiplier;

@@ -1,4 +1,4 @@
-/* Which taps of a sliding window lie inside the image: padding is skipped once per window, not per product. */
+/* The taps of a sliding window that are inside the image: padding is skipped once per window, not per product. */
 #ifndef ARENITE_WINDOW_H
 #define ARENITE_WINDOW_H
 

@@ -13,7 +13,7 @@
 #define AR_NO_LONG_PRODUCT /* a 64-bit product would be a call */
 #endif
 
-/* What all channels of a layer share. */
+/* The constants that all channels of a layer share. */
 typedef struct {
     uint8_t shift, two_sided;
     int8_t zero_point; /* of the output; the rounding is half an output more */

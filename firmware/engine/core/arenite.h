@@ -11,7 +11,7 @@
 /* Element types of inputs and outputs; the values are those of the TFLite schema's TensorType. */
 enum { AR_FLOAT32 = 0, AR_INT32 = 2, AR_UINT8 = 3, AR_INT64 = 4, AR_BOOL = 6, AR_INT16 = 7, AR_INT8 = 9 };
 
-/* One input or output: where it lies while the host (or user code) reads or writes it. */
+/* One input or output: its address while the host (or user code) reads or writes it. */
 typedef struct {
     void *data;
     uint32_t bytes;

@@ -1,8 +1,8 @@
-/* Between real numbers and stored ones, for the program around a model: real = scale * (stored - zero_point).
+/* Conversion between real and quantized numbers for the program around a model: real = scale * (stored - zero_point).
  *
- * No library is needed. A core without floating-point unit takes the compiler's routines, and nothing at all where
+ * No library is needed. A core without floating-point unit takes the compiler's routines, and no code where
  * neither function is called. The result of ar_quantise is LiteRT's: the quotient in single precision, halves away from
- * zero, what is out of range at the nearer end.
+ * zero, clamped to the range of the type.
  */
 #ifndef ARENITE_CONVERT_REAL_H
 #define ARENITE_CONVERT_REAL_H

@@ -3,7 +3,7 @@
 #include "copy.h"
 
 /* In pairs of words (STRD on Arm), eight at a time: a wake-word model carries several kilobytes from call to call.
- * Variables lie at multiples of 16 in the arena. */
+ * Variables are at multiples of 16 in the arena. */
 static void fill(uint8_t *data, uint32_t bytes, uint32_t value)
 {
     typedef uint64_t __attribute__((__may_alias__)) pair;

@@ -16,7 +16,7 @@ static APART void find_rows(const ar_segment *s, const ar_stage *stage, int32_t 
         const ar_progress *there = s->progress + 1 + stage->input[k];
         int32_t row = y * stage->stride - stage->pad_top;
         for (uint32_t tap = stage->taps; tap != 0; tap--, row += stage->dilation) {
-            /* The row before the next one stands in the slot before the next one's, and so on. */
+            /* The row before the next one is in the slot before the next one's, and so on. */
             int32_t slot = there->slot + row - there->rows;
             slot += slot < 0 ? source->slots : 0;
             *to++ = row >= 0 && row < source->height ? source->data + slot * source->row_bytes : 0;
@@ -24,7 +24,7 @@ static APART void find_rows(const ar_segment *s, const ar_stage *stage, int32_t 
     }
 }
 
-/* Where the stage's next row goes; 0 for one that accumulates and has not come to its end. */
+/* Returns the address of the stage's next row; 0 for a stage that accumulates and is not at its end. */
 static APART int8_t *take_slot(const ar_segment *s, const ar_stage *stage, ar_progress *mine)
 {
     int8_t *out = stage->data + (uint32_t)mine->slot * stage->row_bytes;

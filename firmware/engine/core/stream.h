@@ -1,8 +1,8 @@
-/* Streaming: operators that run together row by row, so that what lies between them never stands whole.
+/* Streaming: operators that run together row by row, so that the tensors between them are never complete in memory.
  *
  * A segment is a table of stages, each of which computes one row of its output at a time, and a schedule: the order in
- * which they do, fixed when the model was generated. A tensor inside a segment has a few slots for rows, used in turn;
- * row r stands in slot r modulo slots. The planner has proved that every row is read before its slot is used again.
+ * which they run, fixed when the model was generated. A tensor inside a segment has a few slots for rows, used in turn;
+ * row r is in slot r modulo slots. The planner has proved that every row is read before its slot is used again.
  */
 #ifndef ARENITE_STREAM_H
 #define ARENITE_STREAM_H
@@ -30,7 +30,7 @@ typedef struct {
     uint8_t taps, stride, dilation, pad_top;
 } ar_stage;
 
-/* How far a stage or source is. */
+/* Progress of a stage or source. */
 typedef struct {
     uint16_t rows; /* that are computed or there; consumed, for a stage that accumulates */
     uint16_t slot; /* where the next one goes */
@@ -50,16 +50,16 @@ typedef struct ar_segment {
     uint8_t arriving; /* the source whose rows arrive one by one; AR_NO_STAGE for none */
 } ar_segment;
 
-/* The whole segment, when all its sources stand whole. */
+/* Runs the whole segment, when all its sources are complete in memory. */
 void ar_stream_whole(const ar_segment *s);
 
-/* The segment, when a source arrives: begin; then, until `ar_stream_place` gives 0, put the next row where it says and
- * run. Each run goes as far as the rows allow that are there. */
+/* Run a segment whose source arrives row by row: ar_stream_begin; then, until `ar_stream_place` returns 0, copy the next
+ * row to the address that it returns and call ar_stream_run, which computes every row that the rows so far allow. */
 void ar_stream_begin(const ar_segment *s);
 int8_t *ar_stream_place(const ar_segment *s);
 void ar_stream_run(const ar_segment *s);
 
-/* Firmware that tells how long each layer takes counts the time since the latest call for `layer`. */
+/* Firmware that reports the time of each layer counts the time since the latest call for `layer`. */
 #ifdef AR_PROFILE
 void ar_profile(uint32_t layer);
 #else

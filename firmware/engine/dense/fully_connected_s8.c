@@ -1,25 +1,6 @@
 /* FULLY_CONNECTED, int8, int32 accumulator rounded once. */
-#include "fully_connected.h"
+#define FULLY_CONNECTED ar_fully_connected_s8
+#define MULTIPLIER int32_t
+#define SCALE ar_requant_once
 
-#include "fixed_point.h"
-
-void ar_fully_connected_s8(const ar_fully_connected_params *p)
-{
-    const int8_t *in = p->input;
-    const int32_t *bias = p->bias;
-    const int32_t *multiplier = p->multiplier;
-    int8_t *out = p->output;
-
-    for (uint32_t b = 0; b < p->batches; b++, in += p->depth) {
-        const int8_t *w = p->weights;
-        for (int32_t c = 0; c < p->units; c++, w += p->depth) {
-            const int32_t k = p->per_channel ? c : 0;
-            int32_t acc = bias ? bias[c] : 0;
-            for (int32_t i = 0; i < p->depth; i++) {
-                acc += (w[i] + p->weights_offset) * (in[i] + p->input_offset);
-            }
-            acc = ar_requant_once(acc, multiplier[k], p->shift[k]) + p->output_offset;
-            *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
-        }
-    }
-}
+#include "fully_connected_s8_body.h"

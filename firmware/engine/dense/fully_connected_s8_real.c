@@ -1,26 +1,8 @@
 /* FULLY_CONNECTED, int8, int32 accumulator scaled as in double precision. */
-#include "fully_connected.h"
-
-#include "fixed_point.h"
 #include "real_scale.h"
 
-void ar_fully_connected_s8_real(const ar_fully_connected_params *p)
-{
-    const int8_t *in = p->input;
-    const int32_t *bias = p->bias;
-    const uint64_t *mantissa = p->multiplier;
-    int8_t *out = p->output;
+#define FULLY_CONNECTED ar_fully_connected_s8_real
+#define MULTIPLIER uint64_t
+#define SCALE ar_scale_real
 
-    for (uint32_t b = 0; b < p->batches; b++, in += p->depth) {
-        const int8_t *w = p->weights;
-        for (int32_t c = 0; c < p->units; c++, w += p->depth) {
-            const int32_t k = p->per_channel ? c : 0;
-            int32_t acc = bias ? bias[c] : 0;
-            for (int32_t i = 0; i < p->depth; i++) {
-                acc += (w[i] + p->weights_offset) * (in[i] + p->input_offset);
-            }
-            acc = ar_scale_real(acc, mantissa[k], p->shift[k]) + p->output_offset;
-            *out++ = (int8_t)ar_clamp(acc, p->act_min, p->act_max);
-        }
-    }
-}
+#include "fully_connected_s8_body.h"

@@ -14,7 +14,7 @@ static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32
     const int32_t offset = p->input_offset;
     int32_t acc = 0;
 
-    /* `at` alone may lie before the image: it is where the first tap would be without padding. */
+    /* Only `at` may point before the image: it is the address of the first tap without padding. */
     const int8_t *in = image + (at + rows.first * next_row + columns.first * next_column);
     w += (rows.first * p->k_w + columns.first) * out_c;
     for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * out_c) {

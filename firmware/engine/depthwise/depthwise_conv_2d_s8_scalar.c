@@ -1,6 +1,6 @@
 /* DEPTHWISE_CONV_2D, int8, one output channel for each input channel.
  *
- * Input rows are copied into lines that have the padding beside them, so no sum has to ask where the image ends. A line
+ * Input rows are copied into lines that have the padding beside them, so no sum has to check where the image ends. A line
  * is [columns][channels] bytes, 128 added to each: loads need no sign extension, and the bias has 128 times the sum of
  * the weights taken off. Weights are [channels][k_h][k_w], signed. BLOCK neighbouring outputs are summed at once, so
  * that a weight is loaded once for them all and, in a 3x3 window, an input once for all the windows that it lies in.
@@ -26,7 +26,7 @@ static uint32_t line_bytes(const ar_conv_2d_scalar_params *p)
     return (columns * p->in_c + 3) & ~3u;
 }
 
-/* Fills a line of so many bytes from an input row; with 0 for a row outside the image. */
+/* Fills a line of `bytes` bytes from an input row; `row` is 0 for a row outside the image. */
 static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint8_t *line, uint32_t bytes)
 {
     const uint8_t *end = line + bytes;

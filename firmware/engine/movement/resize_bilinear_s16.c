@@ -1,33 +1,6 @@
 /* RESIZE_BILINEAR, int16: positions in 1/1024 pixels, rounded to nearest, ties away from zero. */
-#include "resize.h"
+#define RESIZE ar_resize_bilinear_s16
+#define VALUE int16_t
+#define SUM int64_t
 
-void ar_resize_bilinear_s16(const ar_resize_bilinear_params *p)
-{
-    const int32_t depth = p->depth;
-    const int32_t row = p->x.in_size * depth;
-    const int16_t *in = p->input;
-    int16_t *out = p->output;
-
-    for (uint32_t batch = 0; batch < p->batches; batch++) {
-        for (int32_t v = 0; v < p->y.out_size; v++) {
-            const ar_resize_point y = ar_resize_at(&p->y, v);
-            for (int32_t u = 0; u < p->x.out_size; u++) {
-                const ar_resize_point x = ar_resize_at(&p->x, u);
-                const int16_t *top = in + y.low * row;
-                const int16_t *bottom = in + y.high * row;
-                const int32_t w00 = (1024 - y.distance) * (1024 - x.distance);
-                const int32_t w10 = y.distance * (1024 - x.distance);
-                const int32_t w01 = (1024 - y.distance) * x.distance;
-                const int32_t w11 = y.distance * x.distance;
-                const int32_t left = x.low * depth;
-                const int32_t right = x.high * depth;
-                for (int32_t c = 0; c < depth; c++) {
-                    const int64_t sum = (int64_t)top[left + c] * w00 + (int64_t)bottom[left + c] * w10 +
-                                        (int64_t)top[right + c] * w01 + (int64_t)bottom[right + c] * w11;
-                    *out++ = (int16_t)((sum + (sum > 0 ? 1 << 19 : -(1 << 19))) / (1 << 20));
-                }
-            }
-        }
-        in += p->y.in_size * row;
-    }
-}
+#include "resize_bilinear_body.h"

@@ -1,29 +1,6 @@
 /* MAX_POOL_2D, int16. */
-#include "pool_2d.h"
+#define MAX_POOL ar_max_pool_2d_s16
+#define VALUE int16_t
+#define VALUE_MIN INT16_MIN
 
-#include "fixed_point.h"
-
-void ar_max_pool_2d_s16(const ar_pool_2d_params *p)
-{
-    const int16_t *image = p->input;
-    int16_t *out = p->output;
-
-    for (int32_t b = 0; b < p->batches; b++) {
-        for (int32_t y = 0; y < p->out_h; y++) {
-            for (int32_t x = 0; x < p->out_w; x++) {
-                const ar_pool_window w = ar_pool_clip(p, y, x);
-                for (int32_t c = 0; c < p->channels; c++) {
-                    int32_t largest = INT16_MIN;
-                    for (int32_t iy = w.y0; iy < w.y1; iy++) {
-                        for (int32_t ix = w.x0; ix < w.x1; ix++) {
-                            const int32_t value = image[(iy * p->in_w + ix) * p->channels + c];
-                            largest = value > largest ? value : largest;
-                        }
-                    }
-                    *out++ = (int16_t)ar_clamp(largest, p->act_min, p->act_max);
-                }
-            }
-        }
-        image += p->in_h * p->in_w * p->channels;
-    }
-}
+#include "max_pool_2d_body.h"

@@ -39,7 +39,7 @@ void ar_reduce_extreme(const ar_reduce_params *p);
 /* SUM and PROD modulo 2^32, MEAN truncated towards zero; int32. */
 void ar_reduce_s32(const ar_reduce_params *p);
 
-/* REDUCE_PROD of quantised values: every product is scaled before the next factor comes. */
+/* REDUCE_PROD of quantized values: every product is scaled before the next factor comes. */
 typedef struct {
     const void *input;
     void *output;

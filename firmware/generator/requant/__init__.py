@@ -1,0 +1,1 @@
+"""Requantization: integer arithmetic that provably gives LiteRT's outputs."""

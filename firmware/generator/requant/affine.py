@@ -1,4 +1,4 @@
-"""Requantisation as one multiply-add: exact where it is proven, and proven where it is used.
+"""Requantization as one multiply-add: exact where it is proven, and proven where it is used.
 
 LiteRT scales an accumulator to int8 with a rounding multiplication and, for convolutions, a second rounding shift. For
 every channel that is a function which never decreases: it is known completely by its steps, the at most 255
@@ -40,7 +40,7 @@ _NUDGES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8, 12, -12, 16, -16)
 
 @dataclass(frozen=True)
 class OutputSteps:
-    """Where the exact int8 output of each channel steps up.
+    """The accumulators at which the exact int8 output of each channel steps up.
 
     ``levels``: int64 [L], output values above the lowest one. ``first``: int64 [channels, L], the smallest accumulator
     whose output is at least the level, reachable or not. ``lowest``, ``highest``: int64 [channels], bounds of the
@@ -57,7 +57,7 @@ class OutputSteps:
 class AffineRequant:
     """``out = saturate((x * multiplier[c] + rounding * 2**32) >> (32 + shift))``; ``x`` as above, by ``two_sided``.
 
-    A one-sided kernel may add ``offset >> scale`` to the bias, so that what is left of it lies below ``2**scale``.
+    A one-sided kernel may add ``offset >> scale`` to the bias, so that the rest of it is below ``2**scale``.
     """
 
     multiplier: np.ndarray  # int32 [channels], not negative
@@ -235,7 +235,8 @@ def offset_intervals(
 
 
 def twice_rounded_offset(multiplier: np.ndarray) -> np.ndarray:
-    """What the first of two roundings adds, in accumulator units: half of 2**31 over the multiplier; 0 for 0."""
+    """The amount that the first of two roundings adds, in accumulator units: half of 2**31 over the multiplier; 0
+    for 0."""
     return np.where(multiplier > 0, 2.0**30 / np.maximum(multiplier, 1), 0.0)
 
 

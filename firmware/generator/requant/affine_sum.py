@@ -26,7 +26,7 @@ _BYTES = np.arange(-128, 128, dtype=np.int64)
 
 @dataclass(frozen=True)
 class AddScaling:
-    """What ``ar_add_element`` needs for int8: multipliers below one with shifts to the right, and zero points."""
+    """The constants of ``ar_add_element`` for int8: multipliers below one with shifts to the right, and zero points."""
 
     multipliers: tuple[int, int, int]  # of input 1, input 2 and the sum
     shifts: tuple[int, int, int]  # to the right

@@ -21,7 +21,7 @@ _TABLE, _WORD = 16, 32
 _MULTIPLIER = 30
 #: Most bits of relative shift that the kernels' field can name.
 _MAX_SHIFT_BITS = 7
-#: How many bits of the multipliers may be dropped, in the order in which it is tried.
+#: Numbers of bits that may be dropped from the multipliers, in the order in which they are tried.
 DROPPED_BITS = (3, 2, 1, 4, 5, 6, 7)
 
 

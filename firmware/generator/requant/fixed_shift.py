@@ -1,4 +1,4 @@
-"""A requantisation whose shift a kernel has as a constant, in place of one that a layer chooses.
+"""A requantization whose shift a kernel has as a constant, in place of one that a layer chooses.
 
 The multiplier gives up the bits that the shift takes, and the offset of each channel makes up for it. Where that is
 proven to change no output it saves the kernel one instruction for every output.
@@ -32,7 +32,7 @@ class FixedShift:
 
 def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
     """The same outputs with the ``shift`` given, for every input; None where a channel has no proof, or for a
-    two-sided requantisation. ``axis`` is that of the channels in the weights."""
+    two-sided requantization. ``axis`` is that of the channels in the weights."""
     requant = folded.requant
     if requant.two_sided:
         return None
@@ -63,7 +63,7 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
 
 
 def folded_steps(folded: FoldedLayer, axis: int) -> OutputSteps:
-    """Where the folded layer's own outputs step up, over ``bias + sum(w * x)``; for one-sided ones."""
+    """The sums ``bias + sum(w * x)`` at which the folded layer's own outputs step up; for one-sided requantization."""
     requant = folded.requant
     others = tuple(a for a in range(folded.weights.ndim) if a != axis)
     ends = np.stack([folded.weights * _LOW, folded.weights * _HIGH])

@@ -1,4 +1,4 @@
-"""What the fast kernels compute with: zero points folded into biases, and a proven affine requantisation.
+"""Layers in the form of the fast kernels: zero points folded into biases, and a proven affine requantization.
 
 A sum over ``w * (x - zero_point)`` is a sum over ``w * x`` with ``zero_point * sum(w)`` taken off the bias, provided
 that padding has the zero point as its value. So kernels multiply raw bytes.
@@ -31,7 +31,7 @@ from arenite.firmware.generator.requant.layer_scales import (
 )
 from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds
 
-#: Layers that are kept: a model is asked about each layer several times (does it suit, scratch, lowering).
+#: Number of layers that are cached: several methods of a lowering need the same layer.
 _CACHED_LAYERS = 512
 _INT8 = INTEGER_RANGE["int8"]
 
@@ -68,8 +68,8 @@ def fold_convolution(
 ) -> FoldedLayer | None:
     """CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
 
-    ``two_sided`` asks for a two-sided requantisation; otherwise it is one-sided where that is possible. None when there
-    is no proven requantisation at ``scale``, or the weights are not constant.
+    ``two_sided`` requires a two-sided requantization; otherwise it is one-sided where that is possible. None when there
+    is no proven requantization at ``scale``, or the weights are not constant.
     """
     return _cached(
         graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)

@@ -27,7 +27,7 @@ def bytes_by_index(values: dict[int, int]) -> np.ndarray:
 
 
 def table_int8(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
-    """256 bytes for int8 input and output, quantised per tensor."""
+    """256 bytes for int8 input and output, quantized per tensor."""
     with np.errstate(all="ignore"):
         in_scale = np.float32(inp.scale)
         inverse = np.float32(1) / np.float32(out.scale)

@@ -1,6 +1,6 @@
 """A channel's multiplier and shift in one 32-bit word, where that provably changes no output.
 
-A multiplier lies between 2^30 and 2^31: its leading one need not be stored. Of the other 30 bits the last three make
+A multiplier is between 2^30 and 2^31: its leading one need not be stored. Of the other 30 bits the last three make
 room for a shift of five bits. An int8 output has at most 256 values, and both the exact and the shortened scaling never
 decrease as the accumulator grows: they agree everywhere if they agree around each of the at most 255 places where the
 output steps up. That is checked here for every accumulator that the weights allow.
@@ -112,7 +112,7 @@ def _shorten(
             break
         short = nearest[left] + nudge
         got = round_twice(acc[left], (short << dropped)[:, None, None], -right[left])
-        # Which side of the level, not which value: that is all the clamped output shows.
+        # The clamped output shows only the side of the level, not the value.
         same = ((got >= level[:, :, None]) == above[left]).all(axis=(1, 2))
         same &= (short << dropped >= _LEADING) & (short << dropped < 2 * _LEADING)
         chosen[left[same]] = short[same]

@@ -1,4 +1,4 @@
-"""The offset of a one-sided requantisation in the top byte of the sum itself, where it needs no table.
+"""The offset of a one-sided requantization in the top byte of the sum itself, where it needs no table.
 
 A kernel whose sum B has 24 bits starts it with ``offset << 24``, and ROR #24 makes 256 * B with that byte as its low
 one: B scaled and its offset added, in one instruction. A negative B takes one from the byte, so that

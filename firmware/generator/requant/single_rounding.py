@@ -1,8 +1,8 @@
 """Scaling an accumulator as LiteRT's FULLY_CONNECTED does: ``round(double(acc) * scale)``.
 
 The device has no double. For int8 outputs a 32-bit multiplier and one shift give the same value for every accumulator
-that can occur, nearly always: the output has at most 255 steps, so it is enough to compare where each step lies. The
-proof is done here, per channel. Where no multiplier passes, and for int16, the kernel does what a double does
+that can occur, nearly always: the output has at most 255 steps, so it is enough to compare the position of each
+step. The proof is done here, per channel. Where no multiplier passes, and for int16, the kernel does what a double does
 (``ar_scale_real``).
 """
 
@@ -95,7 +95,7 @@ def _prove(
 def real_scales(scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mantissa (uint64) and exponent (int8) of each scale for ``ar_scale_real``.
 
-    A scale below 2^-75 scales every accumulator below 2^53 to 0; so does the 2^-76 that stands for it.
+    A scale below 2^-75 scales every accumulator below 2^53 to 0; so does the 2^-76 that replaces it.
     """
     parts = [math.frexp(max(float(s), 2.0**-76)) for s in scales]
     mantissa = np.array([int(m * (1 << 53)) for m, _ in parts], np.uint64)

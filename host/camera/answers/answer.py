@@ -1,4 +1,4 @@
-"""What the loop makes of a model's outputs, in parts of the frame (0 to 1, left and top first)."""
+"""The answer to a frame: classes, boxes, points, a mask or a score. Coordinates are fractions of the frame, 0 to 1."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """``points``: landmarks as x, y."""
+    """One detected object. ``points`` are its landmarks as (x, y)."""
 
     left: float
     top: float
@@ -46,7 +46,8 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Of one frame. ``mask``: uint8 [height, width] of class indices over the part ``mask_box`` of the frame."""
+    """The answer to one frame. ``mask`` has class indices, uint8, shape (height, width), for the rectangle ``mask_box``
+    (left, top, right, bottom) of the frame."""
 
     kind: str  # classes, boxes, points, mask, score, values
     classes: tuple[Class, ...] = ()
@@ -59,7 +60,7 @@ class Answer:
 
     @property
     def confidence(self) -> float:
-        """Of the best answer, 0 to 1; 0 when there is none."""
+        """The score of the best class or box, 0 to 1; 0 when there is none."""
         if self.classes:
             return self.classes[0].score
         if self.boxes:
@@ -88,5 +89,5 @@ class Answer:
 
 
 def _finite_or_none(value: float) -> float | None:
-    """JSON has no infinities and nothing that is not a number."""
+    """JSON has no infinity and no NaN: they become null."""
     return value if math.isfinite(value) else None

@@ -1,7 +1,7 @@
-"""From a model's outputs, where the runtime left them, to an answer in parts of the frame.
+"""Read an answer from a model's outputs in the runtime's own memory.
 
-Everything that does not change from frame to frame is worked out once: the C call with its arguments, the layout of its
-result, labels. A frame costs one call and the few objects of its answer.
+Everything that does not change from frame to frame is prepared once: the C call with its arguments, the layout of its
+result, the labels. A frame costs one call and the few objects of its answer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 
 class AnswerReader:
-    """``read`` after an inference into ``slot``. ``geometry`` may be set anew when another part of the frame is shown.
+    """Call ``read`` after an inference in ``slot``. Assign ``geometry`` when the model sees another part of the frame.
 
     Args:
-        spec: None: the best classes of one output [1, n], else the values of the first as they are.
+        spec: the postprocessing steps; None takes the best classes of an output [1, n], else the first output's values.
         slot: the outputs (and, for ``mse``, the inputs) to read.
-        labels: by class; of too few, the rest have none.
-        geometry: where the input's parts lie in the frame; None for all of it.
+        labels: one per class; classes beyond the last label have none.
+        geometry: the part of the frame that the input shows; None for the whole frame.
 
     Raises:
         UsageError: ``spec`` does not suit the outputs.
@@ -64,7 +64,7 @@ def _build_reader(
         return classes_reader(plan, slot.outputs[plan.step.output], labels, call)
     if isinstance(plan, MsePlan):
         return score_reader(partial(call.function, *call.arguments))
-    # Only what this model needs: a start waits for it.
+    # Imported here because the start of the loop waits for it, and other models do not need it.
     from arenite.converters.processing.post.detector_plan import BoxesPlan
 
     if isinstance(plan, BoxesPlan):
@@ -80,6 +80,6 @@ def _build_reader(
 
 
 def _tensor(memory: TensorMemory) -> Tensor:
-    """Integers that nothing scales are taken as they are."""
+    """The tensor of ``memory``; integers without a scale keep their values."""
     quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
     return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

@@ -1,4 +1,4 @@
-"""Boxes of a detector, with their landmarks."""
+"""Read the boxes of a detector, with their landmarks."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def boxes_reader(
                 marks = tuple([(left + at[i] * wide, top + at[i + 1] * high) for i in range(0, row, 2)])
             detected.append(
                 Box(
-                    # Of a box that reaches beyond the frame, what the frame has of it.
+                    # A box that reaches beyond the frame is cut at its edge.
                     x1 if 0.0 <= x1 <= 1.0 else _cut(x1),
                     y1 if 0.0 <= y1 <= 1.0 else _cut(y1),
                     x2 if 0.0 <= x2 <= 1.0 else _cut(x2),

@@ -1,4 +1,4 @@
-"""The best classes of an output."""
+"""Read the best classes of an output."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ def classes_reader(
         real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)
     names = (*labels, *[""] * (plan.count - len(labels)))
     function, arguments, kept = call.function, call.arguments, call.found
-    # All that can be found is unpacked at once; what was not found is left.
+    # One call unpacks all k entries of the buffer; only the first ``count`` of them are valid.
     unpack = struct.Struct("<" + "iI" * plan.step.k).unpack_from
 
     def read(_: Any) -> Answer:
         count = function(*arguments)
-        found = unpack(kept)
+        entries = unpack(kept)
         return Answer(
             "classes",
-            tuple([Class(i := found[k + 1], names[i], real(found[k])) for k in range(0, 2 * count, 2)]),
+            tuple([Class(i := entries[k + 1], names[i], real(entries[k])) for k in range(0, 2 * count, 2)]),
         )
 
     return read

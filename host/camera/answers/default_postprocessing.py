@@ -1,4 +1,4 @@
-"""What to make of outputs that nobody described."""
+"""The postprocessing of a model that records none."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TOP_CLASSES = 5
 
 
 def default_postprocessing(outputs: Sequence[Tensor]) -> Postprocessing | None:
-    """The best classes of one output [1, n]; of integers that stand for more than 0 to 1, of their softmax. None for
-    other outputs."""
+    """Take the best classes of a single output [1, n], after a softmax where its integers represent values outside 0 to
+    1. None for other outputs."""
     tensor = outputs[0]
     classes = tensor.shape[-1] if tensor.shape else 1
     if len(outputs) > 1 or classes < 2 or tensor.elements != classes or classes > 65535:

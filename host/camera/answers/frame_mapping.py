@@ -1,4 +1,4 @@
-"""Where parts of a model's input lie in the frame."""
+"""Map coordinates of a model's input to the frame."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import Protocol
 
 
 class FrameMapping(Protocol):
-    """What readers want of a ``geometry.Geometry``: x of the frame = left + width * x of the input; so is y."""
+    """The part of ``geometry.Geometry`` that readers use: x in the frame = left + width * x in the input; y
+    likewise."""
 
     @property
     def left(self) -> float: ...

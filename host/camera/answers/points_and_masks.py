@@ -1,4 +1,4 @@
-"""Answers that spread over the picture: landmarks and masks."""
+"""Read landmarks and masks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ _CTYPES: dict[str, Any] = {
 def points_reader(
     plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
-    """``score`` of the answer: that there is anything that has the points, else that of the points on average."""
+    """Reader of landmarks. The answer's score is the probability that the object is present, where the model gives it,
+    else the mean score of the points."""
     function, arguments, kept = call.function, call.arguments, call.found
     present = _presence(plan, outputs)
     triple = struct.Struct("ddd")
@@ -52,7 +53,7 @@ def points_reader(
 
 
 def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[], float] | None:
-    """The probability that there is anything; -1 where it is too low."""
+    """Reader of the probability that the object is present; -1 below the threshold. None without such an output."""
     if plan.presence is None:
         return None
     memory = outputs[plan.presence[0]]
@@ -75,7 +76,7 @@ def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], 
     def read(places: FrameMapping) -> Answer:
         function(*arguments)
         left, top = places.left, places.top
-        # Answers outlive the next frame.
+        # The buffer is written again for the next frame, and answers live longer.
         return Answer(
             "mask", mask=view.copy(), mask_box=(left, top, left + places.width, top + places.height)
         )

@@ -1,4 +1,4 @@
-"""The call that makes an answer's numbers: of the compiled library, or of NumPy where there is none."""
+"""The call that postprocesses a frame: into the compiled library, or into NumPy where it is not available."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["PreparedCall", "call_for"]
 
 
 def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """Reads the tensors where the runtime keeps them; its buffers are filled anew by each call."""
+    """A call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the one before."""
     library = native.library()
     if library is None:
         return _reference_call(plan, slot)
@@ -23,7 +23,7 @@ def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
 
 
 def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """The same buffers, filled by the reference."""
+    """The same buffers, filled by the NumPy reference."""
     from arenite.converters.processing.native import post_structs as structs
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan

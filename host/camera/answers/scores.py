@@ -1,4 +1,4 @@
-"""Scores as real numbers, and the answers that are nothing else."""
+"""Convert scores to real numbers, and read answers that are a single score or plain values."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: Of an output that nothing describes, so many values are handed on.
+#: The largest number of values that is passed on from an output without postprocessing.
 MAX_VALUES = 4096
 _INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
 
 
 def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[int], float]:
-    """What the C code's keys stand for (see ``post_values.keys``); ``logits``: their sigmoid. A NaN is 0."""
+    """A function from the C code's sort keys to real values. With ``logits`` it applies a sigmoid; a NaN becomes 0."""
     if dtype != "float32":
         if logits:
             return lambda key: sigmoid(scale * (key - zero))
@@ -38,7 +38,7 @@ def sigmoid(value: float) -> float:
 
 
 def values_reader(memory: TensorMemory) -> Callable[[Any], Answer]:
-    """The first values of an output as they are; of one alone the score."""
+    """Reader of the first values of an output; a single value is the answer's score."""
     count = min(math.prod(memory.shape), MAX_VALUES)
     scale, zero = memory.scale, memory.zero_point
 

@@ -1,21 +1,17 @@
-"""A picture where the camera left it: addresses, strides, and a way to give the buffer back."""
+"""A picture in the camera's own memory: addresses, strides, and a way to return the buffer."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-#: Readers of one frame may be in several threads.
-_LOCK = threading.Lock()
-
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """What a source delivers. ``pixels``: a name of ``converters.processing.colour`` (yuyv, uyvy, nv12, grey, rgb, bgr,
-    rgba, bgra, rgb565), never compressed; ``strides``: bytes from one row to the next, one per plane."""
+    """The format of a source's frames. ``pixels`` is an uncompressed format (yuyv, uyvy, nv12, grey, rgb, bgr, rgba,
+    bgra, rgb565, ...); ``strides`` are the bytes from one row to the next, one per plane."""
 
     pixels: str
     width: int
@@ -26,7 +22,7 @@ class Format:
 
 @dataclass(frozen=True, slots=True)
 class CropWindow:
-    """A rectangle of a frame in pixels: what the model is shown."""
+    """The rectangle of a frame, in pixels, that the model sees."""
 
     left: int
     top: int
@@ -37,8 +33,8 @@ class CropWindow:
 class Frame:
     """One picture in the source's own memory.
 
-    ``planes`` are addresses, valid until ``release``; ``owner`` keeps that memory alive. Whoever reads a frame from a
-    source releases it, once; ``retain`` lets one more reader hold it. The source gets its buffer back with the last.
+    ``planes`` are addresses, valid until ``release``; ``owner`` keeps that memory alive. The reader of a frame releases
+    it once; ``retain`` adds another holder. The source gets its buffer back when the last holder has released it.
     """
 
     __slots__ = (
@@ -70,22 +66,23 @@ class Frame:
         self.format = format
         self.planes = planes
         self.owner = owner
-        self.sequence = sequence  # of the source, from 0; gaps are frames that nobody saw
+        self.sequence = sequence  # counted by the source from 0; gaps are frames that were not read
         self.time_ns = time_ns  # of the capture, time.monotonic_ns
         self.dmabuf = dmabuf  # file descriptor of the same memory, where the driver exports one
         self.source = source  # which camera, with several
         self.missed = missed  # frames between the last one read and this one, dropped for being old
         self.stand_in = stand_in  # an older frame again, for a camera that is late
-        # One token per holder, the first of them gives the buffer back. pop() is atomic: no two threads get the same.
+        # One token per holder; the last one popped returns the buffer. pop() is atomic, so two threads never get the
+        # same token.
         self._tokens: list[Callable[[], None] | None] = [release]
 
     def retain(self) -> Frame:
-        """One more holder; only for who holds the frame."""
+        """Add a holder. Only a present holder may call this."""
         self._tokens.append(None)
         return self
 
     def release(self) -> None:
-        """Give the buffer back. More often than retained is no error."""
+        """Drop one holder; the last one returns the buffer. Further calls do nothing."""
         try:
             token = self._tokens.pop()
         except IndexError:
@@ -94,7 +91,8 @@ class Frame:
             token()
 
     def rows(self, plane: int = 0) -> np.ndarray:
-        """uint8 [rows, stride] view, no copy, of a plane (NV12's second has half the rows)."""
+        """A view of a plane, uint8, shape (rows, stride), without a copy. The second plane of NV12 has half the
+        rows."""
         import ctypes
 
         rows = self.format.height if plane == 0 else self.format.height // 2

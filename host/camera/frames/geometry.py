@@ -1,8 +1,8 @@
-"""Which part of a frame a model's input shows: answers in parts of the input become parts of the frame.
+"""The part of a frame that a model's input shows, to convert coordinates of the input to the frame.
 
-Crops, resizes and letterboxes stretch and move each axis, so that two numbers per axis say it all. Conventions that put
-the corner of the first pixel on the corner of the picture do; TensorFlow 1's two, and nearest neighbours that are cut
-down, sample elsewhere, and what they move is taken into account.
+Crops, resizes and letterboxes scale and shift each axis, so that two numbers per axis describe them all. Resize
+conventions differ: most align the corner of the first pixel with the corner of the picture, but the two of
+TensorFlow 1, and nearest neighbour with rounding down, sample at shifted positions, and that shift is included.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from arenite.converters.processing.specification.preprocessing import Preprocess
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """``left``, ``top``: where in the frame the model's input begins, ``width``, ``height``: how much of it the input
-    covers, all in parts of the frame. With margins the input reaches beyond the frame: below 0 and above 1."""
+    """The rectangle that the input shows, in fractions of the frame. With margins it reaches beyond the frame: below 0
+    and above 1."""
 
     left: float = 0.0
     top: float = 0.0
@@ -28,11 +28,11 @@ class Geometry:
     height: float = 1.0
 
     def to_frame(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """A point in parts of the model's input, or arrays of them, in parts of the frame; may lie outside it."""
+        """A point of the model's input, or arrays of points, as fractions of the frame; it may be outside the frame."""
         return self.left + x * self.width, self.top + y * self.height
 
     def box(self, left: Any, top: Any, right: Any, bottom: Any) -> tuple[Any, Any, Any, Any]:
-        """A rectangle, or arrays of rectangles' sides, in parts of the input as what the frame has of it."""
+        """A rectangle of the input, or arrays of their sides, as fractions of the frame and cut at its edges."""
         sides = (*self.to_frame(left, top), *self.to_frame(right, bottom))
         if isinstance(left, np.ndarray):
             return tuple(np.clip(side, 0.0, 1.0) for side in sides)
@@ -51,20 +51,22 @@ class _Axis:
     def resize(self, size: int, outputs: int, method: str, convention: str) -> None:
         step, moved = size / outputs, 0.0
         if convention == "tf-corners" and outputs > 1:
-            # Output o is taken at source pixel o * step: middle to middle.
+            # Output o samples source pixel o * step, centre to centre.
             step = (size - 1) / (outputs - 1)
             moved = 0.5 - step / 2
         elif convention.startswith("tf-") and method == "bilinear":
             moved = 0.5 - step / 2
         elif method == "nearest" and convention not in ("pil", "tf"):
-            # Cut down to a pixel whose middle lies, over all outputs, half a pixel on: at o * step.
+            # Rounding down picks a pixel whose centre is, on average over all outputs, half a pixel further: at o *
+            # step.
             moved = -step / 2
         self.move(moved)
         self.step *= step
 
 
 def geometry_of(spec: Preprocessing, width: int, height: int) -> Geometry:
-    """For frames of ``width`` x ``height`` pixels. Raises ``UsageError`` for steps that they do not allow."""
+    """The geometry of ``spec`` for frames of ``width`` x ``height`` pixels. Raises ``UsageError`` for steps that such
+    frames do not allow."""
     across, down = _Axis(), _Axis()
     size = (width, height)
     for step in spec.steps:

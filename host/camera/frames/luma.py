@@ -1,4 +1,4 @@
-"""A frame's brightness on a coarse grid, sampled where the camera left the picture: a few thousand bytes are read."""
+"""A frame's brightness on a coarse grid, sampled in the camera's own memory: a few thousand bytes are read."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import numpy as np
 from arenite.host.camera.frames.frame import Frame
 
 COLUMNS, ROWS = 64, 36
-#: Neighbouring pixels that are summed per cell: half the noise of one.
+#: Neighbouring pixels that are averaged per cell; four have half the noise of one.
 PIXELS = 4
 
-#: Bytes to the first brightness, and from one to the next. Of red, green and blue, green stands for it.
+#: Byte offset of the first brightness value, and the distance to the next one. RGB formats use green for brightness.
 _LAYOUTS = {
     "grey": (0, 1),
     "nv12": (0, 1),
@@ -31,8 +31,8 @@ _LAYOUTS = {
 
 
 def luma_grid(frame: Frame, columns: int = COLUMNS, rows: int = ROWS) -> np.ndarray:
-    """float32 [rows, columns], 0 to 255 each: the mean of four neighbouring pixels in the middle of every cell. Small
-    pictures have as many cells as they have room for.
+    """Brightness 0 to 255, float32, shape (rows, columns): the mean of four neighbouring pixels in the middle of every
+    cell. Small pictures get fewer cells.
 
     Raises ``KeyError`` for an unknown pixel format.
     """

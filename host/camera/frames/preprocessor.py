@@ -1,8 +1,8 @@
-"""From a camera's buffer straight into a model's input: crop, resize, colour, normalise and quantise in one call.
+"""Preprocess a camera's buffer straight into a model's input: crop, resize, colour, normalize, quantize in one call.
 
-The steps are those that the model's image records; only their source is another, since a camera delivers what it has.
-Everything that one frame shares with the next is prepared once, so that a frame costs a few stores from Python
-and one call into C, which gives the interpreter lock back while it runs.
+The steps are those that the model's image records; only their source differs, because a camera has a format of its own.
+Everything that frames have in common is prepared once. A frame then costs a few stores in Python and one call into C,
+which releases the interpreter lock while it runs.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ from arenite.host.camera.runtimes.base import TensorMemory
 
 
 class FramePreprocessor:
-    """Frames of one format into one tensor. Not for two threads at once: its scratch memory is one.
+    """Writes frames of one format into one tensor. Two threads must not use it at once: they would share its scratch.
 
-    ``geometry``: which part of the frame the tensor shows. ``bytes_written``: what ``run`` writes into the tensor, all
-    of it. ``scratch_bytes``: memory beside it that a run writes and reads again, a few rows. ``code``: what
-    runs: ``avx2``, ``neon``, ``c`` or ``numpy``, which makes whole copies that nobody counts.
+    Attributes:
+        geometry: the part of the frame that the tensor shows.
+        bytes_written: bytes that ``run`` writes into the tensor.
+        scratch_bytes: bytes of scratch memory that a run writes and reads again, a few rows.
+        code: what runs: ``avx2``, ``neon``, ``c``, or ``numpy``, whose whole copies are not counted.
 
     Args:
-        spec: the steps; their source's format is taken for what training had, and its size is not looked at.
-        format: of the frames to come.
-        memory: the model's input; the result is quantised as it is.
-        window: the part of each frame that the steps begin with; the whole of it by default.
+        spec: the steps; the pixel format of their source is that of training, and its size is ignored.
+        format: the format of the frames.
+        memory: the model's input; the result is quantized with its scale and zero point.
+        window: the part of each frame that the steps begin with; None for all of it.
 
     Raises:
         UsageError: steps, format and tensor do not suit each other.
@@ -50,7 +52,7 @@ class FramePreprocessor:
         planar = is_planar(plan, memory)
         self.geometry: Geometry = geometry_of(self.spec, format.width, format.height)
         self.bytes_written = memory.bytes
-        # Where planes begin in one buffer.
+        # Where each plane begins when all of them are in one buffer.
         self._plane_offsets = [0, 0, 0]
         for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
             self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
@@ -70,11 +72,11 @@ class FramePreprocessor:
             self._plane, self._call, self._arguments = [0, 0, 0], self._reference, (planar,)
 
     def run(self, frame: Frame) -> None:
-        """Fill the tensor from ``frame``. Raises ``UsageError`` when its format is not this feed's."""
+        """Fill the tensor from ``frame``. Raises ``UsageError`` when its format is not that of this preprocessor."""
         if frame.format is not self.format and frame.format != self.format:
             raise UsageError(
-                f"The feed is for frames of {self.format}, this one is {frame.format}.",
-                "Make another feed when the camera's format changes.",
+                f"The preprocessor expects frames of {self.format}, and this frame is {frame.format}.",
+                "Make another preprocessor when the camera's format changes.",
             )
         plane, planes = self._plane, frame.planes
         plane[0] = planes[0]
@@ -91,7 +93,7 @@ class FramePreprocessor:
         self._call(*self._arguments)
 
     def _reference(self, planar: bool) -> None:
-        """The same in NumPy, with the picture without gaps before it and a copy behind."""
+        """The same in NumPy. It copies the picture without gaps first, and copies the result into the tensor."""
         import ctypes
 
         parts = []

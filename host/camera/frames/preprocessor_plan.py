@@ -1,4 +1,4 @@
-"""A model's recorded steps for a camera's format and a tensor: what is worked out before the first frame."""
+"""Fit a model's recorded preprocessing steps to a camera's format and to a tensor, before the first frame."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ INTEGER_TYPES = ("int8", "uint8", "int16")
 def steps_for_frame(
     spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
 ) -> Preprocessing:
-    """The steps from a frame of ``format`` to ``memory``: cut to ``window``, in the colours that training had, then
-    those of ``spec``, quantised as the tensor is. Raises ``UsageError``."""
+    """The steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colours of training, run
+    the steps of ``spec``, and quantize as the tensor needs it. Raises ``UsageError``."""
     source = spec.source
     if not isinstance(source, ImageSource):
         raise UsageError(
@@ -28,8 +28,8 @@ def steps_for_frame(
         )
     if format.pixels not in FORMATS:
         raise UsageError(
-            f"Frames are of format '{format.pixels}', which is not one of {', '.join(FORMATS)}.",
-            "Compressed pictures are decoded by their source.",
+            f"The frames have the pixel format '{format.pixels}', expected one of {', '.join(FORMATS)}.",
+            "A source must decode compressed pictures before it delivers them.",
         )
     camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)
     steps = list(spec.real.steps)
@@ -54,35 +54,35 @@ def _inside(window: CropWindow, format: Format) -> None:
         or bottom > format.height
     ):
         raise UsageError(
-            f"The window of {window.width}x{window.height} pixels at {window.left}, {window.top} does not lie in "
-            f"frames of {format.width}x{format.height}.",
+            f"The window of {window.width}x{window.height} pixels at {window.left}, {window.top} is not inside frames "
+            f"of {format.width}x{format.height} pixels.",
             "Give left, top, width and height in pixels of the frame.",
         )
 
 
 def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
-    """The last step for ``memory``; a tensor of integers with no scale of its own takes that of ``spec``."""
+    """The last step for ``memory``. A tensor of integers without a scale of its own takes the scale of ``spec``."""
     if memory.dtype == "float32":
         return None
     if memory.dtype in INTEGER_TYPES:
         if memory.scale > 0:
             return Quantize(memory.dtype, memory.scale, memory.zero_point)
-        if spec.quantise is not None and spec.quantise.dtype == memory.dtype:
-            return spec.quantise
+        if spec.quantize_step is not None and spec.quantize_step.dtype == memory.dtype:
+            return spec.quantize_step
         raise UsageError(
-            f"The model's input '{memory.name}' is {memory.dtype}, and nothing says what its values stand for.",
+            f"The model's input '{memory.name}' is {memory.dtype}, but has neither scale nor zero point.",
             "Record a quantise step in the model's preprocessing.",
         )
     raise UsageError(
-        f"The model's input '{memory.name}' is {memory.dtype}, which pictures cannot fill.",
-        "Inputs of type float32, int8, uint8 and int16, quantised per tensor, can be filled.",
+        f"The model's input '{memory.name}' is {memory.dtype}, which is not supported for pictures.",
+        "Use a model whose input is float32, or int8, uint8 or int16 quantized per tensor.",
     )
 
 
 def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
-    """True when the tensor has a plane for each channel, false when the channels of a pixel stand together.
+    """True when the tensor has channels first (a plane per channel), false when it has channels last.
 
-    Raises ``UsageError`` when what ``plan`` makes is not what the tensor takes.
+    Raises ``UsageError`` when the result of ``plan`` does not have the shape of the tensor.
     """
     (width, height), channels = plan.canvas, plan.channels
     shape = tuple(memory.shape)
@@ -95,18 +95,19 @@ def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
     batches = shape[0] if len(shape) == 4 else 1
     if len(shape) not in (3, 4) or batches != 1 or not {shape[-3], shape[-1]} & {1, 3}:
         raise UsageError(
-            f"The model's input '{memory.name}' is {shape_text}, which is no picture.",
-            "Pictures are [1, height, width, channels] or [1, channels, height, width], with 1 or 3 channels.",
+            f"The model's input '{memory.name}' has the shape {shape_text}, which is not that of a picture.",
+            "Use a model whose input is [1, height, width, channels] or [1, channels, height, width], with 1 or 3 "
+            "channels.",
         )
     raise UsageError(
-        f"Preprocessing makes {height}x{width}x{channels} values of frames of {plan.width}x{plan.height} pixels, the "
-        f"model's input '{memory.name}' is {shape_text}.",
+        f"Preprocessing turns frames of {plan.width}x{plan.height} pixels into {height}x{width}x{channels} values, but "
+        f"the model's input '{memory.name}' has the shape {shape_text}.",
         "Add a resize or letterbox step to the input's size, or a colour step, to the model's preprocessing.",
     )
 
 
 def strides_of(format: Format) -> tuple[int, ...]:
-    """Bytes from one row to the next for each plane; for planes in one buffer those of chroma follow from luma's.
+    """Bytes from one row to the next for each plane. For planes in one buffer, chroma's stride follows from luma's.
 
     Raises ``UsageError`` for rows that overlap, or another number of planes.
     """
@@ -116,14 +117,14 @@ def strides_of(format: Format) -> tuple[int, ...]:
         strides += (strides[0] // (len(planes) - 1),) * (len(planes) - 1)
     if len(strides) != len(planes):
         raise UsageError(
-            f"Frames of format '{format.pixels}' have {len(planes)} planes, not {len(strides)}.",
+            f"Frames of format '{format.pixels}' have {len(planes)} planes, but {len(strides)} strides were given.",
             "Give one stride per plane.",
         )
     for stride, (row, _) in zip(strides, planes, strict=True):
         if not row <= stride < 1 << 31:
             raise UsageError(
-                f"Rows of {format.width} pixels of format '{format.pixels}' have at least {row} bytes, the stride is "
-                f"{stride}.",
-                "Give the stride that the driver names (bytesperline).",
+                f"A row of {format.width} pixels of format '{format.pixels}' has at least {row} bytes, but the stride "
+                f"is {stride}.",
+                "Give the stride that the driver reports (bytesperline).",
             )
     return strides

@@ -1,7 +1,7 @@
-"""A part of a frame as a frame of its own, where it lies, and answers about the part as answers about the whole.
+"""Use a region of a frame as a frame of its own, without a copy, and map answers about it back to the whole frame.
 
-A feed is made for a size, not for a place: a region that follows something moves without any being made anew, and the
-sizes are few.
+A preprocessor depends on the size of a region and not on its position. Regions have few different sizes, so that one
+that follows an object rarely needs a new preprocessor.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTE
 from arenite.host.camera.answers.answer import Answer, Box
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 
-#: A region's side is one of so many parts of the frame's shorter side.
+#: The side of a region is a multiple of the frame's shorter side divided by this number.
 SIZE_STEPS = 12
-#: No side is shorter, in pixels.
+#: The shortest side of a region, in pixels.
 MIN_SIDE = 32
 
 
 def square_around(box: Box, format: Format, margin: float) -> CropWindow:
-    """A square around the middle of ``box``, ``margin`` times its longer side, moved inside the frame; no longer than
-    the frame's shorter side. Even sides and corners: chroma is of pairs."""
+    """A square around the centre of ``box``, ``margin`` times its longer side, moved inside the frame and at most as
+    long as the frame's shorter side. Sides and corners are even, because chroma is shared by pairs of pixels."""
     width, height = format.width, format.height
     short = min(width, height)
     wanted = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
@@ -38,7 +38,8 @@ def square_around(box: Box, format: Format, margin: float) -> CropWindow:
 
 
 def crop_frame(frame: Frame, window: CropWindow) -> Frame:
-    """Without a copy; valid as long as ``frame`` is held, whose release stays the caller's. Even corners and sides."""
+    """The part ``window`` of ``frame``, without a copy. It is valid as long as ``frame`` is held; releasing ``frame``
+    remains the caller's task. The corners and sides of ``window`` must be even."""
     format = frame.format
     strides, planes = format.strides, frame.planes
     left, top = window.left, window.top
@@ -47,7 +48,7 @@ def crop_frame(frame: Frame, window: CropWindow) -> Frame:
         if len(strides) == 1:
             strides += (strides[0] // (count - 1),) * (count - 1)
         if len(planes) == 1:
-            # All in one buffer, one behind the other.
+            # All planes are in one buffer, one after the other.
             second = planes[0] + format.height * strides[0]
             planes = (planes[0], second, second + format.height // 2 * strides[1])[:count]
         across = left if count == 2 else left // 2
@@ -69,7 +70,7 @@ def crop_frame(frame: Frame, window: CropWindow) -> Frame:
 
 
 def to_frame_coordinates(answer: Answer, window: CropWindow, width: int, height: int) -> Answer:
-    """An answer about the window of a frame of ``width`` x ``height`` pixels, in parts of the frame."""
+    """Convert an answer about ``window`` to fractions of the whole frame, which has ``width`` x ``height`` pixels."""
     x0, y0 = window.left / width, window.top / height
     across, down = window.width / width, window.height / height
 

@@ -1,4 +1,4 @@
-"""What became of one frame: the record that sinks, the dashboard, the timeline and the statistics take."""
+"""A frame that was served: the record that sinks, the dashboard, the timeline and the statistics take."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ from typing import Any, Protocol
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import Frame
 
-#: In their order. Times are of time.monotonic_ns.
+#: The stages in their order. All times are of time.monotonic_ns.
 STAGES = ("capture", "preprocess", "invoke", "postprocess")
 
 
 @dataclass(slots=True)
 class ServedFrame:
-    """``spans``: stage to (start, end) in ns; a stage that was not needed is missing. ``total_ns``: from the frame in
-    hand to its answer; ``age_ns``: from the capture's time stamp to the answer."""
+    """A frame with its answer and times. ``spans`` maps a stage to its (start, end) in ns; a stage that did not run is
+    missing."""
 
-    number: int  # of the loop, from 0
+    number: int  # counted by the loop from 0
     source: int
     sequence: int
     time_ns: int  # of the capture
     spans: dict[str, tuple[int, int]]
     answer: Answer | None
-    by: str = (
-        "model"  # model, cache (an identical frame), motion (nothing moved), stand-in (a camera was late)
-    )
-    model: str = ""  # which, with a ladder or a cascade
+    #: What gave the answer: model, cache (an identical frame), motion (nothing moved), stand-in (a camera was late).
+    by: str = "model"
+    model: str = ""  # the name of the model that gave it
     late: bool = False  # the answer came after the latency limit
     missed: int = 0  # frames dropped since the last one
     width: int = 0
@@ -35,13 +34,14 @@ class ServedFrame:
 
     @property
     def total_ns(self) -> int:
-        """From the first stage's start to the last one's end; without the wait for the camera."""
+        """From the start of the first stage to the end of the last one, without the wait for the camera."""
         ends = [end for _, end in self.spans.values()]
         starts = [start for start, _ in self.spans.values()]
         return max(ends) - min(starts) if ends else 0
 
     @property
     def age_ns(self) -> int:
+        """From the time stamp of the capture to the answer."""
         ends = [end for _, end in self.spans.values()]
         return max(ends) - self.time_ns if ends else 0
 
@@ -64,8 +64,8 @@ class ServedFrame:
 
 
 class Sink(Protocol):
-    """Takes every served frame, from the loop's own thread: it must not block. ``frame`` is only lent: a sink that
-    wants its pixels later retains it or copies what it needs."""
+    """Takes every served frame in the loop's own thread, so it must not block. ``frame`` is lent for the call: a sink
+    that needs its pixels later retains it, or copies them."""
 
     def take(self, served: ServedFrame, frame: Frame | None) -> None: ...
 

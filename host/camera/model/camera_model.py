@@ -1,7 +1,8 @@
-"""A model as the camera's loop wants it: where its file is, its tensors, what goes in and what comes out.
+"""Open a model for the camera loop: its file, its tensors, and the steps before and after it.
 
-Of what is known the first counts: options, what Arenite recorded in the image, what the model's author wrote into the
-file (TFLite Metadata), what the zoo knows of this very file, and last what the tensors suggest, which is noted.
+Several places may describe a model. The first of these that does counts: the options, the record of Arenite in the
+image, the author's TFLite Metadata in the file, the zoo's entry for this very file, and last what the tensors suggest,
+which is noted.
 """
 
 from __future__ import annotations
@@ -31,13 +32,14 @@ from arenite.models import picture_models as pictures
 #: The metadata entry of an image, as ``converters.image`` writes it; that module is too heavy to start with.
 _IMAGE = "arenite"
 _SUFFIXES = (".tflite", ".onnx")
-#: Tasks of zoo models that a camera is no use to.
+#: Tasks of zoo models that do not take pictures.
 _NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
 
 
 @dataclass(frozen=True)
 class CameraModel:
-    """``preprocessing`` is bound to the first input: quantised as it is. ``notes``: sentences on what was assumed."""
+    """A model and everything that the loop needs to know about it. ``preprocessing`` ends with the quantization of the
+    first input. ``notes`` are sentences about assumptions."""
 
     name: str
     path: Path
@@ -45,10 +47,10 @@ class CameraModel:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     preprocessing: Preprocessing
-    postprocessing: Postprocessing | None  # None: see answers.reader for what comes out
+    postprocessing: Postprocessing | None  # None: see ``AnswerReader``
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    free: bool = False  # it takes pictures of any size: a runtime has to be told the one of ``inputs``
+    free: bool = False  # it takes pictures of any size, so the runtime must be given that of ``inputs``
 
 
 def open_model(
@@ -58,20 +60,20 @@ def open_model(
     postprocessing: Path | None = None,
     labels: Path | None = None,
 ) -> CameraModel:
-    """The model of a file or of the zoo, by name or alias, which is fetched once.
+    """Open a model file, or a model of the zoo by its name or alias; the zoo's file is downloaded once.
 
-    Reads the few fields that are wanted; a runtime loads the rest.
+    Only the few fields that the loop needs are read; the runtime loads the rest.
 
     Args:
         name_or_path: a ``.tflite`` or ``.onnx`` file, an image of Arenite, or a name such as ``blazeface``.
-        preprocessing: a TOML or JSON file instead of what is recorded; so are the next two.
-        postprocessing: the same.
-        labels: a text file of one label a line.
+        preprocessing: a TOML or JSON file that replaces the recorded steps.
+        postprocessing: likewise.
+        labels: a text file with one label per line.
 
     Raises:
-        UsageError: no such file or name, or one that takes no pictures; a file that does not suit the model.
-        ModelError: a file that is no model.
-        ToolError: the zoo could not fetch it.
+        UsageError: there is no such file or name, the model does not take pictures, or a file does not suit it.
+        ModelError: the file is not a model.
+        ToolError: the download failed.
     """
     file = _find(name_or_path)
     if file.path.suffix.lower() == ".onnx":
@@ -122,7 +124,7 @@ class _File:
 
 
 def _file(path: Path, name: str) -> _File:
-    """Mapped into memory; a runtime that maps it too shares the pages."""
+    """Map the file into memory; a runtime that maps it too shares the pages."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -141,23 +143,23 @@ def _find(name_or_path: str) -> _File:
         return _file(path, path.stem)
     model = pictures.by_name(name_or_path)
     if model is not None:
-        kept = pictures.cached_model_path(model.name, model.sha256)
-        if kept.is_file() and (file := _file(kept, model.name)).sha256 == model.sha256:
+        cached = pictures.cached_model_path(model.name, model.sha256)
+        if cached.is_file() and (file := _file(cached, model.name)).sha256 == model.sha256:
             return file
-    # Imports the downloader.
+    # This imports the downloader, which takes time.
     from arenite.models import zoo
 
     item = zoo.zoo_entry(name_or_path)
     if item.task.startswith(_NO_PICTURES):
         raise UsageError(
-            f"The zoo's {item.name} is for {item.task}: it takes no pictures.",
-            f"Models that do: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
+            f"The zoo's {item.name} is for {item.task} and takes no pictures.",
+            f"Choose one that does: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
         )
     return _file(zoo.fetch(item.name), item.name)
 
 
 class _ModelFacts:
-    """What is known of a file without options."""
+    """What the file and the zoo say about a model."""
 
     def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
@@ -178,7 +180,7 @@ class _ModelFacts:
             known = Preprocessing.from_json(self._record.preprocessing, self._record.name)
         if self._described is not None and self._described.mean:
             normalise = Normalize(1.0, self._described.mean, self._described.std)
-            # The author says nothing of how a picture gets to the input's size.
+            # The metadata does not say how a picture is resized to the input.
             return tensor_heuristics.preprocessing(first, normalise, known)
         if known is None and self._exported is not None:
             known = self._exported.preprocessing(*tensor_heuristics.sides(first)[:2])
@@ -215,7 +217,7 @@ def _read_labels(path: Path) -> tuple[str, ...]:
 
 
 def _extra(header: ModelHeader) -> dict[str, Any]:
-    """Of an image of Arenite; {} for another file."""
+    """The extra entries of an Arenite image; {} for any other file."""
     try:
         record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):

@@ -1,7 +1,8 @@
-"""The few fields of a flatbuffer that are wanted, read where they stand.
+"""Read single fields of a flatbuffer in place.
 
-A table is a position in the file. Nothing is parsed beforehand, so that a model of any size costs what is looked at.
-The format: https://flatbuffers.dev/internals. A damaged file raises ``ValueError``, never reads outside the buffer.
+A table is a position in the file. Nothing is parsed beforehand, so that the time depends on the fields that are read
+and not on the size of the model. The format: https://flatbuffers.dev/internals. A damaged file raises ``ValueError``;
+nothing outside the buffer is read.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
 
 class TableView:
-    """A table at ``at`` of ``data``; fields by their number in the schema, a union taking two."""
+    """The table at byte ``at`` of ``data``. Fields go by their number in the schema; a union takes two numbers."""
 
     __slots__ = ("_data", "_fields", "at")
 

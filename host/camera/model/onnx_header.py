@@ -1,7 +1,7 @@
-"""What the loop wants to know of a ``.onnx`` before a runtime loads it: tensors and metadata.
+"""Read the tensors and the metadata of a ``.onnx`` file before a runtime loads it.
 
-The file is one protocol buffer (onnx.proto of onnx/onnx). Its fields are stepped over, not parsed: a weight costs as
-much as its tag.
+The file is one protocol buffer (onnx.proto of onnx/onnx). Fields are skipped rather than parsed, so that a weight costs
+no more than its tag.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def read_onnx(data: memoryview, name: str) -> ModelHeader:
-    """``data``: the file, may be a view of a mapping. Free sizes are 1. Raises ``ModelError``."""
+    """The header of the ONNX file whose content is ``data``. Dynamic dimensions become 1. Raises ``ModelError``."""
     try:
         graph: memoryview | None = None
         metadata: dict[str, bytes] = {}
@@ -70,7 +70,7 @@ def _tensor(value: memoryview) -> Tensor:
             for _, side in _fields(_message(found)):
                 size = dict(_fields(_message(side))).get(1, 0)
                 shape.append(size if isinstance(size, int) and 0 < size < 2**31 else 1)
-    # A byte that nothing scales is a pixel, or a value, as it is.
+    # Integers without a scale are used as they are.
     quant = Quantization((1.0,), (0,)) if dtype in ("uint8", "int8", "int16") else None
     return Tensor(0, _text(parts.get(_VALUE_NAME)), tuple(shape), dtype, quant)
 
@@ -84,7 +84,7 @@ def _text(value: int | memoryview | None) -> str:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The number and value of each field; of floating-point numbers the bits."""
+    """The number and value of each field; floating-point numbers as their bits."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -98,7 +98,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         elif kind in (_FIXED64, _FIXED32):
             size = 8 if kind == _FIXED64 else 4
         else:
-            raise ValueError("it is no protocol buffer")
+            raise ValueError("it is not a protocol buffer")
         if at + size > end:
             raise ValueError("it is cut off or damaged")
         part = data[at : at + size]

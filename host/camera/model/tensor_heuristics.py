@@ -1,4 +1,4 @@
-"""What a model's tensors suggest about its pictures, where nobody wrote it down."""
+"""Guess preprocessing and postprocessing from a model's tensors, where the model records neither."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arenite.converters.processing.specification.preprocessing import Normalize,
 from arenite.errors import UsageError
 from arenite.host.camera.answers.default_postprocessing import default_postprocessing
 
-#: Ranges that real values of pixels have, and the step that makes them.
+#: Usual ranges of pixel values, and the step that produces each.
 _RANGES = (
     ((0.0, 1.0), Normalize(255.0), "0 to 1"),
     ((-1.0, 1.0), Normalize(127.5, (1.0,)), "-1 to 1"),
@@ -30,15 +30,15 @@ _RANGES = (
 
 
 def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
-    """``tensor``, of which a byte without quantisation is taken for the pixel's value."""
+    """``tensor``, with the pixel's value for each byte where it has no quantization."""
     if tensor.dtype != "uint8" or tensor.quant is not None:
         return tensor
-    notes.append(f"The input '{tensor.name}' has no quantisation: its bytes are taken for pixels.")
+    notes.append(f"The input '{tensor.name}' has no quantization: its bytes are taken as pixel values.")
     return replace(tensor, quant=Quantization((1.0,), (0,)))
 
 
 def sides(tensor: Tensor) -> tuple[int, int, int]:
-    """Height, width and channels of an input that takes a picture, channels last or first; 1 x 1: of any size.
+    """Height, width and channels of an input that takes a picture, with channels last or first; 1 x 1 for any size.
     Raises ``UsageError``."""
     shape = tensor.shape[1:] if len(tensor.shape) == 4 and tensor.shape[0] == 1 else tensor.shape
     if len(shape) == 2 and min(shape) > 1:
@@ -49,18 +49,18 @@ def sides(tensor: Tensor) -> tuple[int, int, int]:
         return shape[0], shape[1], shape[2]
     if len(shape) == 3 and shape[0] in (1, 3):
         return shape[1], shape[2], shape[0]
-    made = "x".join(map(str, tensor.shape))
+    shape_text = "x".join(map(str, tensor.shape))
     raise UsageError(
-        f"The input '{tensor.name}' of {made} is no picture: expected 1 x height x width x 3 (or 1), or with "
-        "channels first.",
+        f"The input '{tensor.name}' has the shape {shape_text}, which is not that of a picture: expected "
+        "1 x height x width x 3 (or 1), or with channels first.",
         "Give a model that takes a picture, or its steps with --preprocessing.",
     )
 
 
 def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
-    """The step whose range is nearest to what the input can hold; 0 to 1 for float. Notes which."""
+    """The step whose range is nearest to the range of the input; 0 to 1 for float. The choice is added to ``notes``."""
     if tensor.quant is None or tensor.quant.per_axis or tensor.dtype not in INTEGER_RANGE:
-        notes.append("Nothing says how pixels become the model's input: 0 to 1 is assumed.")
+        notes.append("The model does not record how pixels become its input: 0 to 1 is assumed.")
         return _RANGES[0][1]
     low, high = ((q - tensor.zero_point) * tensor.scale for q in INTEGER_RANGE[tensor.dtype])
 
@@ -70,23 +70,23 @@ def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
 
     _, step, name = min(_RANGES, key=lambda known: far(known[0]))
     notes.append(
-        f"Nothing says how pixels become the model's input: its quantisation, {low:.4g} to {high:.4g}, "
+        f"The model does not record how pixels become its input: its quantization, {low:.4g} to {high:.4g}, "
         f"suggests {name}."
     )
     return step
 
 
 def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None = None) -> Preprocessing:
-    """The whole picture to the size of the input, or the steps of ``known``, and then ``step``. Raises
+    """Resize the whole picture to the size of the input, or run the steps of ``known``, and then ``step``. Raises
     ``UsageError``."""
     if known is not None:
-        kept = [each for each in known.real.steps if not isinstance(each, Normalize)]
-        return Preprocessing(known.source, (*kept, step))
+        others = [each for each in known.real.steps if not isinstance(each, Normalize)]
+        return Preprocessing(known.source, (*others, step))
     height, width, channels = sides(tensor)
     if (height, width) == (1, 1):
         raise UsageError(
             f"The input '{tensor.name}' takes pictures of any size.",
-            "Name the size in the steps of --preprocessing.",
+            "Give the size in the steps of --preprocessing.",
         )
     resize = Resize(width, height, method="bilinear", convention="opencv")
     grey = (Colour("grey", "opencv"),) if channels == 1 else ()
@@ -96,7 +96,8 @@ def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None =
 def postprocessing(
     outputs: Sequence[Tensor], detections: tuple[int, ...], labels: int, notes: list[str]
 ) -> Postprocessing | None:
-    """``detections``: of ``Header``; ``labels``: how many there are. None where the outputs suggest nothing."""
+    """Guess the postprocessing. ``detections`` is that of ``ModelHeader``, ``labels`` the number of labels. None where
+    the outputs suggest nothing."""
     if detections:
         from arenite.converters.processing.post.detector_steps import Detections
 
@@ -106,21 +107,23 @@ def postprocessing(
     if len(outputs) == 1 and len(shape) == 4 and min(shape[1:3]) > 1 < shape[3] == labels:
         from arenite.converters.processing.post.landmark_mask_steps import Mask
 
-        notes.append("There is a label for each channel of the output: they are taken for classes of pixels.")
+        notes.append(
+            "The output has as many channels as there are labels: they are taken as classes of pixels."
+        )
         return Postprocessing((Mask(),))
-    made = default_postprocessing(outputs)
-    what = "the values of the first are shown as they are"
-    if made is not None:
-        best = made.steps[0]
+    default = default_postprocessing(outputs)
+    assumption = "the values of the first one are shown as they are"
+    if default is not None:
+        best = default.steps[0]
         assert isinstance(best, TopK)
-        what = f"the best {best.k} of its values are taken for classes"
-        what += ", by their softmax" if best.softmax else ""
-    notes.append(f"Nothing says what the model's outputs mean: {what}.")
-    return made
+        assumption = f"the best {best.k} of its values are taken as classes"
+        assumption += ", by their softmax" if best.softmax else ""
+    notes.append(f"The model does not record what its outputs mean: {assumption}.")
+    return default
 
 
 def check_size(spec: Preprocessing, tensor: Tensor) -> None:
-    """Raises ``UsageError`` where the last step that names a size names another than the input has."""
+    """Raise ``UsageError`` when the preprocessing produces another size than that of the input."""
     height, width, _ = sides(tensor)
     if (height, width) == (1, 1):
         return  # any size
@@ -128,7 +131,7 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
         if isinstance(step, (Resize, Letterbox, Crop)):
             if step.width and (step.width, step.height) != (width, height):
                 raise UsageError(
-                    f"Preprocessing makes a picture of {step.width}x{step.height}, the model's input "
+                    f"Preprocessing makes a picture of {step.width}x{step.height}, but the model's input "
                     f"'{tensor.name}' takes {width}x{height}.",
                     "Change the size in the preprocessing's steps.",
                 )
@@ -136,7 +139,7 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
 
 
 def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
-    """An input of any size with the size that ``spec`` makes; as it is where no step names one."""
+    """An input of any size with the size that ``spec`` produces; unchanged where no step has a size."""
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
             channels = sides(tensor)[2]

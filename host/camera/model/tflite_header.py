@@ -1,4 +1,4 @@
-"""What the loop wants to know of a ``.tflite`` before a runtime loads it: tensors, metadata, custom operators."""
+"""Read the tensors, the metadata and the detection outputs of a ``.tflite`` file before a runtime loads it."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ _TYPES = {
     16: "uint16",
 }
 _DETECTION_OPERATOR = "TFLite_Detection_PostProcess"
-#: What is read of metadata; an entry of more bytes is not one of ours.
+#: Larger metadata entries are ignored: none that the loop reads is as large.
 _MAX_METADATA_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """Of the main subgraph. ``metadata``: the entries that were asked for; ``detections``: which outputs are the boxes,
-    classes, scores and their number that TensorFlow's own sifting makes; () without it."""
+    """The tensors of the main subgraph. ``metadata`` has the requested entries. ``detections`` are the indices of the
+    outputs for boxes, classes, scores and their number when the model contains TensorFlow's detection operator, else
+    empty."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -45,9 +46,12 @@ class ModelHeader:
 
 
 def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader:
-    """``data``: the file, may be a view of a mapping; ``wanted``: names of metadata. Raises ``ModelError``."""
+    """The header of the TFLite file whose content is ``data``, with the metadata entries named in ``wanted``. Raises
+    ``ModelError``."""
     if bytes(data[4:8]) != b"TFL3":
-        raise ModelError(f"{name} is no TFLite model.", "Give a .tflite or .onnx file, or a name of the zoo.")
+        raise ModelError(
+            f"{name} is not a TFLite model.", "Give a .tflite or .onnx file, or a name of the zoo."
+        )
     try:
         root = TableView.root(data)
         graph = root.table_of(_MODEL_SUBGRAPHS, 0)
@@ -67,28 +71,28 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
 
 
 def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
-    """Places among the graph's outputs."""
+    """Indices among the graph's outputs."""
     codes = [each.text(_CODE_CUSTOM) for each in root.tables(_MODEL_CODES)]
     if _DETECTION_OPERATOR not in codes:
         return ()
     outputs = graph.integers(_GRAPH_OUTPUTS)
     for op in graph.tables(_GRAPH_OPS):
         if op.integer(_OP_CODE, "I") == codes.index(_DETECTION_OPERATOR):
-            made = op.integers(_OP_OUTPUTS)
-            if len(made) == 4 and set(made) <= set(outputs):
-                return tuple(outputs.index(tensor) for tensor in made)
+            tensors = op.integers(_OP_OUTPUTS)
+            if len(tensors) == 4 and set(tensors) <= set(outputs):
+                return tuple(outputs.index(tensor) for tensor in tensors)
     return ()
 
 
 def _tensor(graph: TableView, index: int) -> Tensor:
     table = graph.table_of(_GRAPH_TENSORS, index)
     dtype = _TYPES.get(table.integer(_TENSOR_TYPE, "b"), "resource")
-    # A dynamic dimension is stored as 1 here; -1 stands in older files.
+    # A dynamic dimension is stored as 1, or as -1 in older files.
     shape = tuple(d if d > 0 else 1 for d in table.integers(_TENSOR_SHAPE))
-    made = table.table(_TENSOR_QUANT)
+    parameters = table.table(_TENSOR_QUANT)
     quant = None
-    if made is not None and dtype in ("int8", "uint8", "int16", "int32"):
-        scale, zero = made.numbers(_QUANT_SCALE, "f"), made.integers(_QUANT_ZERO, "q")
+    if parameters is not None and dtype in ("int8", "uint8", "int16", "int32"):
+        scale, zero = parameters.numbers(_QUANT_SCALE, "f"), parameters.integers(_QUANT_ZERO, "q")
         if scale:
             quant = Quantization(tuple(scale), zero if len(zero) == len(scale) else (0,) * len(scale))
     return Tensor(index, table.text(_TENSOR_NAME), shape, dtype, quant)

@@ -1,7 +1,7 @@
-"""TFLite Metadata: the normalisation and the labels that a model's author wrote into the file.
+"""Read TFLite Metadata: the normalization and the labels that a model's author wrote into the file.
 
-A flatbuffer of its own (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support) names them; the files of labels are
-a ZIP archive behind the model. https://ai.google.dev/edge/litert/conversion/tensorflow/metadata.
+They are in a flatbuffer of their own (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support); label files are in a
+ZIP archive at the end of the model. https://ai.google.dev/edge/litert/conversion/tensorflow/metadata.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _MAX_TEXT_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """Real value of a pixel: (p - mean) / std, one or one per channel; empty where the author says none.
-    ``files``: names of label files, those of the outputs in their order."""
+    """The real value of a pixel p is (p - mean) / std, with one value or one per channel; empty where none is given.
+    ``files`` are the names of label files, in the order of the outputs."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -32,7 +32,7 @@ class ModelMetadata:
 
 
 def read_metadata(blob: bytes) -> ModelMetadata | None:
-    """None for metadata that cannot be read: a model works without."""
+    """Parse the metadata; None when it cannot be read, because the model works without it."""
     try:
         graph = TableView.root(blob).table_of(_MODEL_SUBGRAPHS, 0)
         mean: tuple[float, ...] = ()
@@ -55,8 +55,8 @@ def read_metadata(blob: bytes) -> ModelMetadata | None:
 
 
 def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of the first of ``names`` in the archive at the end of the model; () where there is none.
-    ``data``: what the file at ``path`` holds."""
+    """The lines of the first file of ``names`` in the archive at the end of the model; () where there is none.
+    ``data`` is the content of the file at ``path``."""
     lines = archived_text(path, data, names[:1]).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 

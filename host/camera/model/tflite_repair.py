@@ -1,4 +1,4 @@
-"""A model that old converters wrote wrongly, as the reader mends it: for runtimes that refuse the file as it is."""
+"""Repair models that old converters wrote wrongly, for runtimes that refuse such a file."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from arenite.errors import ModelError
 
 
 def repaired_copy(path: Path) -> tuple[Path, tuple[str, ...]] | None:
-    """A copy in the cache whose weights and operators are the same, and what was mended in it, in words.
+    """A repaired copy in the cache with the same weights and operators, and a sentence about each repair.
 
-    None when the reader finds nothing to mend, or does not read the file either.
+    None when there is nothing to repair, or the file cannot be read at all.
     """
     from arenite.converters.tflite.reader import parse
     from arenite.converters.tflite.writer import to_flatbuffer

@@ -1,8 +1,8 @@
-"""What Ultralytics' exporter writes beside a YOLO model: task, class names, size of the picture.
+"""Read what Ultralytics' exporter records about a YOLO model: its task, class names and picture size.
 
-In ONNX files it stands in ``metadata_props``, in TFLite files in a text in a ZIP archive behind the model. Field names
-and layouts are those of its documentation (https://docs.ultralytics.com/modes/export); files of its exporter were not
-at hand, so that only files made alike were tried.
+ONNX files have it in ``metadata_props``, TFLite files in a text file of a ZIP archive at the end of the model. Field
+names and layouts are those of its documentation (https://docs.ultralytics.com/modes/export). The tests use files
+that were made in the same way, not files of the exporter itself.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text
 
-#: Names of the text in an archive, of newer and older versions.
+#: Names of the text file in an archive, of newer and older versions.
 _PACKED = ("metadata.json", "temp_meta.txt")
 _MARGIN = (114,)
 
 
 @dataclass(frozen=True)
 class UltralyticsMetadata:
-    """``unit``: of coordinates in the output."""
+    """``unit`` is the unit of coordinates in the output: pixels or fractions."""
 
     task: str
     names: tuple[str, ...]
     points: int
     point_values: int
     unit: str
-    size: tuple[int, int]  # height and width that it was exported for; 0 where that is not said
+    size: tuple[int, int]  # height and width that it was exported for; 0 where that is not recorded
 
     def preprocessing(self, height: int, width: int) -> Preprocessing:
-        """For RGB pictures to an input of ``height`` x ``width``; 1 x 1: of any size."""
+        """The steps from RGB pictures to an input of ``height`` x ``width``; 1 x 1 for an input of any size."""
         if (height, width) == (1, 1) and all(self.size):
             height, width = self.size
         steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
@@ -49,7 +49,8 @@ class UltralyticsMetadata:
         return Preprocessing(ImageSource(), (*steps, Normalize(255.0)))
 
     def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
-        """None for tasks and outputs that there are no steps for. Masks of instances are left out: boxes remain."""
+        """The postprocessing steps; None for tasks and outputs that no step supports. Instance masks are ignored, so
+        that segmentation models give boxes."""
         from arenite.converters.processing.post.detector_steps import Detections, Yolo
 
         shape = outputs[0].shape
@@ -76,7 +77,7 @@ class UltralyticsMetadata:
 def read_ultralytics_metadata(
     path: Path, data: Buffer, metadata: Mapping[str, bytes]
 ) -> UltralyticsMetadata | None:
-    """``metadata``: of an ONNX file. None for files of others."""
+    """The record of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
     entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
     unit = "pixels"
     if path.suffix.lower() != ".onnx":
@@ -105,7 +106,7 @@ def _table(given: Any) -> Mapping[Any, Any]:
 
 
 def _value(given: Any) -> Any:
-    """A value that is written as JSON or as Python."""
+    """A value that is written as JSON or as a Python literal; None when it is neither."""
     if not isinstance(given, str):
         return given
     try:

@@ -1,4 +1,4 @@
-"""How long at least one of several overlapping stages worked."""
+"""Measure for how long at least one of several overlapping stages worked."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from bisect import bisect_left, bisect_right
 class BusyTime:
     """The length of the union of spans of time, in memory that does not grow with their number.
 
-    Spans come nearly in order: a frame is reported when it is finished, and the next ones may have begun before that.
-    What ended more than ``keep`` gaps ago is counted and forgotten; a later span that begins before that is cut.
+    Spans arrive nearly in order: a frame is reported when it is finished, and the next ones may have begun before that.
+    Spans that ended more than ``keep`` gaps ago are counted and dropped; a later span that begins before them is cut.
     """
 
     def __init__(self, keep: int = 64) -> None:
@@ -24,12 +24,14 @@ class BusyTime:
         return self._counted_ns + sum(self._ends) - sum(self._begins)
 
     def add(self, begin_ns: int, end_ns: int) -> None:
-        """A stage worked from ``begin_ns`` to ``end_ns`` of one clock that begins at 0."""
+        """Add a span of work from ``begin_ns`` to ``end_ns``, both of one clock that starts at 0."""
         if begin_ns < self._forgotten_until:
             begin_ns = self._forgotten_until
         if end_ns <= begin_ns:
             return
-        if not self._ends or begin_ns > self._ends[-1]:  # nearly every time, and every frame pays for it
+        if (
+            not self._ends or begin_ns > self._ends[-1]
+        ):  # the usual case, kept fast because it runs for every frame
             self._begins.append(begin_ns)
             self._ends.append(end_ns)
         else:

@@ -1,4 +1,4 @@
-"""Many values in little memory: all of them while they are few, then a histogram of logarithmic buckets."""
+"""Percentiles of many values in little memory: exact for few values, then a histogram with logarithmic buckets."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 
 import numpy as np
 
-#: From one bucket's lower bound to the next. The middle of a bucket is within sqrt(1.02), less than 1 %, of its values.
+#: The ratio of two neighbouring bounds. The middle of a bucket is within sqrt(1.02), less than 1 %, of its values.
 RATIO = 1.02
-#: From 1 to 10^12: a nanosecond to a quarter of an hour. Values beyond stand in the first and the last bucket.
+#: Buckets from 1 to 10^12, in ns a quarter of an hour. Values outside are counted in the first and the last bucket.
 BUCKETS = math.ceil(math.log(1e12) / math.log(RATIO)) + 1
 
 _INVERSE_LOG = 1.0 / math.log(RATIO)
 
 
 class Distribution:
-    """Of non-negative integers, here nanoseconds. Exact for the first ``exact`` values; with more, percentiles are
-    within 1 % of the exact ones. Count, mean, deviation, smallest and largest are always exact."""
+    """The distribution of non-negative integers, here nanoseconds. Percentiles are exact up to ``exact`` values, and
+    within 1 % of the exact ones beyond. Count, mean, deviation, smallest and largest are always exact."""
 
     __slots__ = ("_exact", "_histogram", "_limit", "_m2", "count", "largest", "mean", "smallest")
 
@@ -40,11 +40,11 @@ class Distribution:
         return math.sqrt(self._m2 / self.count) if self.count else 0.0
 
     def add(self, values: np.ndarray) -> None:
-        """``values``: int64, not changed afterwards (it may be kept)."""
+        """Add ``values``, int64; the array must not be changed afterwards, because it may be kept."""
         if not len(values):
             return
         mean = float(values.mean())
-        # The variance of numpy is that of the block about its own mean: no loss by cancellation.
+        # NumPy computes the variance about the block's own mean, so nothing is lost by cancellation.
         self._moments(
             len(values), mean, float(values.var()) * len(values), int(values.min()), int(values.max())
         )
@@ -88,13 +88,13 @@ class Distribution:
         self._exact = None
 
     def percentile(self, percent: float) -> float:
-        """By nearest rank: the smallest value that ``percent`` of all values do not exceed; 0 of no values."""
+        """The smallest value that ``percent`` of all values do not exceed (nearest rank); 0 without values."""
         return self.percentiles((percent,))[0]
 
     def percentiles(self, percents: tuple[float, ...]) -> list[float]:
         if not self.count:
             return [0.0 for _ in percents]
-        # Decimal fractions such as 99.9 are not exact: a rank is not raised by less than a millionth of one.
+        # Decimal fractions such as 99.9 are not exact, so an excess of less than a millionth does not raise the rank.
         ranks = [min(self.count, max(1, math.ceil(p / 100.0 * self.count - 1e-6))) for p in percents]
         if self._exact is not None:
             if len(self._exact) > 1:
@@ -110,7 +110,7 @@ class Distribution:
         return estimates
 
     def to_json(self, divide: float = 1.0) -> dict[str, float]:
-        """p50, p95, p99, mean and the largest, in units of ``divide``."""
+        """p50, p95, p99, mean and maximum, divided by ``divide``."""
         p50, p95, p99 = self.percentiles((50.0, 95.0, 99.0))
         named = {"p50": p50, "p95": p95, "p99": p99, "mean": self.mean, "max": float(self.largest)}
         return {name: round(value / divide, 4) for name, value in named.items()}

@@ -1,4 +1,4 @@
-"""The last minutes as points for charts, so that a page that is opened late shows them too."""
+"""Keep the last minutes as points for charts, so that a page that is opened late shows them too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from arenite.host.camera.frames.served_frame import STAGES
 
-#: Five minutes of two a second.
+#: Five minutes with two points a second.
 POINTS = 600
 ROWS = (*STAGES, "total", "age")
 FIELDS = ("t", "fps", "dropped", "watts", "celsius", *(f"{row}.{p}" for row in ROWS for p in ("p50", "p95")))
@@ -17,8 +17,8 @@ _RATE_S = 5.0
 
 
 class History:
-    """``points``: values in the order of ``FIELDS``, None where unknown; ``dropped`` is per second, ``fps`` of the last
-    five seconds where frames are counted."""
+    """``points`` have their values in the order of ``FIELDS``, None where unknown. ``dropped`` is per second, and
+    ``fps`` that of the last five seconds where frames are counted."""
 
     def __init__(self) -> None:
         self.points: deque[list[float | None]] = deque(maxlen=POINTS)
@@ -44,12 +44,12 @@ class History:
         return rounded
 
     def _rate(self, t_s: float, served: int | None, otherwise: float | None) -> float | None:
-        """A rate of the last seconds; the loop's own is a mean over a longer time."""
+        """The frame rate of the last seconds; the loop's own rate is a mean over a longer time."""
         if served is None:
             return otherwise
         past = self._served
         if past and (t_s <= past[-1][0] or served < past[-1][1]):
-            past.clear()  # the clock, or the count, began anew
+            past.clear()  # the clock or the count was restarted
         past.append((t_s, served))
         while t_s - past[0][0] > _RATE_S:
             past.popleft()
@@ -57,14 +57,14 @@ class History:
         return (served - past[0][1]) / spent if spent >= 1.0 else otherwise
 
     def new_actions(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """What the state's tail of the governor's log has that was not there before."""
+        """The governor's actions in ``state`` that no earlier state had."""
         new = self._actions.new(state)
         self.log.extend(new)
         return new
 
 
 class NewGovernorActions:
-    """Each of the governor's actions once, from states that have the last ones and how many there were."""
+    """Yields each action of the governor once, from states that carry the last few actions and their total count."""
 
     def __init__(self) -> None:
         self._seen = 0

@@ -1,7 +1,7 @@
-"""What the loop tells about itself, about twice a second: one JSON-able mapping for page, metrics and timeline.
+"""The state of the loop: a JSON-compatible mapping that page, metrics and timeline get about twice a second.
 
-Every part may be missing or None where it is not known: the page then leaves it out, and no metric is made up. The
-mapping belongs to whoever it is given to: make a new one each time, and change none afterwards.
+Every part may be missing, or None where it is not known: the page then leaves it out, and the metric is absent.
+Receivers may keep the mapping, so make a new one each time and do not change it afterwards.
 """
 
 from __future__ import annotations
@@ -61,18 +61,17 @@ class LeverState(TypedDict):
 
 
 class GovernorState(TypedDict, total=False):
-    """Part of ``Governor.state``."""
+    """The part of ``Governor.state`` that is shown."""
 
     levels: list[LeverState]
     log: list[dict[str, Any]]  # the last actions, oldest first: Action.to_json
-    actions: int  # how many there were since the loop began
-    moves: dict[str, int]  # lever to how often it was moved since the loop began
+    actions: int  # number of actions since the loop began
+    moves: dict[str, int]  # lever to the number of its moves since the loop began
     forecast: str  # for people
-    minutes: (
-        float | None
-    )  # until the temperature's bound at the present power; None: not in sight, or unknown
-    settles_c: float | None  # where the temperature ends up at the present power
-    target_w: float | None  # what the limits leave
+    #: Minutes until the temperature limit at the present power; None: it will not be reached, or that is unknown.
+    minutes: float | None
+    settles_c: float | None  # the temperature that the present power leads to in the end
+    target_w: float | None  # the power that the limits allow
     note: str  # why a limit cannot be kept
 
 
@@ -109,4 +108,4 @@ class LoopState(TypedDict, total=False):
     runtime: RuntimeState
     source: SourceState
     bytes_written: int  # since the loop began, besides the runtime's own
-    notes: list[str]  # what a person should know: "no camera: a generated pattern"
+    notes: list[str]  # sentences for people

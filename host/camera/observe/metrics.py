@@ -1,7 +1,7 @@
 """Counters, histograms and gauges of the loop in Prometheus' text format.
 
-``take`` costs the loop some 1 µs per frame: it adds to plain integers. All text is made when somebody asks for it.
-Units are base units (seconds, joules, watts, bytes); what only grows ends in ``_total``.
+``take`` costs the loop about 1 µs per frame: it adds to plain integers. The text is made when it is requested. Units
+are base units (seconds, joules, watts, bytes); the names of counters end in ``_total``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Metrics:
     """One instance per loop; ``text`` may be called from any thread."""
 
     def __init__(self) -> None:
-        # Per histogram: one count per bucket, not cumulative, and last the sum in ns.
+        # Each histogram has one count per bucket, not cumulative, and the sum in ns at the end.
         self._stages: dict[str, list[int]] = {name: [0] * (_SLOTS + 1) for name in STAGES}
         self._total = [0] * (_SLOTS + 1)
         self._age = [0] * (_SLOTS + 1)
@@ -50,11 +50,11 @@ class Metrics:
             if end > last:
                 last = end
         if last:
-            # Not in a loop: this is half of what ``take`` costs.
+            # Written out without a loop, because this is half of the cost of ``take``.
             spent, counts = last - first, self._total
             counts[bisect_left(_EDGES, spent)] += 1
             counts[-1] += spent
-            if served.by != "stand-in":  # how old that picture is says nothing of how fast answers are
+            if served.by != "stand-in":  # the age of a repeated picture does not show how fast answers are
                 spent, counts = last - served.time_ns, self._age
                 counts[bisect_left(_EDGES, spent)] += 1
                 counts[-1] += spent
@@ -68,14 +68,14 @@ class Metrics:
             self._missed += served.missed
 
     def update(self, state: Mapping[str, Any]) -> None:
-        """The loop's state (see ``dashboard/state.py``), kept until the next."""
+        """Keep the loop's state (see ``loop_state.py``) until the next one."""
         self._state = state
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Nothing needs to be closed."""
 
     def text(self) -> str:
-        """The exposition, format 0.0.4."""
+        """The metrics in Prometheus' text format 0.0.4."""
         return render([*self._own(), *state_families(self._state), *build_families()])
 
     def _own(self) -> Iterator[MetricFamily]:
@@ -89,7 +89,7 @@ class Metrics:
         yield MetricFamily(
             "arenite_camera_frames_dropped_total",
             "counter",
-            "Frames that the camera made and nobody looked at, for being old.",
+            "Frames that the camera captured and the loop skipped because a newer one was there.",
             [({}, frames.get("dropped", self._missed))],
         )
         yield MetricFamily(
@@ -100,8 +100,8 @@ class Metrics:
         )
         seconds = [
             ("stage", "Time of one stage on one frame.", list(self._stages.items())),
-            ("frame", "From the frame in hand to its answer.", [("", self._total)]),
-            ("age", "From the capture's time stamp to the answer.", [("", self._age)]),
+            ("frame", "Time from the start of the first stage to the answer.", [("", self._total)]),
+            ("age", "Time from the capture's time stamp to the answer.", [("", self._age)]),
         ]
         for name, about, series in seconds:
             yield MetricFamily(

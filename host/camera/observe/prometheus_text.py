@@ -1,4 +1,4 @@
-"""Prometheus' text format 0.0.4, and the families that come from the loop's state."""
+"""Prometheus' text format 0.0.4, and the metric families that are read from the loop's state."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """``samples``: labels and value; of a histogram the counts per bucket, not cumulative, with the sum in
-    nanoseconds last."""
+    """A metric and its samples, pairs of labels and value. The value of a histogram is a list of counts per bucket, not
+    cumulative, with the sum in nanoseconds at the end."""
 
     name: str
     kind: str
@@ -41,17 +41,17 @@ def render(families: Iterable[MetricFamily]) -> str:
 
 
 def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
-    """What the loop's state says; a part that is not there gives no sample, never a zero."""
+    """The metrics of the loop's state. A part that is missing gives no sample rather than a zero."""
     p = "arenite_camera_"
     yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
     frames = state.get("frames") or {}
     for key, name, about in (
-        ("captured", "frames_captured_total", "Frames that the camera made."),
+        ("captured", "frames_captured_total", "Frames that the camera captured."),
         ("errors", "frame_errors_total", "Frames that were damaged or could not be decoded."),
-        ("reconnects", "reconnects_total", "Times that the source had to be opened again."),
+        ("reconnects", "reconnects_total", "Number of times that the source had to be opened again."),
     ):
         yield _one(p + name, about, frames.get(key))
-    yield _one(p + "frames_per_second", "Frames served per second, lately.", state.get("fps"))
+    yield _one(p + "frames_per_second", "Frames served per second in the last minute.", state.get("fps"))
     power = state.get("power") or {}
     yield _one(
         p + "power_watts",
@@ -59,7 +59,7 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
         power.get("value"),
         _named(power, "kind", "source"),
     )
-    yield _many(p + "rail_power_watts", "Power of one rail.", "rail", power.get("rails"))
+    yield _many(p + "rail_power_watts", "Power of one supply rail.", "rail", power.get("rails"))
     yield _one(
         p + "energy_joules_total",
         "Energy since the loop began.",
@@ -69,53 +69,64 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
     heat = state.get("temperature") or {}
     yield _one(
         p + "temperature_celsius",
-        "The hottest zone that throttles.",
+        "Temperature of the hottest zone that makes the device throttle.",
         heat.get("value"),
         _named(heat, "source"),
     )
-    yield _one(p + "trip_celsius", "Where the device itself throttles.", heat.get("trip"))
-    yield _many(p + "zone_temperature_celsius", "One thermal zone.", "zone", heat.get("zones"))
+    yield _one(p + "trip_celsius", "Temperature at which the device itself throttles.", heat.get("trip"))
+    yield _many(p + "zone_temperature_celsius", "Temperature of one thermal zone.", "zone", heat.get("zones"))
     budget = state.get("budget") or {}
     limit = budget.get("latency_ms")
-    yield _one(p + "budget_power_watts", "The limit that the governor keeps.", budget.get("power_w"))
-    yield _one(p + "budget_temperature_celsius", "The limit.", budget.get("temperature_c"))
-    yield _one(p + "budget_latency_seconds", "The limit.", None if limit is None else limit / 1e3)
+    yield _one(p + "budget_power_watts", "Power limit of the budget.", budget.get("power_w"))
+    yield _one(
+        p + "budget_temperature_celsius", "Temperature limit of the budget.", budget.get("temperature_c")
+    )
+    yield _one(
+        p + "budget_latency_seconds", "Latency limit of the budget.", None if limit is None else limit / 1e3
+    )
     yield from _governor(p, state.get("governor") or {})
     yield _one(
         p + "written_bytes_total",
-        "Bytes that the loop wrote besides the runtime's.",
+        "Bytes that the loop itself wrote, without those of the runtime.",
         state.get("bytes_written"),
     )
     model, runtime, source = (state.get(k) or {} for k in ("model", "runtime", "source"))
     if model or runtime or source:
         labels = {"model": model.get("name"), "sha256": model.get("sha256"), "runtime": runtime.get("name")}
         labels |= {"source": source.get("name")}
-        yield _one(p + "info", "What runs here.", 1, {k: str(v) for k, v in labels.items() if v is not None})
+        yield _one(
+            p + "info",
+            "The model, its runtime and its source.",
+            1,
+            {k: str(v) for k, v in labels.items() if v is not None},
+        )
 
 
 def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
     levers = governor.get("levels") or []
     for key, name, about in (
         ("level", "governor_level", "Level of a lever; 0 is full quality."),
-        ("levels", "governor_levels", "How many levels a lever has."),
+        ("levels", "governor_levels", "Number of levels of a lever."),
     ):
-        found: list[tuple[Mapping[str, str], Any]] = [
+        samples: list[tuple[Mapping[str, str], Any]] = [
             ({"lever": str(x["lever"])}, x[key]) for x in levers if x.get(key) is not None
         ]
-        yield MetricFamily(p + name, "gauge", about, found)
+        yield MetricFamily(p + name, "gauge", about, samples)
     moves = governor.get("moves")
-    yield _many(p + "governor_actions_total", "Times that the governor moved a lever.", "lever", moves)
-    yield _one(p + "governor_target_watts", "Power that the limits leave.", governor.get("target_w"))
+    yield _many(
+        p + "governor_actions_total", "Number of times that the governor moved a lever.", "lever", moves
+    )
+    yield _one(p + "governor_target_watts", "Power that the limits allow.", governor.get("target_w"))
     minutes = governor.get("minutes")
     yield _one(
         p + "throttling_forecast_seconds",
-        "Until the device would throttle if nothing changed; no sample: not in sight.",
+        "Time until the device throttles if nothing changes; absent when it will not.",
         None if minutes is None else minutes * 60,
     )
 
 
 def build_families() -> Iterator[MetricFamily]:
-    """This build and this process."""
+    """The metrics of this build and of this process."""
     yield _one("arenite_build_info", "This build of Arenite.", 1, _build())
     try:
         with open("/proc/self/statm") as file:
@@ -132,10 +143,10 @@ def _build() -> dict[str, str]:
     from importlib.metadata import PackageNotFoundError, version
 
     try:
-        found = version("arenite")
+        installed = version("arenite")
     except PackageNotFoundError:
-        found = "unknown"
-    return {"version": found, "python": platform.python_version(), "machine": platform.machine()}
+        installed = "unknown"
+    return {"version": installed, "python": platform.python_version(), "machine": platform.machine()}
 
 
 def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> MetricFamily:

@@ -1,6 +1,6 @@
-"""A long run: its first minute and its steady state side by side.
+"""Compare the first minute of a long run with its steady state.
 
-A device is fast while it is cool. What it does for hours shows only once temperature, clock and rate have settled.
+A device is fast while it is cool. Its lasting speed shows only when temperature, clock and frame rate have settled.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.observe.steady_state import SteadyState, find_steady_state
 
 MIN_MINUTES = 2.0
-#: A run is looked at in so many parts at most; each is a multiple of five seconds.
+#: The largest number of parts that a run is divided into; each takes a multiple of five seconds.
 _PARTS = 120
-#: What does not matter: shares of rate, latency, power and clock; kelvins.
+#: Changes that count as steady: relative ones of rate, latency, power and clock, and kelvins.
 _SHARES = {"fps": 0.02, "p50_ms": 0.05, "power_w": 0.03, "clock_mhz": 0.02}
 _KELVINS = 1.5
 
 
 class Soak:
-    """Told about the run twice a second (``update``, as the supervisor tells its watchers), asked for ``result``
-    after it.
+    """Collects the state of the run twice a second (``update``, called by the supervisor) and evaluates it in
+    ``result``.
 
-    Raises ``UsageError`` for less than two minutes: the first one is not steady.
+    Raises ``UsageError`` for less than two minutes, because the first one is not steady.
     """
 
     def __init__(self, statistics: Statistics, minutes: float, root: Path = Path("/")) -> None:
@@ -49,11 +49,12 @@ class Soak:
 
     @property
     def seconds(self) -> float:
-        """For how long the loop is to run."""
+        """The duration of the run."""
         return self.minutes * MINUTE
 
     def update(self, state: Mapping[str, Any]) -> None:
-        """``state``: ``t_s``, and where known ``power``, ``temperature`` (each with ``value``) and ``energy_j``."""
+        """Add a state of the loop: ``t_s``, and where known ``power``, ``temperature`` (each with ``value``) and
+        ``energy_j``."""
         t = float(state["t_s"])
         power, temperature = state.get("power"), state.get("temperature")
         clock = clock_mhz(self._root)
@@ -79,7 +80,7 @@ class Soak:
             self._close(t)
 
     def close(self) -> None:
-        """A watcher has one."""
+        """Nothing needs to be closed."""
 
     def _close(self, t: float) -> None:
         window = self._statistics.restart("soak")
@@ -89,18 +90,18 @@ class Soak:
         self._now = SoakPart(t, t)
 
     def result(self) -> SoakResult:
-        """Of what was seen so far; a last part that is shorter than the others is left out."""
+        """The result so far; a last part that is shorter than the others is left out."""
         first = self._minute_1
         first.window = self._statistics.window("minute_1")
-        # Parts around the start carry the loop's warm-up; they are judged like all others.
-        found, enough = self._steady()
-        begin = found.begin if found.begin is not None else len(self._parts) * 2 // 3
+        # The first parts contain the loop's warm-up; they are evaluated like all others.
+        steady, enough = self._steady()
+        begin = steady.begin if steady.begin is not None else len(self._parts) * 2 // 3
         last = SoakPart(self._parts[begin].begin_s if self._parts else 0.0)
         for part in self._parts[begin:]:
             last.merge(part)
         end = self._parts[-1].end_s if self._parts else self._now.end_s
-        settled = last.begin_s if found.begin is not None else None
-        return SoakResult(end / MINUTE, first, last, settled, found.unsettled, enough)
+        settled = last.begin_s if steady.begin is not None else None
+        return SoakResult(end / MINUTE, first, last, settled, steady.unsettled, enough)
 
     def _steady(self) -> tuple[SteadyState, bool]:
         series: dict[str, list[float]] = {"fps": [part.fps for part in self._parts]}
@@ -117,22 +118,22 @@ class Soak:
         for name, share in _SHARES.items():
             if series.get(name):
                 slack[name] = share * sorted(series[name])[len(self._parts) // 2]
-        found = find_steady_state(series, slack)
-        # The first minute is what the steady state is compared with: it is none itself.
-        if found.begin is not None:
+        steady = find_steady_state(series, slack)
+        # The steady state is compared with the first minute, so it must not contain it.
+        if steady.begin is not None:
             after = next((k for k, part in enumerate(self._parts) if part.begin_s >= MINUTE), None)
-            found = SteadyState(None, ()) if after is None else SteadyState(max(found.begin, after))
-        return found, len(self._parts) >= 12
+            steady = SteadyState(None, ()) if after is None else SteadyState(max(steady.begin, after))
+        return steady, len(self._parts) >= 12
 
 
 def clock_mhz(root: Path = Path("/")) -> float | None:
-    """Mean of the cores' clocks now; None where the kernel does not tell."""
-    found = []
+    """The mean clock of the cores in MHz; None where the kernel does not report it."""
+    clocks = []
     for path in root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"):
         with suppress(OSError, ValueError):
-            found.append(int(path.read_text()) / 1e3)
-    if not found:
+            clocks.append(int(path.read_text()) / 1e3)
+    if not clocks:
         with suppress(OSError, ValueError):
             lines = (root / "proc/cpuinfo").read_text().splitlines()
-            found = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
-    return sum(found) / len(found) if found else None
+            clocks = [float(line.split(":")[1]) for line in lines if line.startswith("cpu MHz")]
+    return sum(clocks) / len(clocks) if clocks else None

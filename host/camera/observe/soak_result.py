@@ -1,4 +1,4 @@
-"""What a soak found: its first minute and its steady state, as a table and for JSON."""
+"""The result of a soak run: its first minute and its steady state, as a table and as JSON."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ class RunningMean:
 
 @dataclass(slots=True)
 class SoakPart:
-    """Of the run, from ``begin_s`` to ``end_s``. None: no sensor. ``power_kind``: measured, or estimated if ever so."""
+    """The run from ``begin_s`` to ``end_s``. Values are None without a sensor. ``power_kind`` is ``estimated`` when any
+    reading was."""
 
     begin_s: float
     end_s: float = 0.0
@@ -40,12 +41,12 @@ class SoakPart:
 
     @property
     def fps(self) -> float:
-        """By the clock of the run, so that pauses count."""
+        """Frames per second by the clock of the run, so that pauses count."""
         seconds = self.end_s - self.begin_s
         return self.window.served / seconds if seconds > 0 else 0.0
 
     def merge(self, other: SoakPart) -> None:
-        """``other`` follows."""
+        """Add ``other``, which follows this part."""
         self.end_s = other.end_s
         self.window.merge(other.window)
         for mine, theirs in (
@@ -81,14 +82,14 @@ class SoakPart:
 
 @dataclass(frozen=True)
 class SoakResult:
-    """``settled`` None: it never did; ``last`` is then the last third of the run, and says so."""
+    """``settled_s`` is None when the run never became steady; ``last`` is then the last third of the run."""
 
     minutes: float
     minute_1: SoakPart
     last: SoakPart
     settled_s: float | None
     unsettled: tuple[str, ...]
-    enough: bool = True  # parts to tell from
+    enough: bool = True  # whether the run had enough parts to decide
 
     @property
     def steady(self) -> bool:
@@ -105,7 +106,7 @@ class SoakResult:
         }
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """For a table: what, minute 1, steady state, change; the first row is the head."""
+        """Rows of a table: figure, minute 1, steady state, change. The first row is the header."""
         first, last = self.minute_1.to_json(), self.last.to_json()
         rows = [("", "minute 1", "steady state" if self.steady else "last third", "change")]
 
@@ -137,7 +138,7 @@ class SoakResult:
         if self.settled_s is not None:
             return f"Steady from {self.settled_s / MINUTE:.1f} min on."
         if not self.enough:
-            return "Too short to tell a steady state; run it longer."
+            return "The run was too short to find a steady state; run it longer."
         return f"Not steady after {self.minutes:.1f} min: {', '.join(self.unsettled)} still changed; run it longer."
 
 

@@ -1,7 +1,7 @@
-"""Times of every frame's stages in bounded memory: percentiles, rates and jitter, over windows of the run.
+"""Percentiles, rates and jitter of the times of all frames, in bounded memory and over several windows of the run.
 
-A frame costs a few additions to a list. Now and then a block of frames is folded into every open window, where values
-stay exact up to a count and become a histogram of logarithmic buckets beyond it (``distribution``).
+A frame costs a few additions to a list. Blocks of frames are then added to every open window, where values are exact up
+to a count and become a histogram with logarithmic buckets beyond it (``distribution``).
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Any
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.statistics_window import SECOND, BlockTimes, FrameBlock, StatisticsWindow
 
-#: Frames after which a block is folded, whatever the time.
+#: The largest number of frames in a block.
 _BLOCK = 1024
 
 
 class Statistics:
-    """Of one loop. ``add`` is for the loop's thread; everything else may be called from any thread.
+    """The statistics of one loop. ``add`` is for the loop's thread; everything else may be called from any thread.
 
-    Windows of its own: ``all``; ``minute_1``; ``last_minute``, which slides by slices of five seconds (55 to 60 s); and
-    those of ``restart``, such as the governor's time since its last step. ``exact``: values per stage and window that
-    stay exact; beyond that percentiles are within 1 %.
+    Windows: ``all``; ``minute_1``; ``last_minute``, which slides in steps of five seconds (55 to 60 s); and those of
+    ``restart``, such as the governor's time since its last step. Percentiles are exact up to ``exact`` values per stage
+    and window, and within 1 % beyond.
     """
 
     def __init__(self, exact: int = 8192, minute_s: float = 60.0, slices: int = 12) -> None:
@@ -42,7 +42,7 @@ class Statistics:
         self._named: dict[str, StatisticsWindow] = {}
 
     def add(self, served: ServedFrame) -> None:
-        """One frame that has its answer."""
+        """Add a frame that has its answer."""
         spans = served.spans
         kind = (served.by, served.model, *spans)
         with self._lock:
@@ -53,7 +53,7 @@ class Statistics:
             for span in spans.values():
                 rows += span
             rows.append(served.time_ns)
-            # The last stage's end is the answer, as far as slices of seconds go.
+            # The end of the last stage is a good enough time of the answer for slices of seconds.
             if spans and span[1] >= self._fold_at:
                 block = self._turn(kind, span[1])
             block.served += 1
@@ -65,7 +65,7 @@ class Statistics:
                 self._fold()
 
     def _turn(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
-        """A new slice begins with the frame whose row was just added: it moves behind the turn."""
+        """Begin a new slice with the frame whose row was just added; the row moves to the new block."""
         rows = self._block.rows[kind]
         width = 2 * len(kind) - 3
         row = rows[-width:]
@@ -76,7 +76,7 @@ class Statistics:
         else:
             self._recent.append(self._slice)
             self._slice = StatisticsWindow(self._exact)
-            # Slices in which nothing was answered are time that went by.
+            # Slices without an answer count as time too.
             for _ in range(min(self._recent.maxlen or 0, (answered_ns - self._fold_at) // self._slice_ns)):
                 self._recent.append(StatisticsWindow(self._exact))
         if answered_ns - self._begun_ns >= self._minute_ns:
@@ -99,7 +99,7 @@ class Statistics:
             window.take(folded)
 
     def restart(self, name: str) -> StatisticsWindow | None:
-        """Ends the window of that name, if there is one, and opens it anew from the next frame on."""
+        """End the window of that name and start it again with the next frame. Returns the finished window, if any."""
         with self._lock:
             self._fold()
             finished = self._named.get(name)
@@ -107,7 +107,7 @@ class Statistics:
             return finished
 
     def window(self, name: str) -> StatisticsWindow:
-        """A copy: ``all``, ``minute_1``, ``last_minute`` or a name given to ``restart``. Raises ``KeyError``."""
+        """A copy of ``all``, ``minute_1``, ``last_minute``, or a window of ``restart``. Raises ``KeyError``."""
         with self._lock:
             self._fold()
             if name == "last_minute":
@@ -119,7 +119,7 @@ class Statistics:
             return (fixed.get(name) or self._named[name]).copy()
 
     def summary(self) -> dict[str, Any]:
-        """Over the whole run: the contract's ``fps`` and ``stage_ms``, with ``windows`` beside them."""
+        """The figures of the whole run, with those of the first and the last minute under ``windows``."""
         result = self.window("all").to_json()
         result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
         return result

@@ -1,4 +1,4 @@
-"""What happened between two moments of a run: times of stages, and how frames were answered."""
+"""Statistics of the frames between two moments of a run: times of stages, and what answered the frames."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from arenite.host.camera.observe.distribution import Distribution
 
 SECOND = 1_000_000_000
 
-#: Names beside the stages: first stage to answer, capture to answer, one answer to the next.
+#: Names of further times: from the first stage to the answer, from the capture to the answer, from answer to answer.
 TOTAL, AGE, INTERVAL = "total", "age", "interval"
 
 
 class FrameBlock:
-    """Frames not folded yet. ``rows``: frames of one kind (how answered, by which model, with which stages) to their
-    times, flat: start and end of each stage, then the capture's time."""
+    """Frames that no window has yet. ``rows`` maps a kind of frames (what answered, which model, which stages) to a
+    flat list of times: start and end of each stage, then the time of the capture."""
 
     __slots__ = ("late", "missed", "rows", "served")
 
@@ -29,10 +29,10 @@ class FrameBlock:
 
 
 class BlockTimes:
-    """A block as arrays: durations in ns per stage."""
+    """A block as arrays of durations in ns, one per stage."""
 
     def __init__(self, block: FrameBlock, previous_ns: int) -> None:
-        """``previous_ns``: the last answer before it; 0: none."""
+        """``previous_ns`` is the time of the last answer before the block; 0 if there was none."""
         self.served, self.late, self.missed = block.served, block.late, block.missed
         self.by: dict[str, int] = {}
         self.models: dict[str, int] = {}
@@ -52,7 +52,7 @@ class BlockTimes:
                 parts.setdefault(name, []).append(stops[:, column] - starts[:, column])
             end = stops.max(axis=1)
             parts.setdefault(TOTAL, []).append(end - starts.min(axis=1))
-            if by != "stand-in":  # how old that picture is says nothing of how fast answers are
+            if by != "stand-in":  # the age of a repeated picture does not show how fast answers are
                 parts.setdefault(AGE, []).append(end - times[:, -1])
             ends.append(end)
         answers = np.sort(np.concatenate(ends)) if ends else np.zeros(0, np.int64)
@@ -65,7 +65,7 @@ class BlockTimes:
 
 
 class StatisticsWindow:
-    """What happened between two moments of the run. ``exact``: values per stage that are kept as they are."""
+    """Statistics between two moments of the run. ``exact`` is the number of values per stage that are kept exactly."""
 
     def __init__(self, exact: int) -> None:
         self.exact = exact
@@ -87,7 +87,7 @@ class StatisticsWindow:
         self._count(folded)
 
     def merge(self, other: StatisticsWindow) -> None:
-        """``other`` is a later one."""
+        """Add ``other``, which follows this window."""
         for name, distribution in other.stages.items():
             held = self.stages.get(name)
             if held is None:
@@ -113,12 +113,12 @@ class StatisticsWindow:
 
     @property
     def seconds(self) -> float:
-        """From the first answer to the last."""
+        """Seconds from the first answer to the last."""
         return (self.last_ns - self.first_ns) / SECOND
 
     @property
     def fps(self) -> float:
-        """Answers per second, by the mean time from one to the next; 0 before the second answer."""
+        """Answers per second, from the mean time between two answers; 0 before the second answer."""
         gaps = self.stages.get(INTERVAL)
         return SECOND / gaps.mean if gaps is not None and gaps.mean > 0 else 0.0
 
@@ -129,17 +129,17 @@ class StatisticsWindow:
         return gaps.deviation / 1e6 if gaps is not None else 0.0
 
     def percentile_ms(self, name: str, percent: float) -> float | None:
-        """Of a stage, ``total``, ``age`` or ``interval``; None when no frame had it."""
+        """A percentile of a stage, ``total``, ``age`` or ``interval``; None when no frame had it."""
         held = self.stages.get(name)
         return held.percentile(percent) / 1e6 if held is not None and held.count else None
 
     def mean_ms(self, name: str) -> float:
-        """Of the same; 0 when no frame had it."""
+        """The mean of a stage, ``total``, ``age`` or ``interval``; 0 when no frame had it."""
         held = self.stages.get(name)
         return held.mean / 1e6 if held is not None else 0.0
 
     def stage_ms(self) -> dict[str, dict[str, float]]:
-        """The contract's ``stage_ms``: the stages in their order, others behind, ``total`` and ``age`` last."""
+        """Percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
         names = [name for name in STAGES if name in self.stages]
         names += [name for name in self.stages if name not in (*STAGES, TOTAL, AGE, INTERVAL)]
         names += [name for name in (TOTAL, AGE) if name in self.stages]

@@ -1,8 +1,9 @@
-"""From when on a run is steady: MSER, the marginal standard error rule.
+"""Find where a run becomes steady, by MSER, the marginal standard error rule.
 
-Of all cuts it takes the one that leaves the mean of the rest known best: the smallest sum of squared deviations over
-the squared number of values left. A cut in the second half means that the run never settled: one that still drifts is
-cut ever later. Values are means of batches, as in MSER-5, so that a stray one at the end does not decide. (K. P. White
+The rule removes values from the beginning so that the mean of the rest is known best: it minimizes the sum of squared
+deviations over the squared number of values left. A cut in the second half means that the run never settled, because a
+run that still drifts is cut late. Values are means of batches, as in MSER-5, so that one outlier at the end does not
+decide. (K. P. White
 Jr., "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997.)
 """
 
@@ -13,32 +14,33 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: Fewer values after the cut tell nothing.
+#: At least this number of values must remain after the cut.
 MIN_VALUES = 6
-#: A long series is looked at in so many batches.
+#: A long series is averaged into this number of batches.
 BATCHES = 24
-#: Only a rest that is known better by this factor moves the cut into the second half.
+#: The cut moves into the second half only where that lowers the error to this share.
 _CLEAR = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """``begin``: index of the first steady value, None where there is none. ``unsettled``: series that still change."""
+    """``begin`` is the index of the first steady value, None if there is none; ``unsettled`` names the series that
+    still change."""
 
     begin: int | None
     unsettled: tuple[str, ...] = ()
 
 
 def mser(values: Sequence[float]) -> int:
-    """How many values to cut off; more than half of them where the series has not settled."""
+    """The number of values to remove from the beginning; more than half of them where the series has not settled."""
     batch = max(1, len(values) // BATCHES)
     count = len(values) // batch
     if count <= MIN_VALUES:
         return 0
-    # Values that make no whole batch are the first ones.
+    # The first values are left out where they do not fill a batch.
     spare = len(values) - count * batch
     x = np.asarray(values, np.float64)[spare:].reshape(count, batch).mean(axis=1)
-    x = x - np.median(x)  # sums of squares about the middle: nothing is cancelled
+    x = x - np.median(x)  # keeps the sums of squares free of cancellation
     left = np.arange(count, 0, -1)
     sums, squares = (np.cumsum(each[::-1])[::-1] for each in (x, x * x))
     spread = np.maximum(squares - sums * sums / left, 0.0)
@@ -50,10 +52,10 @@ def mser(values: Sequence[float]) -> int:
 
 
 def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) -> SteadyState:
-    """The first index from which on every series is steady; all of one length.
+    """The first index from which every series is steady; all series have the same length.
 
-    ``slack``: for each series the change over the steady part that does not matter: a series that drifts less than
-    that, or varies by less, is steady from where it begins to.
+    ``slack`` is the change of each series that counts as steady: a series that stays within it to the end is steady
+    from the point where it begins to.
     """
     begin, unsettled = 0, []
     for name, values in series.items():
@@ -70,10 +72,10 @@ def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str,
 
 
 def _cut(values: Sequence[float], slack: float) -> int:
-    """By MSER, or earlier where the drift from there on is small enough."""
+    """The cut of MSER, or an earlier one where the series stays within ``slack`` from there on."""
     late = mser(values)
     x = np.asarray(values, np.float64)
-    # From which on everything stays within the slack of the last third's mean.
+    # The first value after which all others stay within the slack around the mean of the last third.
     outside = np.flatnonzero(np.abs(x - x[-max(1, len(x) // 3) :].mean()) > slack / 2)
     early = int(outside[-1]) + 1 if len(outside) else 0
     return min(late, early)

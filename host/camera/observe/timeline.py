@@ -1,9 +1,10 @@
-"""A run as a trace that opens in Perfetto (ui.perfetto.dev) and chrome://tracing.
+"""Write a run as a trace that opens in Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-Trace Event Format, JSON array form: its closing bracket may be missing, so the file of a killed run opens as well.
-A track per stage, so that overlap of frames shows; a flow joins what belongs to one frame; counters for rate, power,
-temperature, energy and the governor's levers; instants for dropped and late frames and for what the governor does.
-Times are of the monotonic clock, so that other traces of the same computer can be laid beside it.
+The format is the JSON array form of the Trace Event Format. Its closing bracket may be missing, so that the file of a
+killed run opens too. Every stage has a track, so that overlapping frames are visible; a flow connects the stages of one
+frame; counters show rate, power, temperature, energy and the governor's levers; instants mark dropped and late
+frames and the governor's actions. Times are of the monotonic clock, so that other traces of the same computer can be
+compared.
 """
 
 from __future__ import annotations
@@ -20,19 +21,19 @@ from arenite.host.camera.observe.history import NewGovernorActions
 from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _PROCESS = 1
-#: Not 0, which is the idle thread to Perfetto, and not the process's number, which is its main thread.
+#: Perfetto takes track 0 as the idle thread, and the track with the number of the process as its main thread.
 _GOVERNOR_TRACK, _FIRST_TRACK = 2, 10
-#: Tracks of one camera: a stage each, then other stages, then events.
+#: Tracks of one camera: one per stage, one for other stages, one for events.
 _OTHER_TRACK, _EVENTS_TRACK, _PER_SOURCE = len(STAGES), len(STAGES) + 1, 10
-#: About 1 KB per frame: some 20 MB.
+#: A frame takes about 1 KB, so the file grows to about 20 MB.
 LIMIT_FRAMES = 20_000
 
 
 class Timeline:
-    """A sink; ``update`` takes the loop's state (``dashboard/state.py``).
+    """A sink that writes the trace; ``update`` takes the loop's state (``loop_state.py``).
 
-    After ``limit_frames`` frames only those that were late, or came after dropped ones, are still drawn, as many again
-    at most; counters and the governor's actions go on to the end.
+    After ``limit_frames`` frames only frames that were late or followed dropped ones are written, at most
+    ``limit_frames`` more; counters and the governor's actions continue to the end.
     """
 
     def __init__(
@@ -50,7 +51,7 @@ class Timeline:
         self._tracks: set[int] = set()
         self._actions = NewGovernorActions()
         self._closed = False
-        # The bracket and the first event on one line: a file without events is valid as well.
+        # The bracket and the first event share a line, so that a file without further events is valid too.
         self._writer.write("[" + _line(_meta("process_name", 0, name=title)))
         self._add(_meta("thread_name", _GOVERNOR_TRACK, name="governor"))
         self._add(_meta("thread_sort_index", _GOVERNOR_TRACK, sort_index=_GOVERNOR_TRACK))
@@ -67,7 +68,7 @@ class Timeline:
         base = _FIRST_TRACK + served.source * _PER_SOURCE
         if base not in self._tracks:
             self._open_tracks(base, served.source)
-        # By hand: json.dumps of these would take the loop three times as long.
+        # Formatted by hand: json.dumps would take three times as long, in the loop's thread.
         head = f'"pid":{_PROCESS},"tid":'
         parts = []
         flow = "s"
@@ -82,7 +83,7 @@ class Timeline:
                 f'"args":{args}}},\n'
             )
             if last > 0:
-                # A flow binds to the slice that is open at its time: its very beginning.
+                # A flow binds to the slice that is open at its time, so it gets the time of the slice's start.
                 flow = "s" if k == 0 else "f" if k == last else "t"
                 bind = ',"bp":"e"' if flow == "f" else ""
                 parts.append(
@@ -101,7 +102,7 @@ class Timeline:
         if served.by != "model":
             self._instant(served.by, "by", track, at, frame=served.number)
         if self._drawn == self._limit:
-            self._instant("from here on only frames that were late or dropped", "limit", track, at)
+            self._instant("from here on only late frames and frames after dropped ones", "limit", track, at)
 
     def update(self, state: Mapping[str, Any]) -> None:
         at = time.monotonic_ns() / 1e3
@@ -117,9 +118,9 @@ class Timeline:
         for lever in governor.get("levels") or []:
             counters[f"governor: {lever['lever']}"] = {"level": lever["level"]}
         for name, values in counters.items():
-            kept = {k: v for k, v in values.items() if v is not None}
-            if kept:
-                self._add({"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": kept})
+            known = {k: v for k, v in values.items() if v is not None}
+            if known:
+                self._add({"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": known})
         now = state.get("t_s")
         for action in self._actions.new(state):
             when = at if now is None else max(at - (now - action["t_s"]) * 1e6, 0.0)
@@ -129,7 +130,7 @@ class Timeline:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            # An event without a comma after it, and the bracket.
+            # The last event has no comma after it, and the bracket follows.
             at = round(time.monotonic_ns() / 1e3, 3)
             end = {
                 "ph": "i",
@@ -177,5 +178,5 @@ def _meta(what: str, track: int, **args: Any) -> dict[str, Any]:
 
 
 def _with_limit(name: str, reading: Mapping[str, Any] | None, limit: float | None) -> dict[str, Any]:
-    """Value and limit as two series of one counter, so that they are drawn against each other."""
+    """A value and its limit as two series of one counter, so that they are drawn in one chart."""
     return {name: reading.get("value"), f"{name} limit": limit} if reading else {}

@@ -24,21 +24,23 @@ def open_runtime(
     options: Mapping[str, str] | None = None,
     measure: bool = False,
 ) -> Runtime:
-    """The model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
+    """Open the model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
     ``auto``.
 
-    ``auto`` is what ``choose_runtime`` found on this device earlier for this very file, or found now with ``measure``;
-    otherwise LiteRT's or ONNX Runtime's CPU, which costs nothing to know. ``threads`` then holds unless the choice
-    says otherwise. A delegate with ``measure`` is measured beside all others, and taken where it gains. A choice that
-    can no longer be opened, such as an accelerator that was unplugged, gives way to the CPU, which ``notes`` says.
-    ``options``: see the runtimes; ``input=1x192x192x3`` is known to all.
+    ``auto`` uses the runtime that ``choose_runtime`` chose earlier for this very file on this device, or chooses now
+    with ``measure``. Without a choice it uses LiteRT's or ONNX Runtime's CPU with ``threads``. A delegate with
+    ``measure`` is measured beside all others, and used where it is faster. When a choice can no longer be opened,
+    such as an accelerator that was unplugged, the CPU is used and ``notes`` says so. Each runtime lists its
+    ``options``; all of them have ``input=1x192x192x3``.
 
     Raises ``UsageError`` for a name or file that cannot work, ``ModelError`` for a damaged or unsupported model,
     ``ToolError`` when a vendor's library does not load.
     """
     path = Path(path)
     if threads < 1 or slots < 1:
-        raise UsageError(f"{threads} threads and {slots} slots make no runtime.", "Give 1 or more of each.")
+        raise UsageError(
+            f"A runtime cannot have {threads} threads and {slots} slots.", "Give 1 or more of each."
+        )
     runtime_options = dict(options or {})
     kind = model_kind(path)
     delegate = name.startswith(DELEGATE)
@@ -51,11 +53,11 @@ def open_runtime(
     except AreniteError as error:
         if not automatic or name == cpu:
             raise
-        made = _open_named(path, kind, cpu, threads, slots, runtime_options)
-        made.notes += (
-            f"{name}, which was the best one here, cannot be had ({error.problem}): {cpu} runs instead.",
+        runtime = _open_named(path, kind, cpu, threads, slots, runtime_options)
+        runtime.notes += (
+            f"{name}, which was the best runtime here, is not available ({error.problem}); {cpu} is used instead.",
         )
-        return made
+        return runtime
 
 
 def _open_named(
@@ -82,9 +84,9 @@ def _open_named(
                 f"{name} needs LiteRT's C library: {error}.",
                 "Install a newer one: pip install -U ai-edge-litert",
             ) from error
-        made = _stock(path, INTERPRETER, threads, slots, runtime_options)
-        made.notes += (f"litert-cpu is not to be had ({error}): the stock interpreter runs instead.",)
-        return made
+        runtime = _stock(path, INTERPRETER, threads, slots, runtime_options)
+        runtime.notes += (f"litert-cpu is not available ({error}); the stock interpreter is used instead.",)
+        return runtime
 
 
 def _stock(path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> Runtime:
@@ -100,13 +102,13 @@ def _check_name(name: str, kind: str, path: Path) -> None:
         hint = (
             f"Did you mean {' or '.join(near)}?"
             if near
-            else f"There are {', '.join(NAMES)}, delegate:LIBRARY.so."
+            else f"Use one of {', '.join(NAMES)}, delegate:LIBRARY.so."
         )
         raise UsageError(f"There is no runtime '{name}'.", hint)
     if (name in ONNX) != (kind == "onnx"):
         needs = "an ONNX model" if name in ONNX else "a TFLite model"
         raise UsageError(
-            f"Runtime {name} needs {needs}, and {path} is {kind}.", "Convert it, or use --runtime auto."
+            f"Runtime {name} needs {needs}, but {path} is {kind}.", "Convert it, or use --runtime auto."
         )
 
 
@@ -119,9 +121,9 @@ def _automatic(
 
         choice = choose_runtime(path, options=options, delegates=delegates)
     else:
-        from arenite.host.camera.runtimes.selection_cache import remembered
+        from arenite.host.camera.runtimes.selection_cache import load_choice
 
-        choice = remembered(path, options=options)
+        choice = load_choice(path, options=options)
     if choice is not None:
         return choice.name, choice.threads
     return cpu, threads

@@ -1,11 +1,11 @@
-"""LiteRT's CompiledModel by plain ctypes: the accelerators CPU (XNNPACK), GPU and NPU.
+"""LiteRT's CompiledModel through ctypes: the accelerators CPU (XNNPACK), GPU and NPU.
 
 The model file is mapped, not read. Each slot has tensor buffers of its own, and an invocation reads and writes them in
-place: on the CPU, changing a byte at ``Memory.address`` changes what the model sees. GPU and NPU buffers that are not
-host memory are filled and read by one copy each, which ``notes`` then says.
+place: on the CPU, changing a byte at ``TensorMemory.address`` changes what the model sees. GPU and NPU buffers that are
+not host memory are filled and read by one copy each; ``notes`` then says so.
 
-The GPU accelerator needs a Vulkan driver (WebGPU) and the NPU one a dispatch library of the vendor. The NPU path never
-ran on such hardware.
+The GPU accelerator needs a Vulkan driver (WebGPU), and the NPU accelerator needs a dispatch library of the vendor. The
+NPU code has never run on such hardware.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ _NOTHING_TO_FREE = lite.OpaqueDeleter(lambda _: None)
 
 
 class CompiledModel:
-    """A ``Runtime``. ``options``: ``input`` (and ``input1``, …): another shape, as 1x192x192x3; ``weight_cache``: a
-    file where XNNPACK keeps packed weights and maps them from next time; ``precision`` of the GPU: fp16 or fp32;
-    ``dispatch`` and ``plugins``: folders of the NPU vendor's libraries.
+    """A ``Runtime``. Its options are ``input`` (and ``input1``, …), another shape such as 1x192x192x3;
+    ``weight_cache``, a file for XNNPACK's packed weights, which later runs map; ``precision`` of the GPU, fp16 or
+    fp32; ``dispatch`` and ``plugins``, folders of the NPU vendor's libraries.
 
-    One thread at a time may ``invoke``, whatever the slot; all others may meanwhile write and read other slots.
+    Only one thread at a time may call ``invoke``, also for different slots; other threads may write and read other
+    slots.
 
-    Raises ``ModelError`` (with what LiteRT said), ``UsageError``, ``OSError`` when the library is of another kind.
+    Raises ``ModelError`` with LiteRT's message, ``UsageError``, and ``OSError`` when the library is not usable.
     """
 
     def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
@@ -48,27 +49,27 @@ class CompiledModel:
         self._lib = lite.library()
         self._close = contextlib.ExitStack()
         try:
-            _, said = lite.with_captured_log(lambda: self._load(threads, slots, options))
+            _, log = lite.with_captured_log(lambda: self._load(threads, slots, options))
         except LiteRtError as error:
             self._close.close()
             raise ModelError(
-                f"{name} cannot run {path}: LiteRT said: {error.said}.",
+                f"{name} cannot run {path}: LiteRT reported: {error.message}.",
                 "Try --runtime litert-interpreter, or convert the model again.",
             ) from error
         except BaseException:
             self._close.close()
             raise
-        if said:
-            self.notes += (f"LiteRT said: {said}",)
+        if log:
+            self.notes += (f"LiteRT reported: {log}",)
         self.resident_bytes = max(allocated_bytes() - before, self._buffer_bytes)
-        #: Inputs of the slot to its outputs.
+        #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke_first
 
     # Loading
 
     def _load(self, threads: int, slots: int, options: Mapping[str, str]) -> None:
         lib, accelerators = self._lib, _NAMES[self.name]
-        self._environment = litert_options.environment(
+        self._environment = litert_options.shared_environment(
             accelerators, options.get("dispatch", ""), options.get("plugins", "")
         )
         self._model = lib.make("LiteRtCreateModelFromFile", self._environment, os.fsencode(self.path))
@@ -81,40 +82,41 @@ class CompiledModel:
         self._resize(options)
         inputs, outputs = self._tensors("Input"), self._tensors("Output")
         self._buffer_bytes = slots * sum(each.bytes for each in inputs + outputs)
-        made = [SlotBuffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
-        for each in made:
+        buffers = [SlotBuffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
+        for each in buffers:
             self._close.callback(each.close)
         order_in, order_out = self._file_order("Input", len(inputs)), self._file_order("Output", len(outputs))
         self.slots = tuple(
             TensorSlot(tuple(each.inputs[i] for i in order_in), tuple(each.outputs[i] for i in order_out))
-            for each in made
+            for each in buffers
         )
-        self._buffers = made
-        self._staged = any(each.staged for each in made)
+        self._buffers = buffers
+        self._staged = any(each.staged for each in buffers)
         if self._staged:
             self.notes += (f"{self.name} has memory of its own: inputs and outputs are copied once each.",)
         if not mapped_bytes(self.path) and os.path.exists("/proc/self/maps"):
             self.notes += ("The model file is not mapped.",)
-        # LiteRtRunCompiledModel's arguments, converted once: a ctypes call without conversion costs 0.5 µs.
+        # The arguments of LiteRtRunCompiledModel are converted once: a ctypes call without conversion costs 0.5 µs.
         self._run = lib.c["LiteRtRunCompiledModel"]
-        self._calls = [each.arguments(self._compiled, self._index) for each in made]
+        self._calls = [each.arguments(self._compiled, self._index) for each in buffers]
 
     def _compile(self, accelerators: int, threads: int, options: Mapping[str, str]) -> Handle:
         lib = self._lib
-        made = lib.make("LiteRtCreateOptions")
+        compile_options = lib.make("LiteRtCreateOptions")
         try:
-            lib.call("LiteRtSetOptionsHardwareAccelerators", made, accelerators)
+            lib.call("LiteRtSetOptionsHardwareAccelerators", compile_options, accelerators)
             payloads = litert_options.option_texts(threads, options)
             texts = {key: ctypes.create_string_buffer(text.encode()) for key, text in payloads.items()}
             for key, text in texts.items():
                 opaque = lib.make("LiteRtCreateOpaqueOptions", key.encode(), text, _NOTHING_TO_FREE)
-                lib.call("LiteRtAddOpaqueOptions", made, opaque)
-            return lib.make("LiteRtCreateCompiledModel", self._environment, self._model, made)
+                lib.call("LiteRtAddOpaqueOptions", compile_options, opaque)
+            return lib.make("LiteRtCreateCompiledModel", self._environment, self._model, compile_options)
         finally:
-            lib.c.LiteRtDestroyOptions(made)
+            lib.c.LiteRtDestroyOptions(compile_options)
 
     def _check_accelerated(self) -> None:
-        """LiteRT silently leaves to the CPU what the accelerator does not take, be it everything: say so."""
+        """Note when operators run on the CPU: LiteRT moves those that the accelerator does not support there
+        silently."""
         full = ctypes.c_bool()
         function = "LiteRtCompiledModelIsNonCpuFullyAccelerated"
         if hasattr(self._lib.c, function):
@@ -149,11 +151,11 @@ class CompiledModel:
                 )  # fmt: skip
                 self._output_layouts()
             except LiteRtError as error:
-                error.said = f"an input of {text} is refused: {error.said}"
+                error.message = f"an input of {text} is refused: {error.message}"
                 raise
 
     def _output_layouts(self) -> list[lite.Layout]:
-        """Of the outputs in the signature's order, after allocating for the inputs' present shapes."""
+        """Layouts of the outputs in the signature's order, after allocating for the present shapes of the inputs."""
         count = self._lib.size("LiteRtGetNumSignatureOutputs", self._signature)
         layouts = (lite.Layout * count)()
         self._lib.call(
@@ -166,7 +168,7 @@ class CompiledModel:
         lib, index = self._lib, Size(self._index)
         count = lib.size(f"LiteRtGetNumSignature{kind}s", self._signature)
         layouts = self._output_layouts() if kind == "Output" else [lite.Layout() for _ in range(count)]
-        made = []
+        tensors = []
         for i, layout in enumerate(layouts):
             if kind == "Input":
                 function = "LiteRtGetCompiledModelInputTensorLayout"
@@ -175,12 +177,12 @@ class CompiledModel:
             needs = lib.make(
                 f"LiteRtGetCompiledModel{kind}BufferRequirements", self._compiled, index, Size(i)
             )
-            made.append(signature_tensor(lib, handle, layout, needs, self.path))
-        return made
+            tensors.append(signature_tensor(lib, handle, layout, needs, self.path))
+        return tensors
 
     def _file_order(self, kind: str, count: int) -> list[int]:
-        """For each tensor in the order of the file's subgraph, its place in the signature. The file's order is the
-        stock interpreter's, and the one that labels and preprocessing records mean."""
+        """For each tensor in the order of the file's subgraph, its index in the signature. The file's order is that of
+        the stock interpreter, of labels and of recorded preprocessing."""
         lib = self._lib
         function = f"LiteRtGetSignature{kind}TensorByIndex"
         places = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
@@ -188,13 +190,13 @@ class CompiledModel:
         total = lib.size(f"LiteRtGetNumSubgraph{kind}s", subgraph)
         handles = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
         order = [places[handle] for handle in handles if handle in places]
-        # A signature may name one tensor twice, or leave one out: then its own order is all there is.
+        # A signature may name a tensor twice, or leave one out: only its own order is left then.
         return order if len(order) == count else list(range(count))
 
     # Running
 
     def _invoke_first(self, slot: int = 0) -> None:
-        """XNNPACK packs and the arena is touched now: count it."""
+        """The first run: XNNPACK packs its weights and the arena is mapped, and that memory is counted."""
         before = allocated_bytes()
         self._invoke_checked(slot)
         self.resident_bytes += max(0, allocated_bytes() - before)
@@ -218,12 +220,12 @@ class CompiledModel:
             self._buffers[slot].download()
 
     def _fail(self, slot: int) -> None:
-        """Once more, to hear what LiteRT says of it."""
+        """Run again to capture what LiteRT reports. Raises ``ModelError``."""
         try:
             lite.with_captured_log(lambda: self._again(slot))
         except LiteRtError as error:
             raise ModelError(
-                f"{self.name} failed on {self.path}: LiteRT said: {error.said}.",
+                f"{self.name} failed on {self.path}: LiteRT reported: {error.message}.",
                 "Try another runtime: --runtime litert-interpreter.",
             ) from error
 
@@ -232,7 +234,7 @@ class CompiledModel:
             raise LiteRtError("LiteRtRunCompiledModel", status)
 
     def close(self) -> None:
-        """Frees everything; the slots' memory is gone."""
+        """Free everything, also the memory of the slots."""
         if not hasattr(self, "_closed"):
             self._closed = True
             self.invoke = self._invoke_closed

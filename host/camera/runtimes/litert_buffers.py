@@ -1,4 +1,4 @@
-"""Tensor buffers of LiteRT's CompiledModel: one set per slot, in memory that the loop writes and reads itself."""
+"""Tensor buffers of LiteRT's CompiledModel: one set per slot, in memory that the loop reads and writes directly."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arenite.host.camera.runtimes.process_memory import aligned_bytes
 
 @dataclass(frozen=True)
 class SignatureTensor:
-    """An input or output of the signature; ``requirements`` are LiteRT's of a buffer for it."""
+    """An input or output of the signature; ``requirements`` are those that LiteRT has for its buffer."""
 
     name: str
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ class SignatureTensor:
 def signature_tensor(
     lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any
 ) -> SignatureTensor:
-    """What LiteRT knows of the tensor ``handle`` that has ``layout`` now. Raises ``UnsupportedModelError``."""
+    """Describe the tensor ``handle``, which has ``layout`` now. Raises ``UnsupportedModelError``."""
     name = ctypes.c_char_p()
     lib.call("LiteRtGetTensorName", handle, ctypes.byref(name))
     text = (name.value or b"").decode("utf-8", "replace")
@@ -50,7 +50,7 @@ def signature_tensor(
     if dtype is None or min(layout.shape, default=1) < 1:
         what = f"type {kind.element}" if dtype is None else f"shape {list(layout.shape)}"
         raise UnsupportedModelError(
-            f"Tensor '{text}' of {path} has {what}, which a camera loop cannot feed or read.",
+            f"Tensor '{text}' of {path} has {what}, which the camera loop does not support.",
             "Give the option input=1x192x192x3 if the model's input can be resized, or convert it with fixed shapes.",
         )
     kind.layout = layout
@@ -63,7 +63,7 @@ def signature_tensor(
 
 
 class SlotBuffers:
-    """One slot. ``staged``: buffers that the computer's own processor cannot address; they are copied."""
+    """The buffers of one slot. ``staged``: the processor cannot address some of them, so they are copied."""
 
     def __init__(
         self, lib: Library, environment: Handle, inputs: list[SignatureTensor], outputs: list[SignatureTensor]
@@ -96,7 +96,7 @@ class SlotBuffers:
         return handles, memories
 
     def arguments(self, compiled: Handle, signature: int) -> tuple[Any, ...]:
-        """Of LiteRtRunCompiledModel, as ctypes objects: converted once, not per call."""
+        """The arguments of LiteRtRunCompiledModel as ctypes objects, so that no call has to convert them."""
         return compiled, Size(signature), Size(len(self._ins)), self._ins, Size(len(self._outs)), self._outs
 
     def upload(self) -> None:

@@ -1,8 +1,8 @@
-"""LiteRT's C library by ctypes: loaded alone, it costs 1 ms and 8 MB where the Python package costs 100 ms and 18 MB.
+"""LiteRT's C library through ctypes: loading it takes 1 ms and 8 MB, the Python package takes 100 ms and 18 MB.
 
-Facts are of the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to v2.2.0 and after.
-Before v2.1.6 some functions of the same name took other arguments; ``LiteRtCreateModelFromFd`` came with the change, so
-a library without it is refused here and the stock interpreter takes over.
+The declarations follow the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to
+v2.2.0 and later. Before v2.1.6 some functions of the same name took other arguments. ``LiteRtCreateModelFromFd`` was
+added with that change, so a library without it is refused and the stock interpreter is used instead.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATUS = {
     504: "compilation failed", 1000: "index out of bounds", 1001: "invalid type", 1002: "invalid graph",
 }  # fmt: skip
 
-#: LiteRtElementType to NumPy's name, for what a loop can feed or read.
+#: LiteRtElementType to NumPy's name, for the types that the loop supports.
 DTYPES = {
     1: "float32", 2: "int32", 3: "uint8", 4: "int64", 6: "bool", 7: "int16", 9: "int8", 10: "float16", 11: "float64",
     13: "uint64", 16: "uint32", 17: "uint16",
@@ -49,7 +49,7 @@ _NEEDED = (
     "LiteRtCompiledModelGetErrorMessages",
 )  # fmt: skip
 
-#: Lines of LiteRT's and of abseil's logger, and those of no interest.
+#: Lines of LiteRT's and of abseil's loggers, and those among them that are only informative.
 _LOGGED = re.compile(r"(INFO|VERBOSE|WARNING|ERROR): |[IWEF]\d{4} ")
 _CHATTER = re.compile(r"(INFO|VERBOSE): |I\d{4} ")
 
@@ -103,16 +103,16 @@ OpaqueDeleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class LiteRtError(Exception):
-    """A call that returned a status; ``said`` is all that LiteRT told about it."""
+    """A call that failed with a status; ``message`` is what LiteRT reported about it."""
 
-    def __init__(self, function: str, status: int, said: str = "") -> None:
+    def __init__(self, function: str, status: int, message: str = "") -> None:
         super().__init__(function, status)
         self.status = status
-        self.said = said or f"{STATUS.get(status, f'status {status}')} ({function})"
+        self.message = message or f"{STATUS.get(status, f'status {status}')} ({function})"
 
 
 class Library:
-    """``call`` checks the status that every function returns."""
+    """The loaded library. ``call`` checks the status that every function returns."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -120,7 +120,7 @@ class Library:
         self._kept: list[Any] = []
         missing = [name for name in _NEEDED if not hasattr(self.c, name)]
         if missing:
-            raise OSError(f"{path.name} of this version has no {missing[0]}")
+            raise OSError(f"this version of {path.name} has no function {missing[0]}")
 
     def call(self, function: str, *arguments: Any) -> None:
         status = getattr(self.c, function)(*arguments)
@@ -129,17 +129,18 @@ class Library:
 
     def make(self, function: str, *arguments: Any) -> Handle:
         """The handle that ``function`` writes to its last argument."""
-        made = Handle()
-        self.call(function, *arguments, ctypes.byref(made))
-        return made
+        handle = Handle()
+        self.call(function, *arguments, ctypes.byref(handle))
+        return handle
 
     def size(self, function: str, *arguments: Any) -> int:
-        found = Size()
-        self.call(function, *arguments, ctypes.byref(found))
-        return found.value
+        size = Size()
+        self.call(function, *arguments, ctypes.byref(size))
+        return size.value
 
     def environment(self, accelerators: int, folders: dict[int, str]) -> Handle:
-        """Registers only the ``accelerators`` asked for: by default LiteRT would load the GPU's 19 MB as well."""
+        """Create an environment with only the given ``accelerators``: by default LiteRT loads the 19 MB of the GPU
+        too."""
         rows = [
             EnvironmentOption(ACCELERATORS, _Any(_INT, _Value(integer=accelerators))),
             EnvironmentOption(SEVERITY, _Any(_INT, _Value(integer=_SEVERITY_ERROR))),
@@ -149,17 +150,17 @@ class Library:
             for tag, folder in folders.items()
         ]
         options = (EnvironmentOption * len(rows))(*rows)
-        self._kept.append(options)  # whether LiteRT copies the texts is nowhere promised
+        self._kept.append(options)  # LiteRT does not promise to copy the texts
         return self.make("LiteRtCreateEnvironment", len(rows), options)
 
 
 @lru_cache(1)
 def package_folder() -> Path:
-    """Where ai-edge-litert is installed; found without importing it. Raises ``OSError``."""
-    found = importlib.util.find_spec("ai_edge_litert")
-    if found is None or not found.submodule_search_locations:
+    """The folder of ai-edge-litert, located without importing it. Raises ``OSError``."""
+    spec = importlib.util.find_spec("ai_edge_litert")
+    if spec is None or not spec.submodule_search_locations:
         raise OSError("ai-edge-litert is not installed")
-    return Path(next(iter(found.submodule_search_locations)))
+    return Path(next(iter(spec.submodule_search_locations)))
 
 
 @lru_cache(1)
@@ -178,11 +179,11 @@ def _scratch_file() -> Any:
 
 
 def with_captured_log(work: Callable[[], Any]) -> tuple[Any, str]:
-    """What ``work`` returns, and what C code wrote to standard error meanwhile, without LiteRT's chatter.
+    """Run ``work``; returns its result and what C code wrote to standard error, without informative lines.
 
-    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtError.said``.
+    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtError.message``.
     """
-    with _QUIET:  # two at once would put each other's file in the place of standard error
+    with _QUIET:  # two threads at once would replace each other's standard error
         return _quietly(work)
 
 
@@ -195,9 +196,9 @@ def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
         with _scratch_file() as file:
             os.dup2(file.fileno(), 2)
             failed: LiteRtError | None = None
-            made = None
+            result = None
             try:
-                made = work()
+                result = work()
             except LiteRtError as error:
                 failed = error
             finally:
@@ -206,14 +207,16 @@ def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
             lines = file.read().decode("utf-8", "replace").splitlines()
     finally:
         os.close(kept)
-    said = [line for line in lines if _LOGGED.match(line) and not _CHATTER.match(line)]
+    log = [line for line in lines if _LOGGED.match(line) and not _CHATTER.match(line)]
     others = [line for line in lines if line.strip() and not _LOGGED.match(line)]
     if failed is None and others:  # another thread wrote meanwhile
         os.write(2, ("\n".join(others) + "\n").encode())
     elif failed is not None:
-        said += others
+        log += others
     if failed is not None:
-        if said:
-            failed.said = f"{failed.said}: {' '.join(line.removeprefix('ERROR: ') for line in said[-3:])}"
+        if log:
+            failed.message = (
+                f"{failed.message}: {' '.join(line.removeprefix('ERROR: ') for line in log[-3:])}"
+            )
         raise failed
-    return made, "\n".join(said)
+    return result, "\n".join(log)

@@ -1,4 +1,4 @@
-"""What LiteRT is told before it compiles a model: which libraries to look for, and options as text."""
+"""LiteRT's options for compiling a model: the libraries to look for, and option texts."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from arenite.host.camera.runtimes.litert_library import Handle
 
 
 def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
-    """Identifier to TOML text, as LiteRT's own option structures are serialised. Raises ``UsageError``."""
+    """Map identifiers to TOML text, the form in which LiteRT serializes its options. Raises ``UsageError``."""
     cpu = f"num_threads = {threads}\n"
     if "weight_cache" in options:
         cpu += f"weight_cache_file_path = {_quoted(options['weight_cache'])}\n"
-    # Errors go to standard error, where ``library.quietly`` hears them.
+    # Errors go to standard error, where ``with_captured_log`` reads them.
     texts = {"xnnpack": cpu, "runtime_options_string": "error_reporter_mode = 1\n"}
     if "precision" in options:
         texts["gpu_options"] = f"precision = {_precision(options['precision'])}\n"
@@ -24,8 +24,8 @@ def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
 
 
 @lru_cache(8)
-def environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
-    """One per process and kind, never freed: LiteRT keeps accelerators that it has loaded anyway."""
+def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
+    """The process's environment for these accelerators. It is never freed, because LiteRT keeps loaded accelerators."""
     folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
     if accelerators & lite.NPU:
         vendors = lite.package_folder() / "vendors"
@@ -33,7 +33,7 @@ def environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
         if not dispatch and not vendor_folders:
             raise UsageError(
                 "This LiteRT has no dispatch library for an NPU.",
-                "Give the folder of the vendor's: --runtime-option dispatch=FOLDER.",
+                "Give the folder of the vendor's library: --runtime-option dispatch=FOLDER.",
             )
         folder = Path(dispatch) if dispatch else vendor_folders[0]
         folders[lite.DISPATCH_LIBRARIES] = str(folder)
@@ -51,5 +51,5 @@ def _quoted(text: str) -> str:
 def _precision(text: str) -> int:
     codes = {"fp16": 1, "fp32": 2}
     if text not in codes:
-        raise UsageError(f"'{text}' is no precision of the GPU.", "Use fp16 or fp32.")
+        raise UsageError(f"'{text}' is not a precision of the GPU.", "Use fp16 or fp32.")
     return codes[text]

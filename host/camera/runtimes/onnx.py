@@ -1,7 +1,7 @@
-"""ONNX Runtime, with every input and output bound to memory of ours, so that nothing is copied on the CPU.
+"""ONNX Runtime, with every input and output bound to memory of the loop, so that nothing is copied on the CPU.
 
-On CUDA and TensorRT ONNX Runtime moves inputs and outputs between the two memories itself. Only the CPU provider ran
-here; the others are reached through the same calls and never ran on their hardware.
+With CUDA and TensorRT, ONNX Runtime itself copies inputs and outputs between the two memories. Only the CPU provider
+has been tested; the others use the same calls and have never run on their hardware.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 from arenite.host.camera.runtimes.process_memory import aligned_bytes, allocated_bytes, parse_shape
 
-#: Runtime name to the providers in the order in which operators are offered to them.
+#: The providers of each runtime, in the order in which operators are offered to them.
 PROVIDERS = {
     "onnx-cpu": ("CPUExecutionProvider",),
     "onnx-cuda": ("CUDAExecutionProvider", "CPUExecutionProvider"),
@@ -40,8 +40,8 @@ _DTYPES = {
 
 
 class OnnxSession:
-    """A ``Runtime``. ``options``: ``input``, ``input1``, …: the shape of an input that has free sizes;
-    ``provider.NAME``: an option of the provider, such as ``provider.trt_fp16_enable=1``.
+    """A ``Runtime``. Its options are ``input``, ``input1``, …, the shape of an input that has dynamic dimensions, and
+    ``provider.NAME``, an option of the provider, such as ``provider.trt_fp16_enable=1``.
 
     Raises ``ModelError``, ``UsageError`` when ONNX Runtime or the provider is missing.
     """
@@ -64,7 +64,7 @@ class OnnxSession:
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = threads
         settings.inter_op_num_threads = 1
-        settings.log_severity_level = 4  # what matters comes as an exception
+        settings.log_severity_level = 4  # errors arrive as exceptions
         # Threads that wait for the next layer by spinning cost power and gain little on small models.
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         provider_options = {
@@ -76,20 +76,20 @@ class OnnxSession:
             if self._session.get_providers()[0] != providers[0]:
                 raise UsageError(f"{providers[0]} did not start.", f"It needs {_BUILDS[name]}.")
             inputs, outputs = self._shapes(options)
-            self._made: list[np.ndarray] = []
+            self._arrays: list[np.ndarray] = []
             self.slots = tuple(TensorSlot(self._place(inputs), self._place(outputs)) for _ in range(slots))
             self._bound = [self._bind(slot) for slot in self.slots]
         except UsageError:
             raise
         except Exception as error:  # ONNX Runtime has its own exception types, one per status
             raise ModelError(
-                f"{name} cannot run {path}: ONNX Runtime said: {' '.join(str(error).split())}",
+                f"{name} cannot run {path}: ONNX Runtime reported: {' '.join(str(error).split())}",
                 "Check that it is an ONNX model and that the provider knows its operators.",
             ) from error
         if name in ("onnx-cuda", "onnx-tensorrt"):
             self.notes += ("The GPU has memory of its own: inputs and outputs are copied once each.",)
-        self.resident_bytes = max(allocated_bytes() - before, sum(each.nbytes for each in self._made))
-        #: Inputs of the slot to its outputs.
+        self.resident_bytes = max(allocated_bytes() - before, sum(each.nbytes for each in self._arrays))
+        #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke
 
     def _shapes(self, options: Mapping[str, str]) -> tuple[list[TensorMemory], list[TensorMemory]]:
@@ -97,7 +97,7 @@ class OnnxSession:
         for place, each in enumerate(self._session.get_inputs()):
             text = options.get(f"input{place}", options.get("input", "") if place == 0 else "")
             shape = parse_shape(text) if text else tuple(each.shape)
-            # A free batch size is 1: the loop serves one frame at a time.
+            # A dynamic batch size becomes 1: the loop serves one frame at a time.
             if shape and not isinstance(shape[0], int):
                 shape = (1, *shape[1:])
             inputs.append(self._described(each, shape))
@@ -105,13 +105,13 @@ class OnnxSession:
         known = [tuple(each.shape) for each in outputs]
         if any(not isinstance(size, int) for shape in known for size in shape) or "input" in options:
             zeros = {m.name: np.zeros(m.shape, m.dtype) for m in inputs}
-            known = [np.shape(made) for made in self._session.run(None, zeros)]
+            known = [np.shape(output) for output in self._session.run(None, zeros)]
         return inputs, [self._described(each, shape) for each, shape in zip(outputs, known, strict=True)]
 
     def _described(self, each: Any, shape: tuple[Any, ...]) -> TensorMemory:
         free = [size for size in shape if not isinstance(size, int) or size < 1]
         if each.type not in _DTYPES or free:
-            what = f"has free sizes {free}" if free else f"is a {each.type}"
+            what = f"has dynamic dimensions {free}" if free else f"has the type {each.type}"
             raise UnsupportedModelError(
                 f"Tensor '{each.name}' of {self.path} {what}.",
                 "Give its shape: the option input=1x3x192x192.",
@@ -121,12 +121,12 @@ class OnnxSession:
         return TensorMemory(each.name, shape, dtype, 0, size)
 
     def _place(self, tensors: list[TensorMemory]) -> tuple[TensorMemory, ...]:
-        made = []
+        placed = []
         for memory in tensors:
-            self._made.append(aligned_bytes(memory.bytes))
-            address = self._made[-1].ctypes.data
-            made.append(TensorMemory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
-        return tuple(made)
+            self._arrays.append(aligned_bytes(memory.bytes))
+            address = self._arrays[-1].ctypes.data
+            placed.append(TensorMemory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
+        return tuple(placed)
 
     def _bind(self, slot: TensorSlot) -> Any:
         binding = self._session.io_binding()
@@ -145,18 +145,18 @@ class OnnxSession:
             ) from error
 
     def close(self) -> None:
-        """Frees everything; the slots' memory is gone."""
+        """Free everything, also the memory of the slots."""
         self.invoke = self._invoke_closed
         self._bound = []
         self._session = None
-        self._made = []
+        self._arrays = []
 
     def _invoke_closed(self, slot: int = 0) -> None:
         raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")
 
 
 def onnxruntime() -> Any:
-    """The module. Raises ``UsageError`` that names the extra."""
+    """Import the module. Raises a ``UsageError`` that names the extra to install."""
     try:
         import onnxruntime as module
     except ImportError as error:

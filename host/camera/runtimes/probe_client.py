@@ -1,4 +1,4 @@
-"""Ask a process of its own how a runtime does on a model, and survive whatever becomes of it."""
+"""Measure a runtime on a model in a process of its own, so that a crash or a hang stays there."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 from arenite.host.camera.runtimes.runtime_choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
 
-#: Joules used so far by the device, from any start: only differences are taken.
+#: Returns the joules that the device has used since some fixed time; only differences are used.
 JoulesReader = Callable[[], float]
 
 
-def joules(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
-    """What ``power`` counts up to. None when its figures are estimates: made from the load, they would only say again
-    which runtime takes longer."""
+def joules_reader(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
+    """A reader that integrates ``power``. None when its figures are estimates: they are computed from the load, so they
+    would only repeat which runtime takes longer."""
     if power.read(0.0).kind != MEASURED:
         return None
     total, last = 0.0, clock()
@@ -47,20 +47,20 @@ def probe_runtime(
     seconds: float,
     timeout_s: float,
 ) -> CandidateResult:
-    """``problem`` of the result says how it failed: refused, crashed or hung."""
+    """Measure one candidate. ``problem`` of the result says how it failed: refused, crashed or hung."""
     request = {
         "path": str(path.resolve()), "name": name, "threads": threads, "options": options, "seconds": seconds,
         "outputs": str(outputs),
     }  # fmt: skip
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=said,
+            stderr=log,
             text=True,
         )
-        # A delegate that hangs must not hang this: the timer ends the child, and then reading ends.
+        # A delegate that hangs must not block this process: the timer ends the child, which ends the reading.
         timer = _Timer(child, timeout_s)
         try:
             first = _exchange(child, json.dumps(request))
@@ -70,13 +70,13 @@ def probe_runtime(
             child.wait()
         finally:
             timer.stop()
-        said.seek(0)
-        words = said.read().decode("utf-8", "replace").split("\n")
+        log.seek(0)
+        log_lines = log.read().decode("utf-8", "replace").split("\n")
     if "problem" in last:
         return CandidateResult(name, threads, problem=last["problem"])
     if "invocations" not in last:
         return CandidateResult(
-            name, threads, problem=_failure_text(child.returncode, timer.fired, timeout_s, words)
+            name, threads, problem=_failure_text(child.returncode, timer.fired, timeout_s, log_lines)
         )
     energy = None if used is None else 1000 * used / last["invocations"]
     return CandidateResult(
@@ -85,7 +85,7 @@ def probe_runtime(
 
 
 class _Timer:
-    """Ends ``child`` after ``timeout_s``; ``fired`` says whether it had to."""
+    """Kills ``child`` after ``timeout_s``; ``fired`` says whether that happened."""
 
     def __init__(self, child: subprocess.Popen[str], timeout_s: float) -> None:
         self.fired = False
@@ -109,7 +109,7 @@ class _Timer:
 
 
 def _exchange(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
-    """The child's answer to ``line``; empty when it ended."""
+    """Send ``line`` to the child and return its answer; empty when the child has ended."""
     assert child.stdin is not None and child.stdout is not None
     try:
         child.stdin.write(line + "\n")
@@ -119,10 +119,10 @@ def _exchange(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
         return {}
 
 
-def _failure_text(status: int, late: bool, timeout_s: float, said: list[str]) -> str:
-    last = next((line.strip() for line in reversed(said) if line.strip()), "")
+def _failure_text(status: int, late: bool, timeout_s: float, log: list[str]) -> str:
+    last = next((line.strip() for line in reversed(log) if line.strip()), "")
     if late:
         return f"hung: no answer within {timeout_s:g} s."
     if status < 0:
-        return f"crashed ({signal.Signals(-status).name})." + (f" It said: {last}" if last else "")
-    return f"ended with status {status}." + (f" It said: {last}" if last else "")
+        return f"crashed ({signal.Signals(-status).name})." + (f" Its last line was: {last}" if last else "")
+    return f"ended with status {status}." + (f" Its last line was: {last}" if last else "")

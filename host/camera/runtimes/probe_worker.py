@@ -1,8 +1,7 @@
-"""Measure one runtime on one model, in a process of its own: a delegate that crashes takes only this with it.
+"""Measure one runtime on one model in a process of its own, so that a delegate that crashes ends only this process.
 
 ``python -m arenite.host.camera.runtimes.probe_worker`` reads one JSON object from standard input and writes one JSON
-line when it is warm and one when it is done; between the two it waits for a line, so that whoever asked can read a
-meter.
+line when it is warm and one when it is done. Between the two it waits for a line, so that the parent can read a meter.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ COMPARED_FRAMES = 3
 
 
 def fill_with_picture(memory: TensorMemory, seed: int) -> None:
-    """The same picture for every runtime: smooth colours and some noise, over the range of the input's type."""
+    """Fill an input with the same picture for every runtime: smooth colours and noise over the range of its type."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(memory.shape, dtype=np.int64))
     waves = 0.5 + 0.35 * np.sin(np.linspace(seed, seed + 40.0, count))
@@ -33,7 +32,7 @@ def fill_with_picture(memory: TensorMemory, seed: int) -> None:
     dtype = np.dtype(memory.dtype)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        # A wide integer is an index or a count: only small ones are likely to be allowed.
+        # A wide integer is an index or a count, for which only small values are likely to be valid.
         low, high = (limits.min, limits.max) if dtype.itemsize == 1 else (0, 1)
         values = np.rint(low + values * (high - low))
     elif dtype.kind == "b":
@@ -42,7 +41,7 @@ def fill_with_picture(memory: TensorMemory, seed: int) -> None:
 
 
 def output_samples(runtime: Runtime) -> list[np.ndarray]:
-    """Outputs for ``COMPARED_FRAMES`` pictures, copied."""
+    """Copies of the outputs for ``COMPARED_FRAMES`` pictures."""
     arrays = []
     for seed in range(COMPARED_FRAMES):
         for place, memory in enumerate(runtime.slots[0].inputs):
@@ -53,7 +52,7 @@ def output_samples(runtime: Runtime) -> list[np.ndarray]:
 
 
 def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
-    """ns of each invocation, for at least ``seconds`` and 20 invocations."""
+    """The time of each invocation in ns, for at least ``seconds`` and 20 invocations."""
     taken: list[int] = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
     while len(taken) < 20 or time.perf_counter_ns() < end:
@@ -64,7 +63,7 @@ def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
 
 
 def main() -> None:
-    # What libraries print must not come between the lines that are read.
+    # Output of libraries must not mix with the lines that the parent reads.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     asked = json.loads(sys.stdin.readline())
@@ -100,6 +99,6 @@ def _write_line(lines: Any, what: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     main()
-    # A vendor's library that fails while it is unloaded has answered already.
+    # Ends without unloading: a vendor's library that fails then must not spoil the answer that was given.
     sys.stdout.flush()
     os._exit(0)

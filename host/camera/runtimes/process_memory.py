@@ -1,4 +1,4 @@
-"""Memory of this process: aligned buffers, how much is resident, which files are mapped."""
+"""The memory of this process: aligned buffers, resident bytes, and mapped files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy as np
 from arenite.errors import ModelError
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: Of a cache line, of AVX-512, and what LiteRT and ONNX Runtime ask of memory that they shall not copy.
+#: The alignment of a cache line and of AVX-512; LiteRT and ONNX Runtime copy memory that has less.
 ALIGNMENT = 64
 
 
 def aligned_bytes(size: int) -> np.ndarray:
-    """uint8 [size], zeroed, starting at a multiple of 64; its memory ends with its last view."""
+    """Zeroed memory as uint8, shape (size,), that starts at a multiple of 64; it lives as long as a view of it."""
     raw = np.zeros(max(size, 1) + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
 
 
 def resident_bytes() -> int:
-    """Private memory of this process that is in RAM: what it would give back. 0 where Linux's /proc is missing."""
+    """Private memory of this process that is in RAM; 0 where /proc is missing."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -56,20 +56,20 @@ def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
 
 
 def allocated_bytes() -> int:
-    """What was asked of the allocator and not given back, for a model's size as the growth while it is opened.
+    """Bytes that were allocated and not freed; the growth while a model is opened is the size of the model.
 
-    Pages that are in RAM say less: a model whose memory was another's before adds few of them, and one whose small
-    pieces fall into the holes of a long-used heap a page for each. Where the allocator cannot tell, they have to do.
+    Resident pages are less exact: a model adds few of them where it reuses the memory of another, and a page for each
+    small allocation where these fill gaps of a fragmented heap. They are used where the allocator has no statistics.
     """
-    ask = _mallinfo2()
-    if ask is None:
+    mallinfo2 = _mallinfo2()
+    if mallinfo2 is None:
         return resident_bytes()
-    info = ask()
+    info = mallinfo2()
     return int(info.uordblks) + int(info.hblkhd)
 
 
 def mapped_bytes(path: Path) -> int:
-    """Bytes of ``path`` that are mapped into this process, not read into memory of its own."""
+    """Bytes of ``path`` that are mapped into this process."""
     target = os.path.realpath(path)
     total = 0
     try:
@@ -90,7 +90,7 @@ def copy_tensor(source: TensorMemory, target: int) -> None:
 
 
 def parse_shape(text: str) -> tuple[int, ...]:
-    """``1x192x192x3`` as numbers. Raises ``ModelError``."""
+    """Parse a shape such as ``1x192x192x3``. Raises ``ModelError``."""
     try:
         shape = tuple(int(part) for part in text.lower().split("x"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What was measured of each runtime, and which is taken: plain values and the rule."""
+"""Measurements of runtimes, and the rule that chooses one of them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-#: What a runtime must gain over a simpler one to be worth its threads, power and driver.
+#: A runtime is chosen over a simpler one only when it is better by this share: it costs threads, power or a driver.
 MIN_GAIN = 0.10
-#: Largest difference of outputs, in parts of the range of the CPU's. float16 accelerators stay below 1 %.
+#: The largest difference of outputs from the CPU's, as a share of their range. float16 accelerators stay below 1 %.
 MAX_DIFFERENCE = 0.05
-#: An integer output that hardly varies has at least this range, in quantisation steps: 3 steps are always allowed.
+#: The smallest range of an integer output, in quantization steps, so that a difference of 3 steps is always allowed.
 _MIN_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """One candidate. ``difference``: of its outputs from the CPU's, in parts of their range; ``problem``: why it
-    cannot be taken, empty when it can. Times are of one invocation, measured warm."""
+    """The measurement of one candidate. ``difference`` is that of its outputs from the CPU's, as a share of their
+    range. ``problem`` says why it cannot be used, and is empty when it can. Times are of one warm invocation."""
 
     name: str
     threads: int
@@ -38,7 +38,8 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeChoice:
-    """``measured``: in the order of trial, simplest first; ``remembered``: from an earlier run on this device."""
+    """The chosen runtime. ``measured`` has all candidates, simplest first; ``remembered`` says that the choice was made
+    in an earlier run on this device."""
 
     name: str
     threads: int
@@ -50,25 +51,25 @@ class RuntimeChoice:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, made: dict[str, Any]) -> RuntimeChoice:
-        rows = tuple(CandidateResult(**{**row, "notes": tuple(row["notes"])}) for row in made["measured"])
-        return cls(made["name"], made["threads"], rows, made["reason"], made["remembered"])
+    def from_json(cls, record: dict[str, Any]) -> RuntimeChoice:
+        rows = tuple(CandidateResult(**{**row, "notes": tuple(row["notes"])}) for row in record["measured"])
+        return cls(record["name"], record["threads"], rows, record["reason"], record["remembered"])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """For a table: runtime, ms, mJ, and why it was or was not taken."""
-        made = []
+        """Rows of a table: runtime, ms, mJ, and why it was or was not chosen."""
+        rows = []
         for each in self.measured:
-            taken = (each.name, each.threads) == (self.name, self.threads)
+            chosen = (each.name, each.threads) == (self.name, self.threads)
             ms = f"{each.median_ms:.3f}" if each.median_ms is not None else "-"
             mj = f"{each.energy_mj:.3f}" if each.energy_mj is not None else "-"
-            why = "taken" if taken else each.problem or "too little gain, or slower"
-            made.append((each.label, ms, mj, "; ".join([why, *each.notes])))
-        return made
+            why = "chosen" if chosen else each.problem or "too little gain, or slower"
+            rows.append((each.label, ms, mj, "; ".join([why, *each.notes])))
+        return rows
 
 
 def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Largest |outputs - reference| over all outputs, each in parts of the range of its reference; inf when the shapes
-    differ or a value is not a number."""
+    """The largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf when the
+    shapes differ or a value is NaN."""
     if [each.shape for each in outputs] != [each.shape for each in reference]:
         return float("inf")
     worst = 0.0
@@ -79,9 +80,9 @@ def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -
         if not np.isfinite(a[np.isfinite(b)]).all():
             return float("inf")
         integers = theirs.dtype.kind in "iub" and theirs.dtype.itemsize == 1
-        least = _MIN_STEPS if integers else 1e-6
+        min_span = _MIN_STEPS if integers else 1e-6
         finite = np.isfinite(b)
-        span = max(float(np.ptp(b[finite])) if finite.any() else 0.0, least)
+        span = max(float(np.ptp(b[finite])) if finite.any() else 0.0, min_span)
         worst = max(worst, float(np.max(np.abs(a - b)[finite], initial=0.0)) / span)
     return worst
 
@@ -89,9 +90,9 @@ def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -
 def choose_candidate(
     measured: Sequence[CandidateResult], by: str = "latency"
 ) -> tuple[CandidateResult, str] | None:
-    """The candidate to take and why; None when none can be taken. ``by``: ``latency`` or ``energy``.
+    """The candidate to use and the reason; None when none can be used. ``by`` is ``latency`` or ``energy``.
 
-    Candidates come simplest first, and a later one must be 10 % better than the best so far.
+    Candidates are ordered simplest first, and a later one must be 10 % better than the best so far.
     """
     usable = [each for each in measured if not each.problem and each.median_ms is not None]
     if not usable:
@@ -107,9 +108,9 @@ def choose_candidate(
         tried = len(measured) - 1
         return (
             best,
-            f"{best.label}: none of {tried} others is 10 % better."
+            f"{best.label}: no other candidate is 10 % better."
             if tried
-            else f"{best.label}: the only one.",
+            else f"{best.label}: the only candidate.",
         )
     times = _cost(first, by) / _cost(best, by)
     unit = "mJ" if by == "energy" and best.energy_mj is not None else "ms"

@@ -1,9 +1,9 @@
-"""Choose a runtime by measuring all that this device has on the model itself.
+"""Choose a runtime by measuring every runtime of this device on the model itself.
 
-Every candidate runs in a process of its own, on the same pictures. One that crashes, hangs, is refused or answers
-otherwise than the CPU is out, whatever its speed; of the others the fastest wins, but a simpler one is kept unless the
-gain is at least 10 %. A delegate that splits the graph and loses therefore loses here too. The decision is kept in the
-cache, for this file, these library versions and this device.
+Every candidate runs in a process of its own, on the same pictures. A candidate that crashes, hangs, is refused or gives
+other answers than the CPU is excluded. The fastest of the others wins, but a simpler one is preferred unless the
+gain is at least 10 %. A delegate that splits the graph and becomes slow by that is therefore not chosen. The
+decision is stored in the cache for this file, these library versions and this device.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def choose_runtime(
 
     Args:
         names: candidates, simplest first; by default all that ``available_runtimes`` lists for this kind of model.
-        threads: to try on processors; by default 1, 2, 4, … up to what this process may use.
+        threads: numbers of threads to try; by default 1, 2, 4, … up to the processors that this process may use.
         delegates: further candidates, as ``delegate:LIBRARY.so,option=value``.
         by: ``latency``, or ``energy`` when there is a ``meter``.
-        seconds: of measuring per candidate, after a fifth of it for warming up.
-        keep: store the decision for ``remembered``.
+        seconds: measuring time per candidate, after a fifth of it to warm up.
+        keep: store the decision for ``load_choice``.
 
-    Raises ``ModelError`` when no candidate runs the model; its text has each one's reason.
+    Raises ``ModelError`` when no candidate runs the model; its text has the reason of each.
     """
     from arenite.host.camera.runtimes.runtime_choice import choose_candidate
 
@@ -70,7 +70,7 @@ def choose_runtime(
     if keep:
         from arenite.files import replace_file
 
-        # A cache that cannot be written only means to measure again.
+        # Without a writable cache the next run measures again.
         with contextlib.suppress(OSError):
             replace_file(cache_path(path, given), json.dumps(choice.to_json(), indent=1).encode())
     return choice
@@ -104,5 +104,5 @@ def _compare_outputs(result: CandidateResult, outputs: Path, reference: Path) ->
     return replace(
         result,
         difference=difference_share,
-        problem=f"answers wrongly: {difference_share:.0%} of the range away from the processor.",
+        problem=f"gives wrong answers: they differ from the CPU's by {difference_share:.0%} of their range.",
     )

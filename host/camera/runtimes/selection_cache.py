@@ -1,6 +1,6 @@
-"""Decisions of ``choose``, kept in the cache: for a file, these library versions and this device.
+"""The decisions of ``choose_runtime`` in the cache, by file, library versions and device.
 
-Light, because every start of the loop asks.
+The module imports little, because every start of the loop reads the cache.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from arenite.host.camera.runtimes.runtime_choice import RuntimeChoice
 
 
-def remembered(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
-    """The decision of an earlier ``choose``; None when there is none for this file, these versions and this device."""
-    if not _folder().is_dir():  # nothing was ever chosen here: do not even read the model
+def load_choice(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
+    """The stored decision; None when there is none for this file, these versions and this device."""
+    if not _folder().is_dir():  # the cache is empty, so the model need not be read
         return None
     import json
 
     from arenite.host.camera.runtimes.runtime_choice import RuntimeChoice
 
     try:
-        made = RuntimeChoice.from_json(json.loads(cache_path(Path(path), dict(options or {})).read_bytes()))
-    except (OSError, ValueError, KeyError, TypeError):  # missing, or of another version of ours
+        choice = RuntimeChoice.from_json(json.loads(cache_path(Path(path), dict(options or {})).read_bytes()))
+    except (OSError, ValueError, KeyError, TypeError):  # missing, or written by another version of Arenite
         return None
-    return replace(made, remembered=True)
+    return replace(choice, remembered=True)
 
 
 def _folder() -> Path:
@@ -40,7 +40,7 @@ def _folder() -> Path:
 
 
 def cache_path(path: Path, options: dict[str, str]) -> Path:
-    """Raises ``OSError`` when the model cannot be read."""
+    """The file of the decision. Raises ``OSError`` when the model cannot be read."""
     import hashlib
     import json
 
@@ -53,29 +53,30 @@ def cache_path(path: Path, options: dict[str, str]) -> Path:
 
 
 def _versions() -> list[str]:
-    """Of the runtimes' packages, by the names of their folders: importlib.metadata costs as much as a small model."""
+    """Versions of the runtimes' packages, from the names of their folders: importlib.metadata takes as long as
+    opening a small model."""
     import importlib.util
 
-    made = []
+    versions = []
     for module in ("ai_edge_litert", "tflite_runtime", "onnxruntime"):
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.origin:
             site = Path(spec.origin).parent.parent
-            made += sorted(each.name for each in site.glob(f"{module}*.dist-info"))
-    return made
+            versions += sorted(each.name for each in site.glob(f"{module}*.dist-info"))
+    return versions
 
 
 def _device() -> list[str]:
-    """What makes measurements comparable: the machine, its processor and how many cores this process may use."""
-    made = [platform.machine(), sys.platform, str(candidate_thread_counts()[-1])]
+    """Everything that measurements depend on: the machine, its processor and the cores that this process may use."""
+    facts = [platform.machine(), sys.platform, str(candidate_thread_counts()[-1])]
     for file in ("/proc/device-tree/model", "/proc/cpuinfo", "/proc/driver/nvidia/version"):
         with contextlib.suppress(OSError):
             text = Path(file).read_text("utf-8", "replace")
             lines = [
                 line for line in text.splitlines() if not line.startswith(("cpu MHz", "bogomips", "BogoMIPS"))
             ]
-            made.append("\n".join(dict.fromkeys(lines)))
-    return made
+            facts.append("\n".join(dict.fromkeys(lines)))
+    return facts
 
 
 def candidate_thread_counts() -> list[int]:

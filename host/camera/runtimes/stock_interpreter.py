@@ -1,11 +1,11 @@
 """The stock interpreter of LiteRT or of tflite-runtime, with or without an external delegate.
 
-For boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
+It is for boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
 (``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other that exports
-``tflite_plugin_create_delegate``. Neither of the two named ever ran here: there is no such hardware.
+``tflite_plugin_create_delegate``. The two named delegates have never been tested, for want of the hardware.
 
-With one slot its memory is the interpreter's own. The interpreter has one set of tensors, so with more slots they are
-copied in and out; ``notes`` says so.
+One slot uses the interpreter's own memory. The interpreter has one set of tensors, so more slots are copied in and out;
+``notes`` then says so.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
 class StockInterpreter:
-    """A ``Runtime``. ``delegate``: library and options, as ``libedgetpu.so.1,device=usb``; ``options`` as for
-    ``litert-cpu``: ``input``, ``input1``, ….
+    """A ``Runtime``. ``delegate`` has a library and its options, such as ``libedgetpu.so.1,device=usb``. The options
+    are ``input``, ``input1``, …, as for ``litert-cpu``.
 
     Raises ``ModelError``, ``ToolError`` when the delegate does not load, ``UsageError`` without any interpreter.
     """
@@ -54,21 +54,21 @@ class StockInterpreter:
         module = import_interpreter()
         before = allocated_bytes()
         try:
-            (self._interpreter, kept), said = lite.with_captured_log(
+            (self._interpreter, delegates), log = lite.with_captured_log(
                 lambda: _prepared(module, path, threads, options, delegate)
             )
         except (ValueError, RuntimeError) as error:
             raise ModelError(
-                f"{name} cannot run {path}: the interpreter said: {' '.join(str(error).split())}.",
+                f"{name} cannot run {path}: the interpreter reported: {' '.join(str(error).split())}.",
                 "Convert the model again, or try another runtime.",
             ) from error
-        self._delegates = kept  # freed before the interpreter, a delegate would be called after its end
+        self._delegates = delegates  # must outlive the interpreter, which calls them when it is freed
         self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
         self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
         own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
         self._kept: list[np.ndarray] = []
         self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
-        #: Whether inputs and outputs are copied: then one slot is better, unless frames are overlapped.
+
         self.copies_slots = slots > 1
         if self.copies_slots:
             self.notes += (
@@ -76,10 +76,10 @@ class StockInterpreter:
             )
         if delegate:
             self.notes += _left_to_the_cpu(self._interpreter)
-        if said:
-            self.notes += (f"The interpreter said: {said}",)
+        if log:
+            self.notes += (f"The interpreter reported: {log}",)
         self.resident_bytes = max(allocated_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
-        #: Inputs of the slot to its outputs.
+        #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
 
     def _memory(self, details: dict[str, Any]) -> TensorMemory:
@@ -87,11 +87,12 @@ class StockInterpreter:
         dtype = np.dtype(details["dtype"])
         if dtype.kind not in "fiub" or not view.size:
             raise UnsupportedModelError(
-                f"Tensor '{details['name']}' of {self.path} is {dtype} {list(view.shape)}: unfit for a camera loop.",
+                f"Tensor '{details['name']}' of {self.path} is {dtype} {list(view.shape)}, which the camera loop does "
+                "not support.",
                 "Give the option input=1x192x192x3 if its input can be resized, or convert it with fixed shapes.",
             )
         scale, zero_point = details["quantization"]
-        # Only the address is kept: the interpreter refuses to run while a view of its tensors lives.
+        # Only the address is kept: the interpreter refuses to run while a view of its tensors exists.
         return TensorMemory(
             details["name"],
             view.shape,
@@ -136,7 +137,7 @@ class StockInterpreter:
             copy_tensor(own, lent.address)
 
     def close(self) -> None:
-        """Frees everything; the slots' memory is gone."""
+        """Free everything, also the memory of the slots."""
         self.invoke = self._invoke_closed
         self._interpreter = None
         self._delegates = []
@@ -162,8 +163,8 @@ def _prepared(
     interpreter = module.Interpreter(
         model_path=str(path), num_threads=threads, experimental_delegates=delegates or None
     )
-    for place_, details in enumerate(interpreter.get_input_details()):
-        text = options.get(f"input{place_}", options.get("input", "") if place_ == 0 else "")
+    for index, details in enumerate(interpreter.get_input_details()):
+        text = options.get(f"input{index}", options.get("input", "") if index == 0 else "")
         if text:
             interpreter.resize_tensor_input(details["index"], list(parse_shape(text)))
     interpreter.allocate_tensors()
@@ -177,28 +178,28 @@ def _delegate(module: Any, text: str) -> Any:
         key, equals, value = pair.partition("=")
         if not (key and equals):
             raise UsageError(
-                f"'{pair}' is no option of a delegate.", "Write delegate:LIBRARY.so,name=value,..."
+                f"'{pair}' is not an option of a delegate.", "Write delegate:LIBRARY.so,name=value,..."
             )
         options[key] = value
     try:
-        # The package's own class complains on standard error when it fails this early.
+        # The package's own class prints to standard error when it fails this early.
         if not hasattr(ctypes.CDLL(library), "tflite_plugin_create_delegate"):
             raise OSError("it has no tflite_plugin_create_delegate")
         return module.load_delegate(library, options)
     except (OSError, ValueError, RuntimeError, AttributeError) as error:
         raise ToolError(
-            f"The delegate {library} does not load: {' '.join(str(error).split()) or type(error).__name__}.",
+            f"The delegate {library} cannot be loaded: {' '.join(str(error).split()) or type(error).__name__}.",
             "Install the vendor's library, give its full path, or use --runtime litert-cpu.",
         ) from error
 
 
 def _left_to_the_cpu(interpreter: Any) -> tuple[str, ...]:
-    """How the graph was split. The list of operators is no public API, so its absence is no error."""
+    """A note about how the graph was split. The list of operators is not a public API, so it may be missing."""
     try:
         names = [each["op_name"] for each in interpreter._get_ops_details()]
     except (AttributeError, KeyError):
         return ()
     taken = sum(name == "DELEGATE" for name in names)
     if not taken:
-        return ("The delegate takes none of the operators.",)
+        return ("The delegate supports none of the operators, so all of them run on the CPU.",)
     return () if taken == 1 else (f"The delegate splits the graph into {taken} parts.",)

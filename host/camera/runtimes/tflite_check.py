@@ -1,8 +1,8 @@
-"""Refuse a damaged model file before a runtime sees it: LiteRT crashes on some, and takes the loop with it.
+"""Refuse a damaged model file before a runtime opens it: LiteRT crashes on some damage, which would end the loop.
 
-The file is mapped and its tables are decoded with every offset checked; the weights themselves are not read. It costs
-2 ms for a small model and 10 ms for EfficientNet-lite0. What remains are damaged values that make a well-formed model;
-a runtime may still refuse them, and the automatic choice therefore tries runtimes in a process of their own.
+The file is mapped and its tables are decoded with every offset checked; the weights themselves are not read. That takes
+2 ms for a small model and 10 ms for EfficientNet-lite0. Damaged values in a well-formed model are not detected. A
+runtime may still fail on them, so the automatic choice measures runtimes in processes of their own.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from arenite.converters.tflite.verifier import decode
 from arenite.errors import ModelError, UnsupportedModelError
 
 _HINT = "The file is damaged: convert or download it again."
-#: More elements than any tensor that a camera loop could hold; also keeps LiteRT's sums from overflowing.
+#: No tensor of a camera model has more elements; the limit also keeps LiteRT's sums from overflowing.
 _MAX_ELEMENTS = 1 << 31
 
 
 def check_tflite_file(path: Path) -> None:
-    """Raises ``ModelError`` that names the file, the table and the field."""
+    """Raise a ``ModelError`` that names the file, the table and the field when the file is damaged."""
     try:
         with path.open("rb") as file:
             if not file.seek(0, 2):
@@ -35,7 +35,7 @@ def check_tflite_file(path: Path) -> None:
 
 
 def _check(model: dict[str, Any]) -> None:
-    """That every index points at something; ``decode`` has checked all offsets."""
+    """Check that every index is in range; ``decode`` has checked all offsets."""
     subgraphs = model["subgraphs"] or []
     codes, buffers = len(model["operator_codes"] or []), len(model["buffers"] or [])
     if not subgraphs:
@@ -71,4 +71,4 @@ def _check(model: dict[str, Any]) -> None:
 
 def _within(index: int, count: int, where: str, least: int = 0) -> None:
     if not least <= index < count:
-        raise ModelError(f"{where}: {index} is out of range, there are {count}.", _HINT)
+        raise ModelError(f"{where}: {index} is out of range; there are {count} entries.", _HINT)

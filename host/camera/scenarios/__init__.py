@@ -1,1 +1,1 @@
-"""The four ways in which MLPerf Inference asks a system for answers, and what makes a measurement of them valid."""
+"""The four scenarios of MLPerf Inference: how queries are sent, and what makes a measurement valid."""

@@ -1,8 +1,9 @@
-"""How many slow queries a run may have, given how many it made: MLPerf Inference's early stopping.
+"""The number of slow queries that a run of a given length may have: MLPerf Inference's early stopping.
 
-A system that answers just the wanted share ``p`` of queries in time would have at most ``t`` late ones among ``n`` with
-probability F(t; n, 1 - p), the binomial distribution's. A run counts when that is at most 1 - c: then one is sure to c
-that the system is better (inference_rules.adoc, appendix Early Stopping Criterion; tolerance 0, c = 0.99).
+A system that answers exactly the required share ``p`` of queries in time has at most ``t`` late ones among ``n`` with
+probability F(t; n, 1 - p), that of the binomial distribution. A run is valid when this probability is at most 1 - c:
+the system is then better with confidence c (inference_rules.adoc, appendix Early Stopping Criterion; tolerance 0, c =
+0.99).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from arenite.host.camera.scenarios.rules import CONFIDENCE
 
 
 def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
-    """F(t; trials, chance) for t = 0 ... ``most``: float64 [most + 1]."""
+    """F(t; trials, chance) for t = 0 ... ``most``: float64, shape (most + 1,)."""
     t = np.arange(1, most + 1, dtype=np.float64)
     odds = math.log(chance) - math.log1p(-chance)
     logs = np.concatenate(([0.0], np.cumsum(np.log(trials - t + 1) - np.log(t) + odds)))
@@ -25,7 +26,7 @@ def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
 
 
 def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """The most queries beyond the percentile's bound with which a run of ``queries`` counts; -1: not even with none."""
+    """The largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid with none."""
     chance = 1.0 - percentile / 100.0
     # Beyond the expected number the probability is above a half.
     sums = binomial_cdf(min(queries, math.ceil(queries * chance) + 1), queries, chance)
@@ -33,7 +34,7 @@ def max_late_queries(queries: int, percentile: float, confidence: float = CONFID
 
 
 def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """With how many queries in all a run with ``late`` of them beyond the bound counts."""
+    """The smallest number of queries with which a run with ``late`` late ones is valid."""
     low, high = late, max(64, 2 * late)
     while max_late_queries(high, percentile, confidence) < late:
         low, high = high, 2 * high
@@ -48,8 +49,8 @@ def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) ->
 
 @dataclass(frozen=True, slots=True)
 class PercentileEstimate:
-    """``value``: of the percentile, on the safe side; None when there were fewer than ``needed`` queries. The
-    ``discarded`` slowest ones are above it."""
+    """A percentile on the safe side: ``value`` is None when there were fewer than ``needed`` queries, and the
+    ``discarded`` slowest queries are above it."""
 
     value: int | None
     discarded: int
@@ -59,7 +60,7 @@ class PercentileEstimate:
 def estimate_percentile(
     ordered: np.ndarray, percentile: float, confidence: float = CONFIDENCE
 ) -> PercentileEstimate:
-    """Of sorted latencies: the largest but for those that may be slower."""
+    """Estimate a percentile of sorted latencies: the largest one after those that may be slower."""
     late = max_late_queries(len(ordered), percentile, confidence) if len(ordered) else -1
     if late < 1:
         return PercentileEstimate(None, 0, min_queries(1, percentile, confidence))

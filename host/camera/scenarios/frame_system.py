@@ -1,4 +1,4 @@
-"""The system under test: a server and the pictures that it is asked about, in memory."""
+"""The system under test: a server, and the pictures for its queries in memory."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.serving.frame_server import FrameServer
 
-#: Samples of one query that are recorded: the first ones, and then one in so many.
+#: Samples of one query that are recorded: the first eight, and then every 64th.
 _FIRST, _EVERY = 8, 64
 
 
 class System(Protocol):
-    """What a scenario asks. A sample is one picture: preprocessing, inference and answer."""
+    """Answers the queries of a scenario. A sample is one picture: preprocessing, inference and answer."""
 
     @property
     def samples(self) -> int: ...
 
     def serve(self, samples: Sequence[int]) -> None:
-        """Answers one query: all of ``samples``, in any order; returns when the last answer is there."""
+        """Answer one query, all of ``samples`` in any order, and return when the last answer is there."""
         ...
 
     def rest(self) -> None:
-        """Called between queries, outside of what is timed."""
+        """Called between queries, outside the timed parts."""
         ...
 
 
 class Clock(Protocol):
-    """Monotonic, in ns."""
+    """A monotonic clock in ns."""
 
     def now(self) -> int: ...
     def sleep_until(self, at: int) -> None: ...
 
 
 class WallClock:
-    """Sleeps, then spins the last part of the way: a sleep ends up to a tenth of a millisecond late."""
+    """Sleeps, and spins at the end, because a sleep ends up to a tenth of a millisecond late."""
 
     spin_ns = 150_000
 
@@ -55,12 +55,12 @@ class WallClock:
 
 
 class FrameSystem:
-    """``server`` (``ModelServer``) on ``frames``, which stay the caller's and must be held. No cache and no motion gate
-    stand before it: the rules do not allow answers to be reused.
+    """Runs ``server`` on ``frames``, which remain the caller's and must be held. No cache and no motion gate is used,
+    because the rules do not allow answers to be reused.
 
-    With two slots or more, the next sample of a query is prepared while one is computed. ``window``: the part of each
-    frame that the model is shown. ``record`` is told of the
-    samples' stages between queries (``rest``); of a query of many, of every 64th. Use as a context.
+    With two slots or more, the next sample of a query is prepared while the model runs. ``window`` is the part of each
+    frame that the model sees. ``record`` gets the stages of the samples between queries (``rest``), in a query of many
+    samples only those of every 64th. Use it as a context manager.
     """
 
     def __init__(
@@ -104,16 +104,16 @@ class FrameSystem:
                 served.append(answered)
 
     def rest(self) -> None:
-        """Between queries, when no clock runs."""
+        """Pass the recorded samples on, between queries and outside the timed parts."""
         if self._record is not None:
             for served in self._served:
-                # The picture was captured long ago: its age begins with its query.
+                # The picture was captured long ago, so its age is counted from its query.
                 served.time_ns = min(begin for begin, _ in served.spans.values())
                 self._record(served)
         self._served.clear()
 
     def warm_up(self, queries: int = 10) -> None:
-        """Before the clock starts, as the rules allow."""
+        """Serve some queries before the measurement, as the rules allow."""
         for number in range(queries):
             self.serve([number % len(self._frames)] * (2 if self.overlap else 1))
         self._served.clear()
@@ -181,5 +181,5 @@ class _Work:
         self.error: Exception | None = None
 
 
-#: Told about the progress, in words.
+#: Called with sentences about the progress.
 ProgressReport = Callable[[str], None]

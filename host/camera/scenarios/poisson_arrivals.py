@@ -1,4 +1,4 @@
-"""Poisson arrivals, to the nanosecond those of LoadGen for the same seed.
+"""Poisson arrivals that equal LoadGen's to the nanosecond for the same seed.
 
 LoadGen draws from ``std::mt19937`` and ``std::exponential_distribution``, which the C++ standard leaves to the library;
 its wheels are built with libstdc++: two words of 32 bits make a number below 1, low word first, and -log(1 - u) / rate
@@ -18,10 +18,10 @@ _DRAWS = 4096
 
 
 def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
-    """Times in ns, without end; the first is 0."""
+    """Endless times in ns; the first is 0."""
     generator = np.random.MT19937()
-    # That of std::mt19937, of the seed's low 32 bits.
-    generator._legacy_seeding(seed & 0xFFFFFFFF)
+    # std::mt19937 is seeded in this way, with the low 32 bits of the seed.
+    generator._legacy_seeding(seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
     at = 0
     while True:
         words = generator.random_raw(2 * _DRAWS).astype(np.float64)
@@ -30,9 +30,9 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
             at += int(-math.log(1.0 - min(uniform, 1.0 - 2.0**-53)) / per_second * 1e9)
 
 
-def samples(count: int, seed: int) -> Iterator[int]:
-    """Indices below ``count``, uniform, with replacement, without end. Not LoadGen's order: that depends on shuffles of
-    its own, and no figure depends on it."""
+def sample_indices(count: int, seed: int) -> Iterator[int]:
+    """Endless uniform indices below ``count``, with replacement. The order differs from LoadGen's, which depends on its
+    own shuffles; no figure depends on it."""
     generator = np.random.Generator(np.random.MT19937(seed & 0xFFFFFFFF))
     while True:
         yield from generator.integers(0, count, _DRAWS).tolist()

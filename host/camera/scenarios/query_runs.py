@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.host.camera.scenarios.early_stopping import min_queries
 from arenite.host.camera.scenarios.frame_system import Clock, ProgressReport, System
-from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, sample_indices
 from arenite.host.camera.scenarios.result import (
     ScenarioResult,
     evaluate_offline,
@@ -24,16 +24,16 @@ _EXTRA = 1.5
 
 
 def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
-    """One query after the other, each of ``rules.samples_per_query`` neighbouring samples. Ends when the time is over
-    and there are as many queries as the rules ask for, which a slow system takes longer for."""
+    """Send one query after the other, each of ``rules.samples_per_query`` neighbouring samples. The run ends when the
+    time is over and there are as many queries as the rules require, which takes longer on a slow system."""
     per, count = rules.samples_per_query, system.samples
-    # No query runs over the end of the library: neighbours go round.
-    chosen = samples(count, SAMPLE_SEED)
+    # Neighbouring samples continue at the beginning of the library when they reach its end.
+    chosen = sample_indices(count, SAMPLE_SEED)
     latencies = array("q")
     begin = now = clock.now()
     end = begin + round(seconds * 1e9)
     issued = begin
-    while issued < end or len(latencies) < rules.least_queries:
+    while issued < end or len(latencies) < rules.min_queries:
         first = next(chosen)
         query = [first] if per == 1 else [(first + k) % count for k in range(per)]
         issued = clock.now()
@@ -47,10 +47,10 @@ def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> Sc
 def offline_run(
     rules: Rules, system: System, clock: Clock, seconds: float, report: ProgressReport = lambda text: None
 ) -> ScenarioResult:
-    """All samples in one query, of which there are enough for the time and for the rules."""
+    """Send all samples in one query, as many as the duration and the rules require."""
     rate = trial_rate(system, clock)
-    count = max(rules.least_samples if seconds >= rules.least_s else 1, int(_SLACK * seconds * rate))
-    report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} a second.")
+    count = max(rules.min_samples if seconds >= rules.min_s else 1, int(_SLACK * seconds * rate))
+    report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} per second.")
     query = [number % system.samples for number in range(count)]
     begin = clock.now()
     system.serve(query)
@@ -62,18 +62,18 @@ def offline_run(
 def server_run(
     rules: Rules, system: System, clock: Clock, seconds: float, qps: float, limit_ms: float
 ) -> ScenarioResult:
-    """Queries at Poisson times of a mean rate; a latency counts from when the query was due.
+    """Send queries at Poisson times of a mean rate; a latency counts from the time at which the query was due.
 
-    Broken off when so many queries are late that no rest of the run could make up for it.
+    The run is aborted when more queries are late than the rest of it could make up for.
     """
     assert rules.percentile is not None
     limit, end = round(limit_ms * 1e6), round(seconds * 1e9)
     expected = qps * seconds * _EXTRA
     hopeless = (1 - rules.percentile / 100) * (expected + 6 * expected**0.5 + 64)
-    chosen = samples(system.samples, SAMPLE_SEED)
+    chosen = sample_indices(system.samples, SAMPLE_SEED)
     latencies = array("q")
     late, due, aborted = 0, 0, False
-    needed, needed_for = 0, -1  # queries in all, for that many late ones
+    needed, needed_for = 0, -1  # queries in all that ``needed_for`` late ones require
     begin = now = clock.now()
     for due in poisson_arrivals(qps):
         at = begin + due
@@ -86,7 +86,7 @@ def server_run(
         if late > hopeless:
             aborted = True
             break
-        # As in LoadGen the last query is the first one that is due at the end or later.
+        # As in LoadGen, the last query is the first one that is due at the end or later.
         if due < end or (len(latencies) < needed and due < end * _EXTRA):
             continue
         if late != needed_for:
@@ -97,7 +97,7 @@ def server_run(
 
 
 def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
-    """Samples per second, by a trial."""
+    """Samples per second, measured in a trial."""
     done, begin = 0, clock.now()
     while (spent := clock.now() - begin) < seconds * 1e9 or done == 0:
         system.serve([number % system.samples for number in range(done, done + 16)])

@@ -1,7 +1,7 @@
-"""The highest rate of Poisson arrivals at which the 99th percentile keeps its bound.
+"""Search for the highest rate of Poisson arrivals at which the 99th percentile keeps its bound.
 
-As the rules describe it: a binary search for a candidate, in short runs; then a run of the full length, at rates that
-fall by a small step until one counts. Only that last run is the result.
+As the rules describe it, a binary search in short runs finds a candidate; runs of the full length follow, at rates that
+fall by a small step until one is valid. Only that last run is the result.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from arenite.host.camera.scenarios.query_runs import server_run, trial_rate
 from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import Rules
 
-#: All trials have the same number of queries, so that their arrivals are the same but for the scale, and latencies grow
-#: with the rate: as many as the system can answer in so long, or in so large a part of the full run. They are judged by
-#: the plain percentile, without the margin that early stopping asks of few queries.
+#: All trials have the same number of queries, so that their arrivals differ only in scale and latencies grow with the
+#: rate: as many as the system can answer in 30 s, or in a fifth of the full run. Trials are evaluated by the plain
+#: percentile, without the margin that early stopping requires for few queries.
 _TRIAL_S, _TRIAL_SHARE, _TRIAL_QUERIES = 30.0, 1 / 5, 1000
-#: Where the search ends, and the step down after a full run that failed.
+#: The relative precision of the search, and the step down after a full run that failed.
 _PRECISION, _STEP = 0.02, 0.97
-#: Full runs, at most.
+#: The largest number of full runs.
 _FULL_RUNS = 5
 
 
@@ -31,7 +31,7 @@ def find_max_rate(
     limit_ms: float,
     report: ProgressReport = lambda text: None,
 ) -> ScenarioResult:
-    """The result of the full run that counts, or of the last one that was tried; ``trials`` lists the others."""
+    """The result of the full run that is valid, or of the last one that was tried; ``trials`` lists all of them."""
     trials: list[dict[str, Any]] = []
     capacity = trial_rate(system, clock)
 
@@ -41,14 +41,15 @@ def find_max_rate(
         return _counts(server_run(rules, system, clock, min(queries / qps, seconds), qps, limit_ms), "trial")
 
     def _counts(result: ScenarioResult, kind: str) -> bool:
-        # Whether it is long enough is another question.
+        # Only the latencies decide; whether the run was long enough is checked elsewhere.
         failed = ("came after",) if kind == "trial" else ("came after", "late queries")
         good = not any(words in reason for reason in result.reasons for words in failed)
         p99 = result.latency_ms().get("p99")
         assert result.target_qps is not None
         trials.append({"run": kind, "qps": round(result.target_qps, 3), "p99_ms": p99, "good": good})
         report(
-            f"Server: {result.target_qps:,.1f} queries a second, p99 {p99 or 0:.3f} ms: {'good' if good else 'no'}."
+            f"Server: {result.target_qps:,.1f} queries per second, p99 {p99 or 0:.3f} ms: "
+            f"{'good' if good else 'too slow'}."
         )
         return good
 
@@ -59,7 +60,7 @@ def find_max_rate(
             low = middle
         else:
             high = middle
-    # Nothing was good: the lowest rate is run in full, and says so.
+    # When no trial was good, the lowest rate is run in full, and its result has the reasons.
     rate = low or high
     for _ in range(_FULL_RUNS):
         result = server_run(rules, system, clock, seconds, rate, limit_ms)

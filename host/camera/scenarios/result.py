@@ -1,4 +1,4 @@
-"""What a scenario found, and whether that counts."""
+"""The result of a scenario, and the reasons why it is not valid."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arenite.host.camera.scenarios.early_stopping import (
 )
 from arenite.host.camera.scenarios.rules import CONFIDENCE, SAMPLE_SEED, SCHEDULE_SEED, Rules
 
-#: Those that LoadGen reports.
+#: The percentiles that LoadGen reports.
 PERCENTILES = (50.0, 90.0, 95.0, 97.0, 99.0, 99.9)
 
 NOTE = "measured as MLPerf Inference defines the scenario; not a result reviewed by MLCommons"
@@ -23,10 +23,10 @@ NOTE = "measured as MLPerf Inference defines the scenario; not a result reviewed
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """``value``: of ``metric``: the percentile's estimate in ms, samples per second, or queries per second; None where
-    there were too few queries for one. ``reasons``: why it is not valid; empty when it is.
+    """``value`` is the figure of the scenario's metric: the estimated percentile in ms, samples per second, or queries
+    per second; None where there were too few queries. ``reasons`` say why it is not valid, and are empty when it is.
 
-    ``latencies``: int64 ns of each query, sorted; empty for offline.
+    ``latencies`` are those of the queries in ns, sorted, int64; empty for offline.
     """
 
     rules: Rules
@@ -54,7 +54,7 @@ class ScenarioResult:
         return replace(self, reasons=(reason, *self.reasons))
 
     def latency_ms(self) -> dict[str, float]:
-        """LoadGen's statistics: element ``int(n * p)`` of the sorted latencies."""
+        """Statistics as LoadGen computes them: percentile p is element ``int(n * p)`` of the sorted latencies."""
         ordered = self.latencies
         if not len(ordered):
             return {}
@@ -64,15 +64,19 @@ class ScenarioResult:
         return {name: round(float(value) / 1e6, 6) for name, value in record.items()}
 
     def sentence(self) -> str:
-        """The figure and whether it counts."""
-        units = {"latency_ms": "ms", "samples_per_s": "samples a second", "queries_per_s": "queries a second"}
+        """The figure and whether it is valid."""
+        units = {
+            "latency_ms": "ms",
+            "samples_per_s": "samples per second",
+            "queries_per_s": "queries per second",
+        }
         figure = "no figure" if self.value is None else f"{self.value:,.3f} {units[self.rules.metric]}"
         if self.value is not None and self.rules.metric == "latency_ms":
             figure += f" ({self.rules.percentile:g}th percentile, estimated on the safe side)"
         return f"{figure}: {'valid' if self.valid else 'not valid: ' + '; '.join(self.reasons)}."
 
     def rows(self) -> list[tuple[str, str]]:
-        """For a table."""
+        """Rows of a table: name and value."""
         record = [("scenario", self.rules.scenario), ("result", self.sentence())]
         record += [("queries", f"{self.queries:,}"), ("samples", f"{self.samples:,}")]
         record.append(("seconds", f"{self.duration_s:,.1f}"))
@@ -116,29 +120,30 @@ class ScenarioResult:
 def evaluate_stream(
     rules: Rules, latencies: np.ndarray, duration_s: float, seconds_issued: float
 ) -> ScenarioResult:
-    """Single-stream and multi-stream: the percentile's estimate. ``seconds_issued``: when the last query was."""
+    """Evaluate single-stream and multi-stream by the estimated percentile. The last query was sent after
+    ``seconds_issued``."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     reasons = _too_short(rules, seconds_issued) + _too_few(rules, len(ordered))
-    found = estimate_percentile(ordered, rules.percentile)
-    if found.value is None and len(ordered) >= rules.least_queries:
-        reasons.append(f"only {len(ordered)} queries, early stopping needs {found.needed}")
+    estimate = estimate_percentile(ordered, rules.percentile)
+    if estimate.value is None and len(ordered) >= rules.min_queries:
+        reasons.append(f"only {len(ordered)} queries, early stopping needs {estimate.needed}")
     return ScenarioResult(
         rules,
-        found.value / 1e6 if found.value is not None else None,
+        estimate.value / 1e6 if estimate.value is not None else None,
         len(ordered),
         len(ordered) * rules.samples_per_query,
         duration_s,
         tuple(reasons),
         ordered,
-        found,
+        estimate,
     )
 
 
 def evaluate_offline(rules: Rules, samples: int, duration_s: float) -> ScenarioResult:
     reasons = _too_short(rules, duration_s)
-    if samples < rules.least_samples:
-        reasons.append(f"only {samples:,} samples, the rules ask for {rules.least_samples:,}")
+    if samples < rules.min_samples:
+        reasons.append(f"only {samples:,} samples, the rules require {rules.min_samples:,}")
     return ScenarioResult(rules, samples / duration_s, 1, samples, duration_s, tuple(reasons))
 
 
@@ -151,7 +156,8 @@ def evaluate_server(
     limit_ms: float,
     aborted: bool = False,
 ) -> ScenarioResult:
-    """``seconds_scheduled``: when the last query was due. ``aborted``: it was hopeless."""
+    """Evaluate a server run. The last query was due after ``seconds_scheduled``; ``aborted`` says that the run was
+    ended early because too many queries were late."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     limit_ns = round(limit_ms * 1e6)
@@ -159,13 +165,13 @@ def evaluate_server(
     reasons = _too_short(rules, seconds_scheduled) + _too_few(rules, len(ordered))
     share = late / len(ordered) if len(ordered) else 1.0
     if aborted:
-        reasons.append(f"broken off: {late:,} of {len(ordered):,} queries came after {limit_ms:g} ms")
+        reasons.append(f"aborted: {late:,} of {len(ordered):,} queries came after {limit_ms:g} ms")
     elif len(ordered) and ordered[int(len(ordered) * (rules.percentile / 100))] > limit_ns:
         reasons.append(f"{100 * share:.2f} % of the queries came after {limit_ms:g} ms")
     elif max_late_queries(len(ordered), rules.percentile) < late:
         reasons.append(
-            f"{late:,} late queries, of which {CONFIDENCE:.0%} confidence needs "
-            f"{min_queries(late, rules.percentile):,} queries, and there were {len(ordered):,}"
+            f"{late:,} late queries, which {CONFIDENCE:.0%} confidence allows among "
+            f"{min_queries(late, rules.percentile):,} queries, but there were {len(ordered):,}"
         )
     return ScenarioResult(
         rules,
@@ -184,10 +190,10 @@ def evaluate_server(
 
 
 def _too_short(rules: Rules, seconds: float) -> list[str]:
-    return [f"{seconds:.1f} s long, the rules ask for {rules.least_s:g} s"] if seconds < rules.least_s else []
+    return [f"{seconds:.1f} s long, the rules require {rules.min_s:g} s"] if seconds < rules.min_s else []
 
 
 def _too_few(rules: Rules, queries: int) -> list[str]:
-    if queries >= rules.least_queries:
+    if queries >= rules.min_queries:
         return []
-    return [f"only {queries} queries, the rules ask for {rules.least_queries}"]
+    return [f"only {queries} queries, the rules require {rules.min_queries}"]

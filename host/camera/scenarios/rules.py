@@ -1,4 +1,4 @@
-"""What MLPerf Inference asks of each scenario.
+"""The rules of MLPerf Inference for each scenario.
 
 Sources: inference_rules.adoc of github.com/mlcommons/inference_policies (2026-07-23), sections Scenarios and Load
 Generator, and loadgen/mlperf.conf of github.com/mlcommons/inference (LoadGen 6.0.17).
@@ -15,35 +15,35 @@ REVISION = "MLPerf Inference rules of 2026-07, LoadGen 6.0"
 SAMPLE_SEED = 2747215439041700203
 SCHEDULE_SEED = 16159082839903944936
 
-#: Of a bound on a percentile: how sure one must be that the system keeps it.
+#: The confidence with which a system must keep the bound on a percentile.
 CONFIDENCE = 0.99
 
-#: A library of samples may be smaller; then the offline query needs only as many.
+#: The smallest number of samples in an offline query.
 OFFLINE_SAMPLES = 24_576
 
-#: mlperf.conf's *.Server.target_latency, for models that are no benchmark of MLPerf's.
+#: *.Server.target_latency of mlperf.conf, for models that are not benchmarks of MLPerf.
 SERVER_LATENCY_MS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``percentile``: of latencies, judged by early stopping; None where none is. ``least_queries``: as mlperf.conf has
-    it; early stopping asks for as many on its own."""
+    """``percentile`` is that of the latencies, evaluated by early stopping; None where no percentile counts.
+    ``min_queries`` is that of mlperf.conf, and early stopping requires as many by itself."""
 
     scenario: str
     metric: str
     percentile: float | None
-    least_s: float = 600.0
-    least_queries: int = 1
-    least_samples: int = 1
+    min_s: float = 600.0
+    min_queries: int = 1
+    min_samples: int = 1
     samples_per_query: int = 1
 
     def to_json(self) -> dict[str, Any]:
         return {
             "revision": REVISION,
-            "least_s": self.least_s,
-            "least_queries": self.least_queries,
-            "least_samples": self.least_samples,
+            "least_s": self.min_s,
+            "least_queries": self.min_queries,
+            "least_samples": self.min_samples,
             "samples_per_query": self.samples_per_query,
             "percentile": self.percentile,
             "confidence": CONFIDENCE if self.percentile is not None else None,
@@ -53,12 +53,10 @@ class Rules:
 RULES = {
     rules.scenario: rules
     for rules in (
-        # 64 queries are the fewest of which early stopping may discard one at the 90th percentile.
-        Rules("single-stream", "latency_ms", 90.0, least_queries=64),
-        Rules(
-            "multi-stream", "latency_ms", 99.0, least_queries=662, least_samples=8 * 662, samples_per_query=8
-        ),
-        Rules("offline", "samples_per_s", None, least_samples=OFFLINE_SAMPLES),
+        # 64 queries are the smallest number of which early stopping may discard one at the 90th percentile.
+        Rules("single-stream", "latency_ms", 90.0, min_queries=64),
+        Rules("multi-stream", "latency_ms", 99.0, min_queries=662, min_samples=8 * 662, samples_per_query=8),
+        Rules("offline", "samples_per_s", None, min_samples=OFFLINE_SAMPLES),
         Rules("server", "queries_per_s", 99.0),
     )
 }

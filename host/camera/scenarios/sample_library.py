@@ -1,4 +1,4 @@
-"""Frames kept in memory of their own: what a scenario asks a system about, over and over."""
+"""Frames in memory of their own, which the queries of a scenario use again and again."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arenite.errors import DeviceError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source
 
-#: As many as do not fit a processor's caches, within a bound of memory.
+#: Limits of the library: more frames than a processor's caches hold, within a bound of memory.
 MAX_FRAMES, MAX_BYTES = 32, 128 << 20
-#: For a camera that gives none.
+#: How long to wait for a camera that delivers no frame.
 FRAME_WAIT_S = 10.0
 
 
 def collect_frames(source: Source) -> list[Frame]:
-    """Copies of the next frames of ``source``. Raises ``DeviceError`` when it gives none."""
+    """Copies of the next frames of ``source``. Raises ``DeviceError`` when it delivers none."""
     copies: list[Frame] = []
     held = 0
     until = time.monotonic() + FRAME_WAIT_S
@@ -36,20 +36,20 @@ def collect_frames(source: Source) -> list[Frame]:
         until = time.monotonic() + FRAME_WAIT_S
     if not copies:
         raise DeviceError(
-            f"{source.name} gave no frame in {FRAME_WAIT_S:g} s.", "Check the camera and its cable."
+            f"{source.name} delivered no frame in {FRAME_WAIT_S:g} s.", "Check the camera and its cable."
         )
     return copies
 
 
 def copy_frame(frame: Frame) -> Frame:
-    """The picture in memory of its own, rows without gaps. Nothing beyond its pixels is read."""
+    """Copy a picture into memory of its own, with rows without gaps. Nothing beyond its pixels is read."""
     format = frame.format
     shapes = planes_of(format.pixels, format.width, format.height)
     strides, addresses = format.strides, list(frame.planes)
     if len(strides) == 1 < len(shapes):
         strides += (strides[0] // (len(shapes) - 1),) * (len(shapes) - 1)
     for (_, rows), stride in list(zip(shapes, strides, strict=True))[len(addresses) - 1 : -1]:
-        addresses.append(addresses[-1] + rows * stride)  # planes behind each other in one buffer
+        addresses.append(addresses[-1] + rows * stride)  # planes one after the other in one buffer
     planes = []
     for (row, rows), stride, address in zip(shapes, strides, addresses, strict=True):
         memory = (ctypes.c_uint8 * ((rows - 1) * stride + row)).from_address(address)

@@ -32,30 +32,32 @@ def run_scenario(
     served: Callable[[ServedFrame], None] | None = None,
     window: CropWindow | None = None,
 ) -> ScenarioResult:
-    """One scenario on a server and the pictures of its library.
+    """Measure a server in one scenario.
 
     Args:
         name: single-stream, multi-stream, offline or server.
-        server: a ``ModelServer``, ladder or cascade; ready.
-        frames: held by the caller while it runs. Several: one picture stays in the caches of the processor.
-        duration_s: instead of the rules' 600; a shorter run is not valid.
-        quick: 10 s; never valid.
-        latency_ms: of server: the bound on the 99th percentile; 10 by default.
-        qps: of server: the rate to judge; without it the highest one that counts is searched.
-        served: told of the stages of samples between queries; of a query of many, of every 64th.
-        window: the part of each frame that the model is shown.
+        server: any server of frames, warmed up.
+        frames: held by the caller during the run. Give several: a single picture would stay in the processor's caches.
+        duration_s: replaces the 600 s of the rules; a shorter run is not valid.
+        quick: run for 10 s; the result is never valid.
+        latency_ms: for the scenario server, the bound on the 99th percentile; 10 by default.
+        qps: for the scenario server, the rate to test; None searches for the highest valid rate.
+        served: called between queries with the stages of samples, in a query of many samples with every 64th.
+        window: the part of each frame that the model sees.
 
     Raises:
-        UsageError: no such scenario, no frames, or a duration, rate or bound that is not above 0.
+        UsageError: there is no such scenario, there are no frames, or a duration, rate or bound is not above 0.
     """
     rules = rules_of(name)
     if not frames:
-        raise UsageError("A scenario needs frames.", "Give a source that has some.")
-    for value, what in ((duration_s, "duration"), (latency_ms, "latency"), (qps, "rate")):
+        raise UsageError("A scenario needs frames.", "Give a source that delivers some.")
+    for value, name_of_value in ((duration_s, "duration"), (latency_ms, "latency"), (qps, "rate")):
         if value is not None and value <= 0:
-            raise UsageError(f"A {what} of {value:g} is not above 0.", "Leave it out for the rules' own.")
+            raise UsageError(
+                f"A {name_of_value} of {value:g} is not above 0.", "Leave it out to use that of the rules."
+            )
     clock = clock or WallClock()
-    seconds = duration_s if duration_s is not None else QUICK_DURATION_S if quick else rules.least_s
+    seconds = duration_s if duration_s is not None else QUICK_DURATION_S if quick else rules.min_s
     with FrameSystem(server, frames, served, window) as system:
         system.warm_up()
         if rules.scenario == "server":
@@ -72,7 +74,7 @@ def run_scenario(
 
 
 def rules_of(name: str) -> Rules:
-    """Raises ``UsageError``."""
+    """The rules of a scenario. Raises ``UsageError`` when there is none of that name."""
     known_rules = RULES.get(name.lower().replace("_", "-"))
     if known_rules is None:
         raise UsageError(f"There is no scenario '{name}'.", f"Give one of {', '.join(RULES)}.")

@@ -1,4 +1,4 @@
-"""What the camera loop needs of whatever serves its frames: one model, variants of a model, or several models."""
+"""The interface of a server of frames: one model, variants of a model, or several models."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""The loop: a source's newest frame through a server to the sinks, stage after stage or overlapped.
+"""The loop: take a source's newest frame, serve it, and pass the answer to the sinks, in sequence or overlapped.
 
-Serial: one thread does everything; the shortest way from a frame to its answer. Overlapped: this thread reads and
-prepares, a second one computes, a third one reads answers and tells the sinks; the slots of the server bound what is in
-the works, and what comes meanwhile waits in the camera, where the newest frame replaces older ones.
+In sequence, one thread does everything, which is the shortest way from a frame to its answer. Overlapped, the first
+thread reads and prepares frames, a second one runs the model, and a third one reads answers and calls the sinks. The
+slots of the server limit the frames in progress; further frames wait in the camera, where the newest one replaces
+older ones.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from arenite.host.camera.serving.motion import MotionGate
     from arenite.host.camera.serving.result_cache import ResultCache
 
-#: How long a read waits for a frame before the loop looks whether it should end.
+#: How long a read waits for a frame before the loop checks whether it should end.
 READ_S = 0.25
 
 
@@ -48,19 +49,19 @@ class _FrameJob:
 
 
 class Loop:
-    """``run`` until a limit, the source's end or ``stop``.
+    """Serves frames: ``run`` returns at a limit, at the end of the source, or after ``stop``.
 
     Args:
-        source: open already.
-        motion: makes the gate of each source.
-        overlap: of a server with slots; one that only serves whole goes in a row.
-        frames: answers to give.
-        duration_s: time to run.
-        late_ns: an answer that comes later after its capture counts as late; None: one interval of the source.
-        window: the part of the frame that the model is shown.
+        source: an open source.
+        motion: makes the motion gate of each source.
+        overlap: overlap frames; only a staged server with several slots can.
+        frames: the number of answers after which the loop ends.
+        duration_s: the time after which the loop ends.
+        late_ns: an answer is late when it is this much older than its capture; None takes one interval of the source.
+        window: the part of the frame that the model sees.
         on_first_answer: called once, when the first answer is there.
-        rest_before_frame: asked before each frame; returns for how many seconds to rest first (a lever of the
-        governor). on_thread_start: called at the start of each further thread that frames go through.
+        rest_before_frame: called before each frame; returns the seconds to rest first (a lever of the governor).
+        on_thread_start: called at the start of each further thread that serves frames.
     """
 
     def __init__(
@@ -91,27 +92,27 @@ class Loop:
         self.statistics = Statistics()
         self.served = 0
         self.late = 0
-        self.busy = BusyTime()  # waits apart
+        self.busy = BusyTime()  # time in which a stage worked, without waits
         self.fresh = 0  # answers that the model computed
         self.bytes_written = 0  # in all, by the loop's own code
         self.began_ns = 0
         self.ended_ns = 0
         self.last: dict[int, Answer] = {}  # of each source
-        self._last_model: dict[int, str] = {}  # that gave it
+        self._last_model: dict[int, str] = {}  # the model that gave it, by source
         self._on_first_answer, self.rest_before_frame = on_first_answer, rest_before_frame
         self._on_thread_start = on_thread_start
         self._frame_ns = 0  # between two frames of the camera
-        self._prepare_ns = self._invoke_ns = 0  # that the last ones took
-        self._computing_since = 0  # of the invoke under way; 0: none
+        self._prepare_ns = self._invoke_ns = 0  # durations of the last ones
+        self._computing_since = 0  # start of the present invoke; 0: none
         self._stop = threading.Event()
         self._error: BaseException | None = None
 
     def stop(self) -> None:
-        """From any thread; the frame in the works is finished."""
+        """End the loop after the frame in progress. Any thread may call it."""
         self._stop.set()
 
     def run(self) -> None:
-        """Serve. The source is open already, and stays so. Raises what source, server or a sink raised."""
+        """Serve. The source stays open. Raises what the source, the server or a sink raised."""
         self.begin()
         freeze_garbage_collector()
         try:
@@ -129,7 +130,7 @@ class Loop:
         self.began_ns = time.monotonic_ns()
 
     def end(self, served: int = 0) -> None:
-        """``served``: frames that others than ``run`` served."""
+        """``served`` is the number of frames that were served without ``run``."""
         self.served += served
         self.fresh += served
         self.ended_ns = time.monotonic_ns()
@@ -143,7 +144,7 @@ class Loop:
         """Share of the time in which at least one stage worked, 0 to 1."""
         return min(self.busy.ns / 1e9 / self.seconds, 1.0) if self.seconds else 0.0
 
-    # In a row
+    # In sequence
 
     def _serial(self) -> None:
         while not self._done(self.served):
@@ -180,7 +181,7 @@ class Loop:
             while (work := computed.get()) is not None:
                 if self._error is None:
                     self._guard(self._finish, work)
-                self._guard(_FrameJob.release_frame, work)  # before the slot: a camera has few buffers
+                self._guard(_FrameJob.release_frame, work)  # first, because a camera has few buffers
                 free.put(work.slot)
 
         threads = [threading.Thread(target=f, name=f.__name__, daemon=True) for f in (compute, answer)]
@@ -226,7 +227,7 @@ class Loop:
         )
 
     def _next(self) -> tuple[Frame | None, int]:
-        """The newest frame, and when it was asked for."""
+        """The newest frame, and the time at which it was requested."""
         if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
             self._stop.wait(rest)
         begin = time.monotonic_ns()
@@ -237,8 +238,8 @@ class Loop:
             return None, begin
 
     def _wait_for_invoke(self) -> None:
-        """A frame that is prepared long before it can be computed is old when it is: of a camera that is faster than
-        the model, wait until one more frame comes just in time."""
+        """Wait, with a camera that is faster than the model, so that the next frame is ready just when the model is: a
+        frame that is prepared earlier would only become older."""
         since, frame_ns = self._computing_since, self._frame_ns
         if since and frame_ns and self.source.live:
             ahead = since + self._invoke_ns - self._prepare_ns - frame_ns - time.monotonic_ns()
@@ -246,7 +247,7 @@ class Loop:
                 self._stop.wait(ahead / 1e9)
 
     def _captured(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
-        """The wait for a camera is no work: capture begins when the frame is there."""
+        """Begin a job. Waiting for the camera is not work, so the stage ``capture`` begins when the frame is there."""
         now = time.monotonic_ns()
         fps = frame.format.fps
         self._frame_ns = int(1e9 / fps) if fps else 0
@@ -255,12 +256,12 @@ class Loop:
         return work
 
     def _prepare(self, work: _FrameJob) -> None:
-        """What serves whole prepares by itself; whether a model has to look is decided here for all."""
+        """Decide whether a model has to run, and preprocess the frame; a server without stages does that itself."""
         begin = time.monotonic_ns()
         if work.frame.stand_in and work.frame.source in self.last:
             work.again, work.by = True, "stand-in"
         elif self._make_gate is not None and not self._moved(work.frame):
-            # The frame before it may still be in the works: its answer is looked up in the end.
+            # The frame before it may still be in progress: its answer is looked up at the end.
             work.again, work.by = True, "motion"
         elif self.staged is not None:
             self.staged.prepare(work.frame, work.slot, self.window)
@@ -300,7 +301,7 @@ class Loop:
         self._invoke_ns = now - begin
         work.spans["invoke"] = (begin, now)
         if self.cache is not None:
-            # The cache is of one thread: the answer is read here, before it is kept.
+            # The cache belongs to this thread, so the answer is read and stored here.
             self._read(work)
             assert work.answer is not None
             self.cache.keep(work.answer, slot)
@@ -312,7 +313,7 @@ class Loop:
         work.spans["postprocess"] = (begin, time.monotonic_ns())
 
     def _finish(self, work: _FrameJob) -> None:
-        """The answer, its record, and everybody who wants to know."""
+        """Read the answer, count the frame, and call the sinks."""
         if self.staged is not None or work.again:
             served = self._answered(work)
         else:
@@ -321,7 +322,7 @@ class Loop:
         late_ns = self.late_ns
         if late_ns is None and self.source.live:
             late_ns = self._frame_ns or None
-        # A picture that stands in is old because its camera is late, not its answer.
+        # A repeated picture is old because its camera is late, not because its answer is.
         served.late = late_ns is not None and not work.frame.stand_in and served.age_ns > late_ns
         self.served += 1
         self.late += served.late
@@ -341,7 +342,7 @@ class Loop:
     def _served_whole(self, work: _FrameJob) -> ServedFrame:
         served = self.server.serve(work.frame, 0, self.window)
         self.bytes_written += self.server.bytes_written
-        if "preprocess" in work.spans:  # so far only what the motion gate took
+        if "preprocess" in work.spans:  # the time of the motion gate
             work.spans["gate"] = work.spans.pop("preprocess")
         served.spans = work.spans | served.spans
         return served

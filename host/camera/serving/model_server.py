@@ -1,4 +1,4 @@
-"""One model on one runtime: a frame in, an answer out, with nothing copied on the way.
+"""Serve frames with one model on one runtime, without copies on the way.
 
 The camera's buffer is read once, by the preprocessing, which writes into the runtime's own input memory; the answer
 is read from the runtime's own output memory.
@@ -19,14 +19,15 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.runtimes.base import Runtime
 
-#: Feeds that are kept: a camera has one format; regions of interest move.
+#: The number of preprocessors that are kept: a camera has one format, but regions of interest have several sizes.
 MAX_PREPROCESSORS = 16
 
 
 class ModelServer:
-    """``slots``: how many frames can be in the works at once, each in memory of its own.
+    """A ``StagedServer`` of one model; ``slots`` is the number of frames that can be in progress at once.
 
-    Not for two threads in the same slot; ``prepare``, ``invoke`` and ``answer`` of different slots may overlap.
+    Two threads must not use the same slot at once; ``prepare``, ``invoke`` and ``answer`` of different slots may
+    overlap.
     """
 
     def __init__(self, model: CameraModel, runtime: Runtime, name: str = "") -> None:
@@ -54,16 +55,17 @@ class ModelServer:
         return self.name
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
-        """Pixels into the input of ``slot``; of ``window`` only, where one is given."""
+        """Write the pixels of ``frame``, or only those of ``window``, into the model's input of ``slot``."""
         known = self._preprocessors[slot]
         bound = known.get((frame.format, window))
         if bound is None:
             bound = self._bind(frame.format, window, slot)
-        feed, self._readers[slot] = bound
-        feed.run(frame)
+        preprocessor, self._readers[slot] = bound
+        preprocessor.run(frame)
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Make ready for frames of ``format``, so that the first one does not pay for it. Raises ``UsageError``."""
+        """Get ready for frames of ``format``, so that the first one takes no longer than others. Raises
+        ``UsageError``."""
         for slot in range(self.slots):
             if (format, window) not in self._preprocessors[slot]:
                 self._bind(format, window, slot)
@@ -72,31 +74,31 @@ class ModelServer:
         self, format: Format, window: CropWindow | None, slot: int
     ) -> tuple[FramePreprocessor, AnswerReader]:
         memory = self.runtime.slots[slot]
-        feed = FramePreprocessor(self.model.preprocessing, format, memory.inputs[0], window)
-        reader = AnswerReader(self.model.postprocessing, memory, self.model.labels, feed.geometry)
+        preprocessor = FramePreprocessor(self.model.preprocessing, format, memory.inputs[0], window)
+        reader = AnswerReader(self.model.postprocessing, memory, self.model.labels, preprocessor.geometry)
         known = self._preprocessors[slot]
-        known[format, window] = feed, reader
+        known[format, window] = preprocessor, reader
         if len(known) > MAX_PREPROCESSORS:
             known.popitem(last=False)
-        self.bytes_written = feed.bytes_written + feed.scratch_bytes
-        self.preprocessing_code = feed.code
-        return feed, reader
+        self.bytes_written = preprocessor.bytes_written + preprocessor.scratch_bytes
+        self.preprocessing_code = preprocessor.code
+        return preprocessor, reader
 
     def invoke(self, slot: int = 0) -> None:
         self.runtime.invoke(slot)
 
     def answer(self, slot: int = 0) -> Answer:
-        """Of what was prepared last in ``slot``."""
+        """The answer to the frame that was prepared last in ``slot``."""
         reader = self._readers[slot]
         assert reader is not None, "nothing was prepared"
         return reader.read()
 
     def input(self, slot: int = 0) -> np.ndarray:
-        """The prepared input as bytes: a view."""
+        """The prepared input as bytes, shape (n,), uint8: a view."""
         return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """All stages in a row, timed. The frame stays the caller's."""
+        """Run all stages in sequence and time them. The frame stays the caller's."""
         clock = time.monotonic_ns
         t0 = clock()
         self.prepare(frame, slot, window)

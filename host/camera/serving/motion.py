@@ -1,15 +1,15 @@
-"""Whether anything moved since the model last looked: if not, its last answer still holds.
+"""Decide whether anything moved since the model last ran; if not, its last answer still holds.
 
-The picture's brightness on a coarse grid (``luma``) is compared with that of the frame which the model answered last,
-so slow changes add up until they count. What counts is judged by the noise that the camera shows now:
+The picture's brightness on a coarse grid (``luma``) is compared with that of the frame that the model answered last, so
+that slow changes add up until they count. The threshold follows the present noise of the camera:
 
-* The noise of one moment is 1.4826 times the median of the cells' absolute change from one frame to the next. Motion
-  fills a part of the picture, noise all of it. Where motion fills most of it (the camera turns), the median is too
-  large; so the noise level is the least of the last seconds ("minimum statistics", as noise is followed in speech:
-  R. Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001). It falls at once and rises late: mistakes are on the
-  side of running the model.
-* A change of light is one of gain and offset over the whole picture. It is fitted and taken off. A large one counts as
-  motion: the model may see what it did not before.
+* The noise of one frame is 1.4826 times the median of the cells' absolute change since the frame before. Motion fills a
+  part of the picture, noise fills all of it. Where motion fills most of it (the camera turns), the median is too large;
+  the noise level is therefore the lowest of the last seconds ("minimum statistics", as used for noise in speech:
+  R. Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001). It falls at once and rises late, so that in doubt the
+  model runs.
+* A change of light is a gain and an offset over the whole picture. Both are fitted and removed. A large change of light
+  counts as motion, because the model may now see more than before.
 """
 
 from __future__ import annotations
@@ -28,10 +28,18 @@ _DARK, _BRIGHT = 4.0, 251.0
 
 @dataclass(frozen=True, slots=True)
 class MotionSettings:
-    """``refresh_s``: at the latest after this time the model runs again, whatever moved. ``hold_s``: it goes on running
-    for this time after something moved. ``deviations``: a cell counts as changed beyond so many standard deviations of
-    the noise, and beyond ``min_level`` of 255; ``cells``: so many changed cells are motion. ``light_gain`` and
-    ``light_offset``: larger changes of light count. ``memory_s``: over which the noise level is the least one."""
+    """Settings of a motion gate.
+
+    Attributes:
+        refresh_s: the model runs again after this time even when nothing moved.
+        hold_s: it keeps running for this time after something moved.
+        deviations: a cell has changed beyond this number of standard deviations of the noise, and beyond ``min_level``.
+        min_level: the smallest change of brightness that counts, of 255.
+        cells: this number of changed cells is motion.
+        light_gain: a larger change of the gain of the light counts as motion.
+        light_offset: a larger change of its offset counts as motion.
+        memory_s: the noise level is the lowest of this time.
+    """
 
     refresh_s: float = 2.0
     hold_s: float = 0.5
@@ -44,8 +52,8 @@ class MotionSettings:
 
 
 class MotionGate:
-    """Of one camera. ``reason`` says why the last frame had to be looked at, or that it had not: first, moved, light,
-    hold, refresh, still."""
+    """The gate of one camera. ``reason`` says why the model had to run on the last frame, or that it did not: first,
+    moved, light, hold, refresh, still."""
 
     def __init__(self, settings: MotionSettings | None = None) -> None:
         self.settings = settings or MotionSettings()
@@ -56,12 +64,12 @@ class MotionGate:
         self.still = 0
         self._format: Format | None = None
         self._before: np.ndarray | None = None  # the last frame
-        self._answered: np.ndarray | None = None  # the last one that the model was given
+        self._answered: np.ndarray | None = None  # the last frame that the model answered
         self._answered_ns = 0
         self._moved_ns = 0
 
     def moved(self, frame: Frame) -> bool:
-        """Whether the model must look at this frame; it is then taken as looked at."""
+        """Whether the model must run on this frame; if so, the frame is counted as answered."""
         self.looked += 1
         now, grid = frame.time_ns, luma_grid(frame)
         self.reason = self._classify(frame, grid)
@@ -79,7 +87,7 @@ class MotionGate:
         return True
 
     def reset(self) -> None:
-        """The last answer does not hold any more: another model, other thresholds."""
+        """Forget the last answer, because the model or its thresholds changed."""
         self._answered = None
 
     def _classify(self, frame: Frame, grid: np.ndarray) -> str:
@@ -101,7 +109,7 @@ class MotionGate:
 
 
 class NoiseLevel:
-    """Standard deviation of a cell's change from one frame to the next: the least of the last ``memory_s``."""
+    """The noise level: the lowest standard deviation of a cell's change between frames in the last ``memory_s``."""
 
     def __init__(self, memory_s: float) -> None:
         self._half_ns = memory_s * _SECOND / 2
@@ -109,7 +117,7 @@ class NoiseLevel:
         self._since_ns = 0
 
     def follow(self, grid: np.ndarray, before: np.ndarray, time_ns: int) -> float:
-        """Takes one more frame; returns the level."""
+        """Add a frame; returns the noise level."""
         change = np.abs(grid - before).ravel()
         middle = len(change) // 2
         moment = 1.4826 * float(np.partition(change, middle)[middle])
@@ -124,10 +132,10 @@ class NoiseLevel:
 
 
 def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """Gain and offset that make ``after`` of ``before``; (1, 0) where too little of the picture can tell.
+    """Gain and offset that turn ``before`` into ``after``; (1, 0) where too little of the picture is usable.
 
-    The slope is the median of those of pairs (H. Theil's incomplete method, 1950), then least squares over the cells
-    that fit it: what moved does not count as light.
+    The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950), refined by least squares
+    over the cells that fit it, so that moving objects do not count as light.
     """
     usable = (before > _DARK) & (before < _BRIGHT) & (after > _DARK) & (after < _BRIGHT)
     x, y = before[usable], after[usable]
@@ -137,7 +145,7 @@ def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     order = np.argsort(x)
     low, high = order[:half], order[-half:]
     run = x[high] - x[low]
-    # Where brightness hardly differs, a picture does not tell a gain from an offset.
+    # Where brightness hardly differs, gain and offset cannot be separated.
     telling = run > 4.0
     gain = float(np.median((y[high] - y[low])[telling] / run[telling])) if 2 * telling.sum() > half else 1.0
     rest = y - gain * x

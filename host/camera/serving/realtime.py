@@ -1,6 +1,6 @@
-"""A steadier loop: threads on processors of their own, memory locked, real-time priority, and a warm model.
+"""Make the loop steadier: pin threads to processors, lock memory, raise the priority, and warm up the model.
 
-Each request reports whether the system granted it; none of them stops the loop. Linux; elsewhere all say so.
+Each request reports whether the system granted it; none of them stops the loop. Only Linux supports them.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 from arenite.host.camera.runtimes.base import Runtime
 
 _CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # mlockall
-#: Priority for one real-time thread: above others of its kind is never needed, below the kernel's own (50) it must be.
+#: The priority of a real-time thread. It must be below that of the kernel's own threads (50).
 PRIORITY = 20
 _NICE = -10
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """``detail``: what was done, or why not and what would help; for people."""
+    """The outcome of a request. ``detail`` is a sentence for people: what was done, or why not and what would help."""
 
     what: str
     granted: bool
@@ -30,36 +30,38 @@ class RequestOutcome:
 
 
 def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
-    """Let a thread run on ``cpus`` only. ``thread``: its native id, 0 for the calling one. Threads that it starts
-    later, a runtime's among them, inherit that."""
+    """Let a thread run on ``cpus`` only. ``thread`` is its native id, 0 for the calling thread. Threads that it starts
+    later, such as those of a runtime, inherit that."""
     wanted = sorted(set(cpus))
     if not hasattr(os, "sched_setaffinity"):
-        return RequestOutcome("pin", False, "this system cannot pin threads.")
+        return RequestOutcome("pin", False, "This system cannot pin threads.")
     try:
         os.sched_setaffinity(thread, wanted)
     except (OSError, ValueError, OverflowError) as error:
         allowed = sorted(os.sched_getaffinity(0))
         return RequestOutcome(
-            "pin", False, f"processors {wanted} are not to be had ({_why(error)}); there are {allowed}."
+            "pin", False, f"Processors {wanted} are not available ({_why(error)}); available are {allowed}."
         )
-    got = sorted(os.sched_getaffinity(thread))
-    if got != wanted:
-        return RequestOutcome("pin", False, f"of processors {wanted} only {got} are online for this process.")
-    return RequestOutcome("pin", True, f"on processor {', '.join(map(str, got))}.")
+    usable = sorted(os.sched_getaffinity(thread))
+    if usable != wanted:
+        return RequestOutcome(
+            "pin", False, f"Only {usable} of processors {wanted} are online for this process."
+        )
+    return RequestOutcome("pin", True, f"The thread runs on processor {', '.join(map(str, usable))}.")
 
 
 def lock_memory() -> RequestOutcome:
-    """Keep every page that was or will be touched in RAM. Best after warming up; pages never touched, such as unused
-    parts of libraries, are not loaded for it."""
+    """Keep every page that is or will be used in RAM. Call it after warming up. Pages that are never used, such as
+    parts of libraries, are not loaded."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "mlockall"):
-        return RequestOutcome("lock_memory", False, "this system cannot lock memory.")
+        return RequestOutcome("lock_memory", False, "This system cannot lock memory.")
     if library.mlockall(_CURRENT | _FUTURE | _ON_FAULT) == 0:
-        return RequestOutcome("lock_memory", True, "all memory stays in RAM.")
+        return RequestOutcome("lock_memory", True, "All memory stays in RAM.")
     return RequestOutcome(
         "lock_memory",
         False,
-        f"{os.strerror(ctypes.get_errno())}; the limit is {_memory_limit()}: raise `ulimit -l`.",
+        f"{os.strerror(ctypes.get_errno())}; the limit is {_memory_limit()}. Raise it with `ulimit -l`.",
     )
 
 
@@ -71,19 +73,18 @@ def unlock_memory() -> None:
 
 
 def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
-    """SCHED_FIFO for a thread; where that is not allowed a better nice value; else nothing. Children do not inherit
-    it.
+    """Give a thread SCHED_FIFO, or a better nice value where that is not allowed. Children do not inherit it.
 
     A thread with real-time priority that never waits starves everything else on its processor.
     """
     if not hasattr(os, "sched_setscheduler"):
-        return RequestOutcome("priority", False, "this system has no real-time priorities.")
+        return RequestOutcome("priority", False, "This system has no real-time priorities.")
     try:
         os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
         return RequestOutcome("priority", True, f"SCHED_FIFO {priority}.")
     except (OSError, ValueError) as error:
         refused = _why(error)
-    advice = f"SCHED_FIFO {priority}: {refused} (limit {_priority_limit()}: raise `ulimit -r`)"
+    advice = f"SCHED_FIFO {priority}: {refused} (the limit is {_priority_limit()}; raise it with `ulimit -r`)"
     try:
         os.setpriority(os.PRIO_PROCESS, thread, _NICE)
         return RequestOutcome("priority", True, f"nice {_NICE} instead of {advice}.")
@@ -92,7 +93,7 @@ def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
 
 
 def normal_priority(thread: int = 0) -> None:
-    """The opposite of ``raise_priority``, as far as the system lets."""
+    """The opposite of ``raise_priority``, as far as the system allows it."""
     if hasattr(os, "sched_setscheduler"):
         os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
         if os.getpriority(os.PRIO_PROCESS, thread) < 0:
@@ -100,8 +101,8 @@ def normal_priority(thread: int = 0) -> None:
 
 
 def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
-    """Run every slot ``count`` times on whatever its inputs hold; ms of each, in that order. The first packs weights
-    and touches memory. For models without state between calls. Raises what ``invoke`` raises."""
+    """Run every slot ``count`` times on its present inputs, and return the milliseconds of each run. The first run
+    packs weights and maps memory. Only for models without state between calls. Raises what ``invoke`` raises."""
     taken = []
     for _ in range(count):
         for slot in range(len(runtime.slots)):
@@ -112,8 +113,8 @@ def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
 
 
 def freeze_garbage_collector() -> None:
-    """Never look again at the objects that exist: later collections only see the loop's own. What a start leaves to
-    collect is not worth the 20 ms that looking at everything takes."""
+    """Exclude all present objects from later collections, which then only see those of the loop. A full collection
+    takes 20 ms and would free little after the start."""
     gc.freeze()
     gc.enable()
 

@@ -1,8 +1,8 @@
-"""Answers to inputs that were seen before, byte for byte: never an answer to another one.
+"""Answer inputs that are identical to an earlier one, byte for byte, from a cache.
 
-A frame costs a fingerprint of 64 words of the input, a microsecond or two. Only where that was seen before are all
-bytes compared, with ``memcmp``, against a copy; and only an input whose fingerprint comes a second time is copied, so a
-camera whose every frame is new (sensor noise does that) never pays for copies.
+A frame costs a fingerprint of 64 words of the input, a microsecond or two. Only when the fingerprint was seen before
+are all bytes compared with a copy (``memcmp``), and only an input whose fingerprint occurs a second time is copied. A
+camera whose sensor noise makes every frame different therefore never causes copies.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.host.camera.answers.answer import Answer
 
 #: Words of eight bytes that the fingerprint samples.
 _WORDS = 64
-#: Fingerprints remembered: numbers only.
+#: The number of fingerprints that are remembered.
 _SEEN = 1024
 
 _libc = ctypes.CDLL(None)
@@ -34,9 +34,9 @@ class _Entry:
 
 
 class ResultCache:
-    """Least recently used out. Not for models that keep state from one frame to the next.
+    """A cache that drops the least recently used answer. It must not be used with models that have state.
 
-    ``entries`` and ``max_bytes`` bound what is held. ``find`` and ``keep`` are for one thread.
+    ``entries`` and ``max_bytes`` limit its size. ``find`` and ``keep`` must be called by one thread.
     """
 
     def __init__(self, entries: int = 16, max_bytes: int = 16 << 20) -> None:
@@ -50,10 +50,11 @@ class ResultCache:
         self.copied_bytes = 0  # into the cache, since it was made
 
     def find(self, prepared: np.ndarray, key: Hashable = (), slot: int = 0) -> Answer | None:
-        """The answer to the same bytes under the same ``key``: whatever else the answer depends on, such as the model,
-        the frame's size and the window of it.
+        """The answer to the same bytes under the same ``key``, which holds everything else that the answer depends on:
+        the model, the frame's size and the window.
 
-        ``prepared``: contiguous uint8, the model's input. None: not known; ``keep`` then takes the answer of ``slot``.
+        ``prepared`` is the model's input, contiguous uint8. None when it is not known; call ``keep`` with the answer
+        then.
         """
         self.looked += 1
         self._forget(slot)
@@ -64,7 +65,7 @@ class ResultCache:
             self.hits += 1
             return entry.answer
         if fingerprint in self._seen:
-            # Copied now: a runtime may use its input's memory for something else while it computes.
+            # Copied now, because a runtime may reuse the memory of its input while it runs.
             self._store(fingerprint, prepared, key, slot)
         else:
             self._seen[fingerprint] = None
@@ -73,13 +74,13 @@ class ResultCache:
         return None
 
     def keep(self, answer: Answer, slot: int = 0) -> None:
-        """The answer to the last input that ``find`` did not know in that slot."""
+        """Store the answer to the last input of ``slot`` that ``find`` did not know."""
         fingerprint = self._pending.pop(slot, None)
         if fingerprint is not None:
             self._entries[fingerprint].answer = answer
 
     def clear(self) -> None:
-        """Forget everything: other thresholds, another model."""
+        """Forget everything, because the model or its thresholds changed."""
         self._entries.clear()
         self._seen.clear()
         self._pending.clear()
@@ -115,7 +116,7 @@ class ResultCache:
             self.held_bytes -= self._entries.pop(oldest).bytes.nbytes
 
     def _forget(self, slot: int) -> None:
-        """An input whose answer never came: the frame was given up."""
+        """Drop an input whose answer never came because its frame was abandoned."""
         fingerprint = self._pending.pop(slot, None)
         if fingerprint is not None:
             self.held_bytes -= self._entries.pop(fingerprint).bytes.nbytes
@@ -124,6 +125,6 @@ class ResultCache:
 def _fingerprint(prepared: np.ndarray, key: Hashable) -> int:
     whole = prepared.nbytes & ~7
     words = prepared[:whole].view(np.uint64)
-    # An odd step meets every column of a picture whose rows are a power of two.
+    # An odd step samples every column of a picture whose rows are a power of two long.
     step = max(1, len(words) // _WORDS) | 1
     return hash((words[::step].tobytes(), prepared[whole:].tobytes(), prepared.nbytes, key))

@@ -1,4 +1,4 @@
-"""Several cameras as one source: the frames of each set one after the other."""
+"""Use several cameras as one source that delivers the frames of each set one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arenite.host.camera.sources.base import Source, SourceCounters
 
 
 class CameraGroup:
-    """``frame.source`` tells the camera; a frame that stands in for a late camera says so (``frame.stand_in``)."""
+    """A source of frame sets. ``frame.source`` is the number of the camera; ``frame.stand_in`` is true for an older
+    frame that is repeated because the camera is late."""
 
     live = True
 
@@ -24,7 +25,7 @@ class CameraGroup:
 
     @property
     def counters(self) -> SourceCounters:
-        """Of all cameras together."""
+        """The counters of all cameras together."""
         sets = self._sets.to_json()
         return SourceCounters(
             captured=sum(each["captured"] for each in sets),
@@ -34,7 +35,7 @@ class CameraGroup:
         )
 
     def open(self) -> Format:
-        """The format of the first one."""
+        """Open all cameras; returns the format of the first one."""
         return self._sets.open()[0]
 
     def read(self, timeout_s: float) -> Frame | None:
@@ -57,12 +58,12 @@ class CameraGroup:
         self._sets.close()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Per camera."""
+        """The counters of each camera."""
         return self._sets.to_json()
 
 
 def _again(frame: Frame) -> Frame:
-    """The same picture as a frame of its own, whose release is that of the set's hold."""
+    """The same picture as a frame of its own; releasing it releases the set's hold on the picture."""
     return Frame(
         frame.format,
         frame.planes,

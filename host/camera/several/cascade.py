@@ -1,4 +1,4 @@
-"""Models in a row: a cheap one decides whether a costly one looks; a quick one that is unsure asks a precise one."""
+"""Run models one after another: a cheap model decides whether a costly one runs, or a precise one checks low scores."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from arenite.host.camera.several.cascade_rules import CascadeRule
 
 @dataclass(slots=True)
 class CascadeStage:
-    """``rule``: when the stage behind it looks; None of the last. ``asked``: frames it looked at; ``changed``: of
-    these, how often its best label was another than that of the stage before it."""
+    """A model of a cascade. ``rule`` decides whether the next stage runs; the last stage has none. ``runs`` counts the
+    frames that the model ran on, and ``changed`` those where its best label differed from that of the stage before."""
 
     server: FrameServer
     rule: CascadeRule | None = None
-    asked: int = 0
+    runs: int = 0
     changed: int = 0
 
 
 class Cascade:
-    """Serves as a ``ModelServer`` does, whole. The answer is that of the last model that looked,
-    ``ServedFrame.model`` says which; spans of later stages carry their model's name: ``invoke:blazeface``.
+    """A ``FrameServer`` of several models. The answer is that of the last model that ran, which ``ServedFrame.model``
+    names; spans of later stages carry the name of their model: ``invoke:blazeface``.
 
     Raises:
-        UsageError: fewer than two stages, a stage without a rule before another, or a rule that can never hold.
+        UsageError: there are fewer than two stages, a stage before another has no rule, or a rule can never match.
     """
 
     slots = 1
@@ -42,13 +42,13 @@ class Cascade:
         if len(stages) < 2 or any(stage.rule is None for stage in stages[:-1]):
             raise UsageError(
                 "A cascade needs at least two models, and a rule for each but the last.",
-                'Give for instance --cascade "vww:person>=0.6 -> blazeface".',
+                'Give for example --cascade "vww:person>=0.6 -> blazeface".',
             )
         for stage in stages[:-1]:
             if stage.rule is not None:
                 stage.rule.check(stage.server.labels, stage.server.name)
         self.name = " -> ".join(stage.server.name for stage in stages)
-        self.bytes_written = 0  # of the last frame, by all that looked
+        self.bytes_written = 0  # for the last frame, by all models that ran
 
     @property
     def labels(self) -> Sequence[str]:
@@ -56,16 +56,16 @@ class Cascade:
         return self.stages[-1].server.labels
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Nothing: each stage has been warmed up by itself."""
+        """Nothing to do: each stage has been warmed up by itself."""
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """``window``: what stages that no crop is for are shown of the frame."""
+        """Serve ``frame``. ``window`` applies to the stages that do not see a crop around a detection."""
         first = self.stages[0]
         served = first.server.serve(frame, 0, window)
-        first.asked += 1
+        first.runs += 1
         written = first.server.bytes_written
         stage_results = [_stage_result(served)]
-        for stage, behind in zip(self.stages, self.stages[1:], strict=False):
+        for stage, next_stage in zip(self.stages, self.stages[1:], strict=False):
             assert stage.rule is not None
             answer = served.answer
             match = stage.rule.look(answer) if answer is not None else None
@@ -73,17 +73,17 @@ class Cascade:
                 break
             if match.box is not None and stage.rule.margin is not None:
                 around = square_around(match.box, frame.format, stage.rule.margin)
-                more = behind.server.serve(crop_frame(frame, around))
+                more = next_stage.server.serve(crop_frame(frame, around))
                 if more.answer is not None:
                     more.answer = to_frame_coordinates(
                         more.answer, around, frame.format.width, frame.format.height
                     )
             else:
-                more = behind.server.serve(frame, 0, window)
-            behind.asked += 1
-            written += behind.server.bytes_written
-            behind.changed += _best(more.answer) != _best(answer)
-            served.spans |= {f"{name}:{behind.server.name}": span for name, span in more.spans.items()}
+                more = next_stage.server.serve(frame, 0, window)
+            next_stage.runs += 1
+            written += next_stage.server.bytes_written
+            next_stage.changed += _best(more.answer) != _best(answer)
+            served.spans |= {f"{name}:{next_stage.server.name}": span for name, span in more.spans.items()}
             served.answer, served.model = more.answer, more.model
             stage_results.append(_stage_result(more))
         if len(stage_results) > 1:
@@ -92,13 +92,14 @@ class Cascade:
         return served
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Per stage: the share of frames that it looked at, and the share of those on which it was of another mind."""
-        frames = self.stages[0].asked
+        """For each stage the frames that it ran on, their share of all frames, and how often its best label
+        differed."""
+        frames = self.stages[0].runs
         return [
             {
                 "model": stage.server.name,
-                "asked": stage.asked,
-                "share": round(stage.asked / frames, 4) if frames else 0.0,
+                "asked": stage.runs,
+                "share": round(stage.runs / frames, 4) if frames else 0.0,
                 "changed": stage.changed,
             }
             for stage in self.stages
@@ -110,7 +111,7 @@ class Cascade:
 
 
 def _best(answer: Answer | None) -> str | int | None:
-    """The best label, or class without one; None of nothing."""
+    """The best label, or the number of its class where it has none; None without an answer."""
     if answer is None:
         return None
     best = answer.classes[0] if answer.classes else answer.boxes[0] if answer.boxes else None

@@ -1,6 +1,6 @@
-"""When the next model of a cascade looks, and how a user writes it.
+"""The rules that decide whether the next model of a cascade runs, and their text form.
 
-vww:person>=0.6 -> blazeface                    blazeface looks where vww is sure enough of a person
+vww:person>=0.6 -> blazeface                    blazeface runs where vww finds a person
 blazeface:face>=0.5 crop 1.4 -> landmarks.tflite    landmarks sees a square around the best face, 1.4 times as large
 ssd:cat>=0.4|dog>=0.4 -> breeds.tflite          any of several
 detector:>=0.3 -> classifier                    anything
@@ -16,15 +16,15 @@ from typing import Protocol
 from arenite.errors import UsageError
 from arenite.host.camera.answers.answer import Answer, Box
 
-EXAMPLE = 'for instance --cascade "vww:person>=0.6 -> blazeface"'
-RERUN_EXAMPLE = "for instance --rerun-below 0.55:model_float16.tflite"
-#: How much larger than the box a crop is, unless it says so.
+EXAMPLE = 'for example --cascade "vww:person>=0.6 -> blazeface"'
+RERUN_EXAMPLE = "for example --rerun-below 0.55:model_float16.tflite"
+#: The size of a crop as a multiple of its box, where the rule gives none.
 DEFAULT_CROP_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """Why the next model looks. ``box``: the part of the frame that it is about, where the answer has boxes."""
+    """A rule has matched, so the next model runs. ``box`` is the detection that matched, where the answer has boxes."""
 
     box: Box | None = None
 
@@ -32,21 +32,23 @@ class RuleMatch:
 class CascadeRule(Protocol):
     @property
     def margin(self) -> float | None:
-        """Of a crop around what was found, as a multiple of its box; None: the next model sees the whole frame."""
+        """The size of the crop around a detection, as a multiple of its box; None: the next model sees the whole
+        frame."""
         ...
 
     def look(self, answer: Answer) -> RuleMatch | None:
-        """None: this answer is the last word."""
+        """The match; None when no further model runs."""
         ...
 
     def check(self, labels: Sequence[str], model: str) -> None:
-        """Raises ``UsageError`` where the model can never give what the rule asks for."""
+        """Raise ``UsageError`` when no answer of the model can ever match."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """A class or box of one of the labels with at least its score. ``wanted``: label to score; "" is any label."""
+    """Matches a class or box of one of the labels with at least its score. ``wanted`` has pairs of label and score; the
+    label "" stands for any."""
 
     wanted: tuple[tuple[str, float], ...]
     margin: float | None = None
@@ -65,7 +67,7 @@ class LabelRule:
         return None
 
     def _fits(self, label: str, score: float) -> bool:
-        return any(score >= least and wanted in ("", label) for wanted, least in self.wanted)
+        return any(score >= min_score and wanted in ("", label) for wanted, min_score in self.wanted)
 
     def check(self, labels: Sequence[str], model: str) -> None:
         for wanted, _ in self.wanted:
@@ -73,14 +75,14 @@ class LabelRule:
                 known = ", ".join(list(labels)[:8]) + (", ..." if len(labels) > 8 else "")
                 raise UsageError(
                     f"{model} never answers '{wanted}': {f'its labels are {known}' if labels else 'it has no labels'}.",
-                    f"Name one of its labels in --cascade, or none for any: {model}:>=0.5.",
+                    f"Use one of its labels in --cascade, or no label for any of them: {model}:>=0.5.",
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class LowConfidenceRule:
-    """The best answer is below a confidence. An answer of boxes without any is no such: a detector says nothing of what
-    it did not see."""
+    """Matches when the best answer has less than a confidence. An empty list of boxes does not match, because a
+    detector gives no score for objects that it did not find."""
 
     below: float
     margin: float | None = None
@@ -91,12 +93,12 @@ class LowConfidenceRule:
         return RuleMatch() if answer.confidence < self.below else None
 
     def check(self, labels: Sequence[str], model: str) -> None:
-        """Every model can be unsure."""
+        """Every model can have a low score."""
 
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """``rule``: when the stage behind it looks; None of the last one."""
+    """One stage as the user wrote it. ``rule`` decides whether the next stage runs; the last stage has none."""
 
     model: str
     rule: CascadeRule | None = None
@@ -107,24 +109,25 @@ _CROP = re.compile(r"\s+crop(?:\s+(?P<margin>\d*\.?\d+))?$")
 
 
 def parse_cascade(text: str) -> tuple[StageSpec, ...]:
-    """``MODEL:CONDITION -> MODEL``, with more stages as wanted. Raises ``UsageError`` naming the part that is wrong."""
+    """Parse ``MODEL:CONDITION -> MODEL``, with any number of stages. Raises a ``UsageError`` that names the wrong
+    part."""
     parts = [part.strip() for part in text.split("->")]
     if len(parts) < 2 or not all(parts):
         raise UsageError(
-            f"The cascade {text!r} has no two models with '->' between them.", f"Give {EXAMPLE}."
+            f"The cascade {text!r} does not have two models with '->' between them.", f"Give {EXAMPLE}."
         )
     stages = []
     for part in parts[:-1]:
         model, colon, condition = part.rpartition(":")
         if not colon or not model.strip():
             raise UsageError(
-                f"The cascade's part {part!r} does not say when the next model looks.",
+                f"The cascade's part {part!r} has no condition for the next model.",
                 f"Write MODEL:LABEL>=SCORE, {EXAMPLE}.",
             )
         stages.append(StageSpec(model.strip(), _rule(condition.strip())))
     if ">=" in parts[-1]:
         raise UsageError(
-            f"The cascade's last part {parts[-1]!r} has a condition, and no model behind it.",
+            f"The cascade's last part {parts[-1]!r} has a condition, but no model follows it.",
             f"Leave the condition out, {EXAMPLE}.",
         )
     stages.append(StageSpec(parts[-1]))
@@ -132,7 +135,7 @@ def parse_cascade(text: str) -> tuple[StageSpec, ...]:
 
 
 def parse_rerun(text: str) -> tuple[float, str]:
-    """``SCORE:MODEL``: below which confidence which model looks again. Raises ``UsageError``."""
+    """Parse ``SCORE:MODEL``: below this confidence, this model runs too. Raises ``UsageError``."""
     score, colon, model = (part.strip() for part in text.partition(":"))
     if not colon or not model or not re.fullmatch(r"\d*\.?\d+", score):
         raise UsageError(f"{text!r} is not a score and a model.", f"Give {RERUN_EXAMPLE}.")
@@ -152,18 +155,20 @@ def _rule(text: str) -> LabelRule:
             )
     wanted = []
     for each in text.split("|"):
-        found = _CONDITION.fullmatch(each.strip())
-        if found is None:
+        condition = _CONDITION.fullmatch(each.strip())
+        if condition is None:
             raise UsageError(
                 f"The cascade's condition {each.strip()!r} is not LABEL>=SCORE.",
-                f"Give {EXAMPLE}; '>=0.5' without a label is any.",
+                f"Give {EXAMPLE}; '>=0.5' without a label stands for any label.",
             )
-        wanted.append((found["label"].strip(), _score(found["score"], each.strip())))
+        wanted.append((condition["label"].strip(), _score(condition["score"], each.strip())))
     return LabelRule(tuple(wanted), margin)
 
 
 def _score(text: str, where: str) -> float:
     value = float(text)
     if not 0 < value <= 1:
-        raise UsageError(f"The score of {where!r} is {value:g}, expected above 0 and at most 1.", "Give 0.5.")
+        raise UsageError(
+            f"The score of {where!r} is {value:g}, expected above 0 and at most 1.", "Give for example 0.5."
+        )
     return value

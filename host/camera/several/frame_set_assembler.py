@@ -1,9 +1,9 @@
-"""Which frames of several cameras belong together: decided from time stamps alone, without a clock or a thread.
+"""Combine frames of several cameras into sets, from their time stamps alone, without a clock or a thread.
 
-Each camera may have a few frames waiting. A set is complete when every camera has one inside a window of the jitter
-budget; the newest such window is taken. A camera that stays out longer than the timeout is stood in by its latest
-frame, and one that was stood in several times running is not waited for until it comes again: a dead camera costs the
-others nothing.
+A few frames of each camera may wait. A set is complete when every camera has a frame inside an interval of the
+length of the jitter budget; the newest such interval is used. When a camera is later than the timeout, its latest
+frame is repeated. A camera that was late several times in a row is not waited for until it delivers again, so that a
+dead camera does not delay the others.
 """
 
 from __future__ import annotations
@@ -12,30 +12,31 @@ from dataclasses import dataclass, field
 
 from arenite.host.camera.frames.frame import Frame
 
-#: Sets a camera may miss running before nobody waits for it.
+#: The number of sets in a row that a camera may miss before the others stop waiting for it.
 MAX_MISSED_SETS = 3
 
 
 @dataclass(slots=True)
 class CameraCounters:
-    """Of one camera. Every frame that arrived is ``used`` or ``dropped`` once, or still held."""
+    """Counters of one camera. Every frame that arrived is counted once as ``used`` or ``dropped``, or is still held."""
 
     arrived: int = 0
     used: int = 0  # as a fresh frame of a set
-    dropped: int = 0  # passed over: a newer one was there, or it was late
-    late: int = 0  # of these, it came after the set it belonged to
-    stood_in: int = 0  # sets with an older frame of it
-    missing: int = 0  # sets without any: it had not begun
+    dropped: int = 0  # because a newer frame was there, or because it was late
+    late: int = 0  # dropped because it came after the set that it belonged to
+    repeated: int = 0  # sets with an older frame of this camera
+    missing: int = 0  # sets without a frame, because the camera had not delivered any
 
 
 @dataclass(slots=True)
 class FrameSet:
-    """A frame of each camera. ``fresh[i]``: captured inside the window; else it stands in, or is None for a camera that
-    never gave one. Whoever takes a set releases it, once; ``time_ns`` is its earliest fresh capture."""
+    """One frame of each camera. ``fresh[i]`` says that frame i was captured inside the interval; otherwise it is an
+    older frame, or None for a camera that never delivered one. The taker of a set releases it once. ``time_ns`` is the
+    earliest fresh capture."""
 
     number: int
     time_ns: int
-    span_ns: int  # of the fresh frames: at most the jitter budget
+    span_ns: int  # time between the first and the last fresh capture, at most the jitter budget
     frames: tuple[Frame | None, ...]
     fresh: tuple[bool, ...]
 
@@ -44,7 +45,7 @@ class FrameSet:
         return all(self.fresh)
 
     def by(self, camera: int) -> str:
-        """What ``Served.by`` is to say where no model need look at the frame again: nothing, or stand-in."""
+        """The value of ``ServedFrame.by`` for a frame on which no model has to run: empty, or stand-in."""
         return "" if self.fresh[camera] else "stand-in"
 
     def release(self) -> None:
@@ -56,17 +57,18 @@ class FrameSet:
 @dataclass(slots=True)
 class _Camera:
     waiting: list[tuple[Frame, int]] = field(default_factory=list)  # with the time of arrival, oldest first
-    latest: Frame | None = None  # what would stand in: the last frame used or late, held
+    latest: Frame | None = None  # the frame to repeat: the last one that was used or late
     newest_ns: int = -1
-    missed: int = 0  # sets running without a fresh frame
+    missed: int = 0  # sets in a row without a fresh frame
     counters: CameraCounters = field(default_factory=CameraCounters)
 
 
 class FrameSetAssembler:
-    """Not for two threads at once. Times in ns: captures and arrivals are of the same clock.
+    """Makes sets of frames. Two threads must not call it at once. Times are in ns, and captures and arrivals are of the
+    same clock.
 
-    At most ``depth`` frames wait per camera, one more is held to stand in, and one may be in the set being served: a
-    driver needs ``depth + 3`` buffers, so that it always has one to fill.
+    At most ``depth`` frames wait per camera, one more is held to be repeated, and one may be in the set that is
+    served: a driver needs ``depth + 3`` buffers, so that it always has one to fill.
     """
 
     def __init__(
@@ -90,19 +92,19 @@ class FrameSetAssembler:
 
     @property
     def deadline_ns(self) -> int | None:
-        """When ``take`` has a set at the latest; None while nothing waits."""
+        """The time at which ``take`` returns a set at the latest; None while no frame waits."""
         return None if self._waiting_since is None else self._waiting_since + self._timeout
 
     def mark_absent(self, index: int) -> None:
-        """The camera is gone: nobody waits for it until it comes again."""
+        """The camera is gone: do not wait for it until it delivers again."""
         self._cameras[index].missed = self._max_missed_sets
 
     def add_frame(self, index: int, frame: Frame, now_ns: int) -> None:
-        """Takes the frame over."""
+        """Add a frame; the assembler releases it."""
         camera = self._cameras[index]
         camera.counters.arrived += 1
         if frame.time_ns <= camera.newest_ns:
-            # A driver that repeats or mixes up its frames.
+            # The driver repeated a frame, or delivered frames out of order.
             camera.counters.dropped += 1
             frame.release()
             return
@@ -120,7 +122,7 @@ class FrameSetAssembler:
             self._waiting_since = now_ns
 
     def take(self, now_ns: int) -> FrameSet | None:
-        """The newest complete set; after the timeout the best there is; else None."""
+        """The newest complete set, or after the timeout the most complete one; else None."""
         if self._waiting_since is None:
             return None
         awaited = [c for c in self._cameras if c.missed < self._max_missed_sets or c.waiting]
@@ -130,7 +132,7 @@ class FrameSetAssembler:
         return None if start_ns is None else self._build_set(start_ns, now_ns)
 
     def close(self) -> None:
-        """Releases every frame that is held here."""
+        """Release every frame that is held here."""
         for camera in self._cameras:
             for frame, _ in camera.waiting:
                 camera.counters.dropped += 1
@@ -141,9 +143,10 @@ class FrameSetAssembler:
                 camera.latest = None
         self._waiting_since = None
 
-    def _best_start(self, least: int) -> int | None:
-        """Where the window begins that has a frame of the most cameras, at least of ``least``; the newest of equals."""
-        best, most = None, max(least, 1) - 1
+    def _best_start(self, min_cameras: int) -> int | None:
+        """The start of the interval that has frames of the most cameras, at least of ``min_cameras``; of equal ones the
+        newest."""
+        best, most = None, max(min_cameras, 1) - 1
         starts = sorted((f.time_ns for c in self._cameras for f, _ in c.waiting), reverse=True)
         for start in starts:
             inside = sum(
@@ -168,7 +171,7 @@ class FrameSetAssembler:
                 self._keep_as_stand_in(camera, chosen)
             else:
                 camera.missed += 1
-                camera.counters.stood_in += camera.latest is not None
+                camera.counters.repeated += camera.latest is not None
                 camera.counters.missing += camera.latest is None
             frames.append(camera.latest.retain() if camera.latest is not None else None)
         self._last_ns = max(times)
@@ -178,7 +181,8 @@ class FrameSetAssembler:
         return FrameSet(self._sets - 1, min(times), max(times) - min(times), tuple(frames), tuple(fresh))
 
     def _choose(self, camera: _Camera, start: int) -> Frame | None:
-        """The camera's newest frame inside the window. Older ones go; the newest of them may stand in."""
+        """The camera's newest frame inside the interval. Older frames are dropped; the newest of them may be
+        repeated."""
         chosen = None
         while camera.waiting and camera.waiting[0][0].time_ns <= start + self._jitter:
             frame, _ = camera.waiting.pop(0)

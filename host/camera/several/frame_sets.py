@@ -1,7 +1,7 @@
-"""Several cameras at once: sets of frames that were captured together, within a budget of jitter.
+"""Read several cameras at once, in sets of frames that were captured together within a jitter budget.
 
-A thread per camera waits for its frames and takes the newest; ``assembly`` decides which belong together. The loop asks
-for the next set and gets it when the last awaited camera is there, or at the deadline.
+A thread per camera waits for its frames and takes the newest; ``FrameSetAssembler`` combines them. The loop requests
+the next set and gets it when the last awaited camera has delivered, or at the deadline.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.several.frame_set_assembler import CameraCounters, FrameSet, FrameSetAssembler
 from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
 
-#: How long a thread waits for a frame before it looks whether it is to stop.
+#: How long a thread waits for a frame before it checks whether it should stop.
 _READ_S = 0.1
 #: Waits between attempts to open a camera that was lost.
 _FIRST_BACK_OFF_S, _LAST_BACK_OFF_S = 0.1, 5.0
 
 
 class FrameSets:
-    """Of ``sources`` in their order: ``frames[i]`` of a set is of ``sources[i]``.
+    """Sets of frames of ``sources``: ``frames[i]`` of a set is from ``sources[i]``.
 
-    ``jitter_s``: captures of one set are at most so far apart. Cameras that nothing synchronises are up to half a
-    period apart; give at least that. ``timeout_s``: after the first frame of a set came, so long is waited for the
-    others; for no queue it is at most a period. ``depth``: frames that may wait per camera (``FrameSetAssembler``).
+    ``jitter_s`` is the largest time between the captures of one set. Cameras that nothing synchronizes are up to half a
+    period apart, so give at least that. ``timeout_s`` is how long a set waits for the others after its first frame
+    came; more than a period lets frames queue up. ``depth`` is the number of frames that may wait per camera.
 
-    A set is ``None`` of a camera that gave no frame yet.
+    A camera that has not delivered a frame yet has ``None`` in the set.
     """
 
     def __init__(self, sources: Sequence[Source], jitter_s: float, timeout_s: float, depth: int = 2) -> None:
@@ -51,7 +51,7 @@ class FrameSets:
         self._failed: Exception | None = None
 
     def open(self) -> list[Format]:
-        """Opens every source, then begins to read them. Raises what they raise, with all of them closed again."""
+        """Open every source and begin to read. Raises what they raise, after closing all of them."""
         formats: list[Format] = []
         try:
             for source in self._sources:
@@ -71,9 +71,9 @@ class FrameSets:
         return formats
 
     def next(self, timeout_s: float = 1.0) -> FrameSet | None:
-        """The newest set, waiting for one at most ``timeout_s``; None when none came. The caller releases it.
+        """The newest set; waits for one at most ``timeout_s`` and returns None when none came. The caller releases it.
 
-        Raises ``EndOfSource`` when every source has ended, and what a source raised that reconnecting does not help.
+        Raises ``EndOfSource`` when every source has ended, and errors of a source that reconnecting cannot solve.
         """
         end = time.monotonic_ns() + round(timeout_s * 1e9)
         with self._changed:
@@ -92,7 +92,7 @@ class FrameSets:
                 self._changed.wait(max(0.0, (wake - now) / 1e9))
 
     def close(self) -> None:
-        """Sets that were handed out stay valid until they are released."""
+        """Close the sources. Sets that were handed out stay valid until they are released."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
@@ -107,7 +107,7 @@ class FrameSets:
         return self._assembler.counters
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Per camera."""
+        """The counters of each camera."""
         return [
             {
                 "source": source.name,
@@ -116,7 +116,7 @@ class FrameSets:
                 "used": counted.used,
                 "dropped": source.counters.dropped + counted.dropped,
                 "late": counted.late,
-                "stood_in": counted.stood_in,
+                "stood_in": counted.repeated,
                 "missing": counted.missing,
                 "reconnects": source.counters.reconnects,
             }
@@ -151,13 +151,13 @@ class FrameSets:
                 self._changed.notify_all()
 
     def _reopen(self, source: Source) -> bool:
-        """Until it works or the sets are closed (False)."""
+        """Try to open the source until that works; False when the sets were closed before."""
         wait = _FIRST_BACK_OFF_S
         while not self._stop.wait(wait):
             try:
                 source.close()
                 source.open()
-            except AreniteError:  # it was there once: whatever is wrong may pass
+            except AreniteError:  # it worked once, so the problem may pass
                 wait = min(2 * wait, _LAST_BACK_OFF_S)
             else:
                 source.counters.reconnects += 1

@@ -1,9 +1,8 @@
-"""Several models in one process under a memory budget: loaded when asked for, least recently used out first.
+"""Keep several models in one process under a memory budget; the least recently used model is unloaded first.
 
-Time-multiplexing: what was thrown out is loaded again on demand, and how long that took is on record, because it is
-what a budget costs. A model's size is what the runtime measured of itself, which grows with its first invocation, so it
-is asked anew each time; until a model was loaded once its size is unknown, and the budget can be exceeded while it
-loads.
+A model that was unloaded is loaded again when it is needed, and the time that took is recorded, because it is the
+cost of the budget. The runtime itself measures the size of a model. The size grows with the first invocation, so it
+is read each time. It is unknown until a model was loaded once, so that the budget can be exceeded while a model loads.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from arenite.host.camera.runtimes.base import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ModelLoad:
-    """``again``: it had been loaded before and was thrown out; ``evicted``: what had to go for it."""
+    """One load of a model. ``again``: it had been loaded before and was unloaded since; ``evicted``: the models that
+    were unloaded for it."""
 
     key: str
     ms: float
@@ -39,12 +39,13 @@ class _PoolEntry:
 
 
 class ModelPool:
-    """``opener`` makes the runtime of a key. Threads may share a pool.
+    """Loads and unloads models; ``opener`` makes the runtime of a key. Threads may share a pool.
 
-    A model taken by ``use`` stays until it is given back; one taken by ``get`` alone may go with the next call.
+    A model that is taken with ``use`` stays loaded until the end of the block; one that is taken with ``get`` may be
+    unloaded by the next call.
 
-    ``guess``: bytes of a model that was never loaded, for which room is made first. Without it the first load of a
-    model can exceed the budget until it is done.
+    ``guess`` returns the expected bytes of a model that was never loaded, for which room is made first. Without it the
+    first load of a model can exceed the budget for a moment.
     """
 
     def __init__(
@@ -60,21 +61,21 @@ class ModelPool:
         self._lock = threading.RLock()
 
     def get(self, key: str) -> Runtime:
-        """The model, loaded if need be and now the most recently used.
+        """The model, which is loaded if necessary and counts as used now.
 
-        Raises ``UsageError`` when it cannot fit: it alone is over the budget, or those in use leave no room; and
-        whatever ``opener`` raises.
+        Raises ``UsageError`` when it does not fit, because it alone is over the budget or because the models in use
+        leave no room, and what ``opener`` raises.
         """
         with self._lock:
             if key in self._loaded:
                 self._loaded.move_to_end(key)
-                self._fit(key)  # it, or another, may have grown since
+                self._fit(key)  # a model may have grown since
                 return self._loaded[key].runtime
             return self._load(key)
 
     @contextmanager
     def use(self, key: str) -> Iterator[Runtime]:
-        """``get``, and safe from eviction until the end of the block."""
+        """Like ``get``, but the model is not unloaded before the end of the block."""
         with self._lock:
             runtime = self.get(key)
             entry = self._loaded[key]
@@ -87,24 +88,24 @@ class ModelPool:
 
     @property
     def used_bytes(self) -> int:
-        """Of all models that are loaded."""
+        """The bytes of all loaded models."""
         with self._lock:
             return sum(self._size(key) for key in self._loaded)
 
     @property
     def loaded(self) -> tuple[str, ...]:
-        """Least recently used first."""
+        """The keys of the loaded models, least recently used first."""
         with self._lock:
             return tuple(self._loaded)
 
     def close(self) -> None:
-        """Closes all models, used or not."""
+        """Close all models, also those in use."""
         with self._lock:
             while self._loaded:
                 self._loaded.popitem()[1].runtime.close()
 
     def to_json(self) -> dict[str, Any]:
-        """For the summary and the dashboard: per model its size and what loading cost; sizes in bytes, times in ms."""
+        """For each model its size and load times, for the result and the dashboard; sizes in bytes, times in ms."""
         with self._lock:
             models = {}
             for key in dict.fromkeys([load.key for load in self.loads]):
@@ -128,7 +129,7 @@ class ModelPool:
         again = key in self._sizes
         self._refuse(key, self._sizes.get(key, 0))
         expected = self._sizes[key] if again else self._guess(key) if self._guess is not None else 0
-        # A guess alone never refuses a model: at most everything else goes.
+        # A guess alone never refuses a model: at most all others are unloaded.
         evicted = self._evict(max(self.budget_bytes - expected, 0), key, hard=again)
         _give_back()
         start = time.perf_counter()
@@ -146,20 +147,21 @@ class ModelPool:
         return runtime
 
     def _fit(self, key: str) -> list[str]:
-        """Throw out what is over the budget, but not ``key``. Raises ``UsageError``."""
+        """Unload models until the budget is kept, but not ``key``. Raises ``UsageError``."""
         self._refuse(key, self._size(key))
         return self._evict(self.budget_bytes, key)
 
     def _refuse(self, key: str, size: int) -> None:
         if size > self.budget_bytes:
             raise UsageError(
-                f"Model {key} needs {size:,} bytes, and the memory budget is {self.budget_bytes:,}.",
+                f"Model {key} needs {size:,} bytes, but the memory budget is {self.budget_bytes:,}.",
                 "Raise the budget, or use a smaller or an int8 model.",
             )
 
     def _evict(self, limit: int, wanted: str, hard: bool = True) -> list[str]:
-        """Least recently used first, until all that is left is at most ``limit``; those in use and ``wanted`` stay.
-        Raises ``UsageError`` when that is impossible; if not ``hard``, goes as far as it can."""
+        """Unload models, least recently used first, until at most ``limit`` bytes are used; models in use and
+        ``wanted`` stay. Raises ``UsageError`` when that is impossible, unless ``hard`` is false. Returns the
+        unloaded keys."""
         gone = []
         while self.used_bytes > limit:
             victim = next((k for k, entry in self._loaded.items() if not entry.users and k != wanted), None)
@@ -168,7 +170,7 @@ class ModelPool:
             if victim is None:
                 busy = ", ".join(k for k in self._loaded if k != wanted)
                 raise UsageError(
-                    f"Model {wanted} does not fit beside {busy}, in use with {self.used_bytes:,} of "
+                    f"Model {wanted} does not fit in memory together with {busy}, which use {self.used_bytes:,} of "
                     f"{self.budget_bytes:,} bytes.",
                     "Raise the memory budget, or use fewer or smaller models at a time.",
                 )
@@ -186,8 +188,8 @@ class ModelPool:
 
 
 def _give_back() -> None:
-    """Let the allocator return freed pages to the system: the budget is of what the process takes from others. Where
-    sizes are measured by pages, a model that gets old ones would also seem too small."""
+    """Let the allocator return freed pages to the system, because the budget limits what the process takes from it.
+    Where sizes are measured in pages, a model that reuses old pages would also seem too small."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

@@ -1,4 +1,4 @@
-"""A model that is in memory only while there is room: it serves whole, and its runtime may go between two frames."""
+"""Serve with models that share a memory budget, and with several models per frame."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arenite.host.camera.several.model_pool import ModelPool
 
 
 class PooledModelServer:
-    """``key`` of the model in the pool. A frame that finds the model out waits until it is loaded again; the span
-    ``load`` tells."""
+    """A ``FrameServer`` of a model in a pool, which may unload it between two frames. A frame then waits until the
+    model is loaded again, and has a span ``load``. ``key`` is that of the model in the pool."""
 
     slots = 1
     staged = None
@@ -51,15 +51,15 @@ class PooledModelServer:
         return served
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Nothing: what is bound goes with the runtime."""
+        """Nothing to do: each runtime that the pool loads is bound by the next frame."""
 
     def close(self) -> None:
-        """The pool closes the models."""
+        """Nothing to do: the pool closes the models."""
 
 
 class ModelGroup:
-    """Several models look at every frame, one after the other. The first one's answer is the frame's; those of the
-    others are in ``ServedFrame.extra["also"]`` by name."""
+    """A ``FrameServer`` that runs several models on every frame, one after the other. The answer of the first model is
+    the frame's; those of the others are in ``ServedFrame.extra["also"]`` by name."""
 
     slots = 1
     staged = None

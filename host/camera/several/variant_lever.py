@@ -1,4 +1,4 @@
-"""A ladder of models as a lever of the governor."""
+"""Let the governor switch between model variants."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from arenite.host.camera.several.variant_server import VariantServer
 
 
 class VariantLever:
-    """A ladder as the governor's lever ``resolution``."""
+    """The governor's lever ``resolution``: its levels are the variants of a ``VariantServer``."""
 
     name = "resolution"
 
-    def __init__(self, ladder: VariantServer) -> None:
-        self._ladder = ladder
-        self.levels = len(ladder.variants)
+    def __init__(self, server: VariantServer) -> None:
+        self._server = server
+        self.levels = len(server.variants)
 
     @property
     def level(self) -> int:
-        return self._ladder.level
+        return self._server.level
 
     @level.setter
     def level(self, level: int) -> None:
         self.move(level)
 
     def label(self, level: int) -> str:
-        return self._ladder.variant_labels[level]
+        return self._server.variant_labels[level]
 
     def cost(self, level: int) -> float:
-        return self._ladder.cost(level)
+        return self._server.cost(level)
 
     def move(self, level: int) -> None:
-        self._ladder.move(level)
+        self._server.move(level)

@@ -1,4 +1,4 @@
-"""Models of a ladder as options name them: ``MODEL``, ``MODEL@WIDTHxHEIGHT``, ``MODEL@RUNTIME``, or both."""
+"""Parse the model variants of ``--ladder``: ``MODEL``, ``MODEL@WIDTHxHEIGHT``, ``MODEL@RUNTIME``, or with both."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from arenite.errors import UsageError
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.model.tensor_heuristics import sides
 
-EXAMPLE = "for instance --ladder detector_160.tflite, --ladder model.tflite@160x160 or --ladder model.tflite@litert-cpu"
+EXAMPLE = "for example --ladder detector_160.tflite, --ladder model.tflite@160x160 or --ladder model.tflite@litert-cpu"
 
 
 @dataclass(frozen=True)
 class VariantSpec:
+    """A model variant as the user wrote it."""
+
     model: str
     size: tuple[int, int] | None = None  # width, height of the input
     runtime: str | None = None
@@ -26,7 +28,7 @@ class VariantSpec:
 
 
 def parse_variant(text: str) -> VariantSpec:
-    """Raises ``UsageError``."""
+    """Parse one ``--ladder``. Raises ``UsageError``."""
     model, *parts = text.split("@")
     size, runtime = None, None
     for part in parts:
@@ -36,16 +38,16 @@ def parse_variant(text: str) -> VariantSpec:
         elif part and sides is None and runtime is None:
             runtime = part
         else:
-            raise UsageError(f"The ladder's '{text}' cannot be read at '@{part}'.", f"Give {EXAMPLE}.")
+            raise UsageError(f"The model variant '{text}' cannot be read at '@{part}'.", f"Give {EXAMPLE}.")
     if not model:
-        raise UsageError(f"The ladder's '{text}' names no model.", f"Give {EXAMPLE}.")
+        raise UsageError(f"The model variant '{text}' has no model.", f"Give {EXAMPLE}.")
     return VariantSpec(model, size, runtime)
 
 
 def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
-    """The same model with another size of its input, for runtimes that can resize it.
+    """The same model with another input size, for runtimes that can resize it.
 
-    Raises ``UsageError`` when its preprocessing has no step that makes a size.
+    Raises ``UsageError`` when its preprocessing has no step that resizes.
     """
     width, height = size
     first, *others = model.inputs
@@ -55,12 +57,12 @@ def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
         or not any(isinstance(s, Resize | Letterbox) for s in model.preprocessing.steps)
     ):
         raise UsageError(
-            f"{model.name} cannot be given pictures of another size.",
-            "Its input has to be [1, height, width, channels], or with channels first, and its preprocessing has to "
-            "resize.",
+            f"{model.name} cannot take pictures of another size.",
+            "Use a model whose input is [1, height, width, channels], or with channels first, and whose preprocessing "
+            "resizes.",
         )
     high, wide, channels = sides(first)
-    # As ``sides`` reads it: channels last, or first.
+    # ``sides`` accepts channels last and channels first.
     last = first.shape == (1, high, wide, channels)
     shape = (1, height, width, channels) if last else (1, channels, height, width)
     steps = tuple(
@@ -79,5 +81,5 @@ def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
 
 
 def input_shape_option(model: CameraModel) -> str:
-    """What ``open_runtime`` calls ``input``."""
+    """The value of the runtimes' option ``input``."""
     return "x".join(str(side) for side in model.inputs[0].shape)

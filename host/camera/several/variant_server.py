@@ -1,7 +1,8 @@
-"""One task at several costs: models, or sizes of one model, between which the governor moves without a pause.
+"""Serve with one of several model variants of different cost, and switch between them without a pause.
 
-The next variant is loaded and warmed up in the background while the present one serves; frames change over once it is
-ready. Few variants are held at once: the one that serves, and those used last.
+The variants are models, or sizes of one model. The next variant is loaded and warmed up in the background while the
+present one serves, and frames switch over when it is ready. Few variants are in memory at once: the one that serves,
+and those that were used last.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ _NEWEST = 0.1
 
 @dataclass(frozen=True)
 class ModelVariant:
-    """``label``: for people, such as "320x240". ``cost``: relative work of a frame, as known before. ``open`` loads."""
+    """One variant. ``label`` is for people, such as "320x240". ``cost`` is the expected work of a frame, on any scale.
+    ``open`` loads the variant."""
 
     label: str
     cost: float
@@ -36,24 +38,28 @@ class ModelVariant:
 
 
 class VariantServer:
-    """Serves as a ``ModelServer`` does, in stages or whole. Not for two threads in the same slot; ``move`` is for any.
+    """A ``StagedServer`` of model variants. Two threads must not use the same slot at once; any thread may call
+    ``move``.
 
     Args:
-        variants: the costliest first. The first one is opened at once.
-        keep: variants held at most, the one that serves among them; at least 2, one of them for what is loaded next.
-        More     only while frames of others are in the works.
+        variants: ordered by falling cost. The first one is opened at once.
+        keep: the number of variants in memory, with the one that serves and the one that is loaded next; at least 2. It
+            is exceeded only while frames of other variants are in progress.
 
     Raises:
-        UsageError: fewer than two variants, or an order that is not by cost.
+        UsageError: there are fewer than two variants, or they are not ordered by cost.
     """
 
     def __init__(self, variants: Sequence[ModelVariant], keep: int = 2) -> None:
         if len(variants) < 2:
-            raise UsageError("A ladder has at least two models.", "Give a smaller one beside the model.")
+            raise UsageError(
+                "Switching between model variants needs at least two of them.",
+                "Add a cheaper variant with --ladder.",
+            )
         for higher, lower in pairwise(variants):
             if lower.cost > higher.cost:
                 raise UsageError(
-                    f"The ladder's '{lower.label}' costs more than '{higher.label}' before it.",
+                    f"The model variant '{lower.label}' costs more than '{higher.label}' before it.",
                     "Give the models from the costliest to the cheapest.",
                 )
         self.variants = tuple(variants)
@@ -76,7 +82,7 @@ class VariantServer:
 
     @property
     def name(self) -> str:
-        """Of the model that serves now."""
+        """The name of the model that serves now."""
         return self._held[self._active].name
 
     @property
@@ -97,7 +103,7 @@ class VariantServer:
 
     @property
     def level(self) -> int:
-        """That was asked for; ``active`` is what serves until it is loaded."""
+        """The requested level; ``active`` is the level that serves until it is loaded."""
         return self._wanted
 
     @property
@@ -105,28 +111,31 @@ class VariantServer:
         return self._active
 
     def cost(self, level: int) -> float:
-        """Of a frame against level 0: by inferences timed here where both served, else as declared."""
+        """The cost of a frame relative to level 0, from measured inferences where both levels have served, else from
+        the costs of the variants."""
         first, this = self._mean_ns.get(0), self._mean_ns.get(level)
         if first and this:
             return this / first
         return self.variants[level].cost / self.variants[0].cost
 
     def move(self, level: int) -> None:
-        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` for no such level, and what the last load
-        that failed raised; until then the level stays."""
+        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` when there is no such level, and the
+        error of the last load if it failed."""
         if not 0 <= level < len(self.variants):
-            raise UsageError(f"The ladder has no level {level}.", f"It has 0 to {len(self.variants) - 1}.")
+            raise UsageError(
+                f"There is no level {level} of model variants.", f"Give 0 to {len(self.variants) - 1}."
+            )
         with self._lock:
             if self._error is not None:
                 error, self._error = self._error, None
                 raise error
             self._wanted = level
             if level not in self._held and self._loading is None:
-                self._loading = threading.Thread(target=self._load, name="ladder", daemon=True)
+                self._loading = threading.Thread(target=self._load, name="model-variants", daemon=True)
                 self._loading.start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Until the level that was asked for can serve, or its load failed; False when it took longer."""
+        """Wait until the requested level can serve, or its load failed; False when that took longer."""
         with self._ready:
             return self._ready.wait_for(lambda: self._loading is None, timeout_s)
 
@@ -162,7 +171,7 @@ class VariantServer:
         return served
 
     def model_of(self, slot: int = 0) -> str:
-        """The model that the frame in ``slot`` is for."""
+        """The name of the model that the frame in ``slot`` was prepared for."""
         return self._names[self._using.get(slot, self._active)]
 
     def close(self) -> None:
@@ -195,7 +204,7 @@ class VariantServer:
         return self._held[self._using.get(slot, self._active)]
 
     def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
-        """The server for a new frame in ``slot``; here frames change over."""
+        """The server for a new frame in ``slot``; this is where frames switch to another variant."""
         self._working.add(slot)
         if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
             with self._lock:
@@ -209,19 +218,19 @@ class VariantServer:
                 self._drop(self._keep)
         return self._held[self._active]
 
-    def _drop(self, most: int) -> None:
-        """Closes what was used longest ago until ``most`` are held; never what serves, is wanted, or has a frame in the
-        works."""
+    def _drop(self, limit: int) -> None:
+        """Close the variants that were used longest ago until ``limit`` are left; never one that serves, is
+        requested, or has a frame in progress."""
         working = {level for slot, level in self._using.items() if slot in self._working}
         busy = {self._active, self._wanted, *working}
         for level in [each for each in self._order if each not in busy]:
-            if len(self._order) <= most:
+            if len(self._order) <= limit:
                 return
             self._order.remove(level)
             self._held.pop(level).close()
 
     def _load(self) -> None:
-        """Loads what is wanted until that is held; it may change meanwhile."""
+        """Load the requested level; repeats while another level is requested meanwhile."""
         while True:
             with self._ready:
                 level = self._wanted
@@ -230,7 +239,7 @@ class VariantServer:
                     self._ready.notify_all()
                     return
                 shown = self._shown
-                self._drop(self._keep - 1)  # room first: more than ``keep`` are never held
+                self._drop(self._keep - 1)  # first, so that at most ``keep`` are in memory
             server: StagedServer | None = None
             try:
                 server = self.variants[level].open()

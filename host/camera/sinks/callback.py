@@ -1,4 +1,4 @@
-"""Frames into a function of the user's."""
+"""Pass served frames to a function of the user."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _HINT = "Give MODULE:FUNCTION or FILE.py:FUNCTION; the function takes (served, f
 
 
 class CallbackSink:
-    """Calls ``function(served, frame)`` in the loop's own thread, so what it takes is taken from the loop.
+    """Calls ``function(served, frame)`` in the loop's own thread, so that its time delays the loop.
 
-    The frame's pixels are lent for the call. An exception is reported once, with its traceback; the loop lives on and
-    the function is called again with the next frame. ``failures`` counts them.
+    The frame's pixels are lent for the call. An exception is reported once, with its traceback; the loop continues, and
+    the function is called again with the next frame. ``failures`` counts the exceptions.
     """
 
     def __init__(self, function: FrameCallback, *, report: Callable[[str], None] = to_stderr) -> None:
@@ -39,7 +39,7 @@ class CallbackSink:
             self.failures += 1
             if self.failures == 1:
                 self._report(
-                    f"The callback {self.name} failed on frame {served.number}; the loop goes on, and further "
+                    f"The callback {self.name} failed on frame {served.number}. The loop continues, and further "
                     f"failures are only counted.\n{traceback.format_exc().rstrip()}"
                 )
 
@@ -49,13 +49,13 @@ class CallbackSink:
 
 
 def load_callback(text: str) -> FrameCallback:
-    """The function that ``text`` names: ``package.module:function`` or ``file.py:function``.
+    """Load the function that ``text`` names: ``package.module:function`` or ``file.py:function``.
 
-    Raises ``UsageError``, also for a module that fails while it is imported.
+    Raises ``UsageError``, also when the module fails while it is imported.
     """
     place, _, name = text.rpartition(":")
     if not place or not name:
-        raise UsageError(f"'{text}' names no callback.", _HINT)
+        raise UsageError(f"'{text}' is not the name of a callback.", _HINT)
     try:
         module = _file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except UsageError:

@@ -14,19 +14,19 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class JsonLinesSink:
-    """A line per frame, on disk within a second. The line is made in the loop's thread (some 20 µs, spread evenly);
-    the writing is left to another."""
+    """Writes a line per frame, which is on disk within a second. The loop's thread formats the line (about 20 µs);
+    another thread writes it."""
 
     def __init__(
         self, path: str | Path, *, lossless: bool = False, report: Callable[[str], None] = to_stderr
     ) -> None:
-        """``path``: ``-`` for standard output. ``lossless``: of a recording, wait for a slow reader instead of leaving
-        lines out. Raises ``UsageError``."""
+        """``path`` is a file, or ``-`` for standard output. With ``lossless``, for recordings, the loop waits for a
+        slow reader instead of dropping lines. Raises ``UsageError``."""
         self._writer = LineWriter(path, lossless=lossless, report=report)
 
     @property
     def failure(self) -> str | None:
-        """Why nothing is written any more, for example a reader that went away."""
+        """The reason why nothing is written any more, such as a reader that closed the pipe; None while all is well."""
         return self._writer.failure
 
     @property

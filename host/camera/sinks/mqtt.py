@@ -1,4 +1,4 @@
-"""Answers to an MQTT broker, without the loop ever waiting for the network."""
+"""Publish answers to an MQTT broker, without the loop ever waiting for the network."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
 
-#: Messages given to the client that it has not yet sent (QoS 0) or seen acknowledged.
+#: The number of messages that the client may hold before they are sent (QoS 0) or acknowledged.
 _INFLIGHT = 16
 _BACKOFF_S = (1, 30)
-#: How often messages that wait to be acknowledged are looked at.
+#: Seconds between two checks of messages that wait for an acknowledgement.
 _LOOK_S = 0.5
 
 
 class MqttSink:
     """Publishes the JSON of each frame under the topic, and ``online`` or ``offline``, retained, under
-    ``TOPIC/status``; the broker itself says ``offline`` when this process dies (last will).
+    ``TOPIC/status``. The broker itself publishes ``offline`` when this process dies (last will).
 
-    A broker that is away or slow costs the loop nothing: at most ``queue`` frames wait, the newest ones. ``sent`` and
-    ``lost`` count. Reconnects with back-off, as often as needed; each outage is reported once.
+    A broker that is slow or cannot be reached does not delay the loop: the newest frames wait, at most ``queue`` of
+    them. ``sent`` and ``lost`` count frames. The sink reconnects with a growing delay; each outage is reported once.
     """
 
     def __init__(self, url: str, *, queue: int = 32, report: Callable[[str], None] = to_stderr) -> None:
-        """Connects in the background. Raises ``UsageError`` for a malformed ``url`` or without the extra."""
+        """Connect in the background. Raises ``UsageError`` for a malformed ``url``, and when paho-mqtt is missing."""
         self.broker = parse_broker(url)
         try:
             import paho.mqtt.client as mqtt
@@ -41,7 +41,7 @@ class MqttSink:
         self._mqtt, self._report = mqtt, report
         self.sent = self.lost = 0
         self.connected = False
-        self._outage_reported = False  # of the present outage
+        self._outage_reported = False  # whether the present outage was reported
         self._frames: deque[ServedFrame] = deque(maxlen=queue)
         self._state = threading.Condition()
         self._ending = False
@@ -60,7 +60,7 @@ class MqttSink:
                 self._state.notify_all()
 
     def close(self, wait_s: float = 2.0) -> None:
-        """Send what waits, as far as that is possible in ``wait_s``, and say ``offline``."""
+        """Send the waiting frames, as far as that is possible in ``wait_s``, and publish ``offline``."""
         with self._state:
             if self._ending:
                 return
@@ -84,7 +84,7 @@ class MqttSink:
                 client.tls_set(ca_certs=b.ca, certfile=b.cert, keyfile=b.key)
             except (OSError, ValueError) as error:
                 raise UsageError(
-                    f"The certificates of {b.name} cannot be used: {error}.", "PEM files are expected."
+                    f"The certificates of {b.name} cannot be used: {error}.", "Give PEM files."
                 ) from error
         client.will_set(b.status, "offline", qos=1, retain=True)
         client.reconnect_delay_set(*_BACKOFF_S)
@@ -114,7 +114,7 @@ class MqttSink:
     def _outage(self, why: str) -> None:
         if not self._outage_reported:
             self._outage_reported = True
-            self._report(f"MQTT broker {self.broker.name}: {why}. Trying again; the loop goes on.")
+            self._report(f"MQTT broker {self.broker.name}: {why}. Trying again; the loop continues.")
 
     def _run(self) -> None:
         in_flight: deque[Any] = deque()
@@ -130,7 +130,7 @@ class MqttSink:
                     break
                 self._settle(in_flight, _INFLIGHT)
                 continue
-            # Made here, so that a frame that is overtaken costs nothing.
+            # Formatted here, so that a frame that is dropped costs nothing.
             text = json.dumps(served.to_json(), separators=(",", ":"), default=str)
             b = self.broker
             in_flight.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
@@ -138,7 +138,7 @@ class MqttSink:
         self._settle(in_flight, 0)
 
     def _settle(self, in_flight: deque[Any], allowed: int) -> None:
-        """Count what has left, and wait until at most ``allowed`` have not."""
+        """Count the messages that were sent, and wait until at most ``allowed`` are in flight."""
         while in_flight:
             left = _left(in_flight[0])
             if left is None:
@@ -151,7 +151,7 @@ class MqttSink:
                 self.lost += not left
 
     def _wait(self, info: Any, seconds: float) -> None:
-        # The client raises for a message that it gave up with the connection.
+        # The client raises for a message that was lost with the connection.
         with contextlib.suppress(ValueError, RuntimeError):
             info.wait_for_publish(seconds)
 

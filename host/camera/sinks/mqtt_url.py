@@ -1,4 +1,4 @@
-"""``mqtt://user:password@host:port/topic?qos=1``: where answers go."""
+"""Parse the address of an MQTT broker and topic: ``mqtt://user:password@host:port/topic?qos=1``."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(frozen=True, slots=True)
 class Broker:
+    """A broker, the topic and the options of the connection."""
+
     host: str
     port: int
     topic: str
@@ -24,37 +26,39 @@ class Broker:
     user: str | None = None
     password: str | None = None
     qos: int = 0
-    retain: bool = False  # of the answers; the status is always retained
-    client: str = ""  # identifier; the broker makes one when empty
+    retain: bool = False  # whether answers are retained; the status always is
+    client: str = ""  # client identifier; the broker generates one when it is empty
     ca: str | None = None
     cert: str | None = None
     key: str | None = None
 
     @property
     def name(self) -> str:
-        """For people: without the password."""
+        """The address without user and password, for messages."""
         return f"{'mqtts' if self.tls else 'mqtt'}://{self.host}:{self.port}/{self.topic}"
 
     @property
     def status(self) -> str:
-        """The topic that says online or offline."""
+        """The topic of the status, online or offline."""
         return f"{self.topic}/status"
 
 
 def parse_broker(url: str) -> Broker:
-    """Raises ``UsageError``, whose text has no password in it."""
+    """Parse an address. Raises a ``UsageError`` that never contains the password."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        # Without the library's words and cause: they quote what may be a part of the password.
-        raise UsageError("The MQTT address is malformed, or its port is none.", _HINT) from None
+        # The library's message and cause are left out: they may quote a part of the password.
+        raise UsageError(
+            "The MQTT address is malformed, or its port is not a number below 65536.", _HINT
+        ) from None
     if parts.scheme not in _PORTS or not parts.hostname:
-        raise UsageError("The MQTT address has no mqtt:// or mqtts://, or no host.", _HINT)
+        raise UsageError("The MQTT address does not begin with mqtt:// or mqtts://, or has no host.", _HINT)
     topic = unquote(parts.path.lstrip("/"))
     if not topic or any(c in topic for c in "+#\0") or len(topic.encode()) > 65_000:
         raise UsageError(
-            f"The MQTT address has the topic '{topic[:80]}', which cannot be published to.", _HINT
+            f"The MQTT address has the topic '{topic[:80]}', which is not valid for publishing.", _HINT
         )
     url_options = dict(parse_qsl(parts.query, keep_blank_values=True))
     qos = _choice(url_options.pop("qos", "0"), "qos", ("0", "1", "2"))

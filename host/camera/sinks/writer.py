@@ -1,4 +1,4 @@
-"""Lines into a file or a pipe, written by a thread of its own about once a second."""
+"""Write lines to a file or a pipe, from a thread of its own about once a second."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 
-#: What may wait for a slow disk or reader.
+#: The number of characters that may wait for a slow disk or reader.
 _LIMIT = 8 << 20
-#: A call to the system that stays within a page is done or not done when the process is killed; a longer one may be
-#: cut where a page ends. So are writes to a pipe (PIPE_BUF).
+#: When the process is killed, a write within one page is complete or absent, but a longer one may be cut at the end
+#: of a page. The same holds for writes to a pipe (PIPE_BUF).
 _PAGE = 4096
 
 
@@ -24,13 +24,14 @@ def to_stderr(problem: str) -> None:
 
 
 class LineWriter:
-    """``write`` never waits for the file, except when ``lossless``: then it waits while the buffer is full, and
-    nothing is lost; else what does not fit is left out and counted.
+    """Writes lines in the background. ``write`` does not wait for the file: lines that do not fit the buffer are
+    dropped and counted. With ``lossless`` it waits while the buffer is full, and nothing is lost.
 
-    A killed run leaves whole lines: none up to half a page long lies across the end of a page of the file; the one
-    before it has spaces at its end, which JSON allows.
+    A killed run leaves only whole lines: a line of up to half a page never crosses the end of a page of the file. The
+    line before it gets spaces at its end instead, which JSON allows.
 
-    A failing file (disk full, reader gone) is reported once, named in ``failure``, and given up; the caller lives on.
+    When writing fails (disk full, reader gone), that is reported once and kept in ``failure``; further lines are
+    ignored.
     """
 
     def __init__(
@@ -42,7 +43,7 @@ class LineWriter:
         limit: int = _LIMIT,
         report: Callable[[str], None] = to_stderr,
     ) -> None:
-        """Opens ``path``, anew; ``-`` is standard output. Raises ``UsageError`` when that cannot be."""
+        """Create or overwrite ``path``; ``-`` is standard output. Raises ``UsageError`` when that is impossible."""
         self.name = "standard output" if str(path) == "-" else str(path)
         try:
             if str(path) == "-":
@@ -52,7 +53,7 @@ class LineWriter:
                 self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o666)
         except OSError as error:
             raise UsageError(
-                f"Cannot write {self.name}: {error.strerror}.", "Give a file in a folder that is there, or -."
+                f"Cannot write {self.name}: {error.strerror}.", "Give a file in an existing folder, or -."
             ) from error
         self._longest = 0
         self._pads = stat.S_ISREG(os.fstat(self._file).st_mode)
@@ -68,7 +69,7 @@ class LineWriter:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """``text``: whole lines."""
+        """Queue ``text``, which must be whole lines."""
         with self._state:
             if self.failure is not None or self._ending:
                 return
@@ -82,7 +83,7 @@ class LineWriter:
             self._waiting += len(text)
 
     def close(self) -> None:
-        """Write what is left. More often than once is no error."""
+        """Write the rest. Calling it again does nothing."""
         with self._state:
             if self._ending:
                 return
@@ -110,7 +111,7 @@ class LineWriter:
                 return
 
     def _put(self, texts: list[str]) -> None:
-        # Names of files may hold what no encoding has.
+        # Names of files may contain characters that cannot be encoded.
         lines = "".join(texts).encode("utf-8", "replace").splitlines(keepends=True)
         if not lines:
             return
@@ -124,7 +125,7 @@ class LineWriter:
                 room = _PAGE - self._at % _PAGE
             page.append(line)
             room -= len(line)
-        # Lines of the next time are as long, and some longer.
+        # The next lines are expected to be about as long.
         self._page(page, room if room < min(self._longest * 3 // 2, _PAGE // 2) else 0)
 
     def _page(self, lines: list[bytes], spaces: int) -> None:
@@ -144,7 +145,7 @@ class LineWriter:
             self.failure = problem
             self._lines = []
             self._state.notify_all()
-        # A reader that had enough (head) is no problem of anybody's.
+        # A reader that closed the pipe early, such as head, is not an error.
         if not isinstance(error, BrokenPipeError):
             with contextlib.suppress(Exception):
                 self._report(problem)

@@ -1,4 +1,4 @@
-"""What a source of pictures is to the loop."""
+"""The interface of a source of frames."""
 
 from __future__ import annotations
 
@@ -19,51 +19,53 @@ class EndOfSource(Exception):
 
 @dataclass(slots=True)
 class SourceCounters:
-    """Since the source was opened; over all reconnects."""
+    """Counts since the source was first opened, over all reconnects."""
 
-    captured: int = 0  # frames that the camera made, as far as its sequence numbers tell
-    dropped: int = 0  # of these, frames that were never handed out
+    captured: int = 0  # frames that the camera captured, by its sequence numbers
+    dropped: int = 0  # captured frames that were never handed out
     errors: int = 0  # frames that the driver marked as damaged, or that could not be decoded
     reconnects: int = 0
 
     def handed_out(self, missed: int) -> None:
-        """A frame, and that so many before it were not."""
+        """Count a frame that is handed out, and the ``missed`` frames before it that were not."""
         self.captured += missed + 1
         self.dropped += missed
 
     def damaged(self) -> None:
-        """The frame that was about to be handed out."""
+        """Count the frame that was about to be handed out as damaged."""
         self.errors += 1
         self.dropped += 1
 
 
 class Source(Protocol):
-    """Latest frame wins: ``read`` hands out the newest frame and counts what it passes over; nothing ever queues."""
+    """A source of frames. ``read`` hands out the newest frame and counts the frames that it skips; frames never
+    queue."""
 
     @property
     def name(self) -> str: ...
     @property
     def live(self) -> bool:
-        """A camera, or a recording played at its own pace; else each frame comes as soon as it is asked for."""
+        """True for a camera, or a recording that plays at its own rate; else every frame is delivered on request."""
         ...
 
     @property
     def counters(self) -> SourceCounters: ...
 
     def open(self) -> Format:
-        """Start. Raises ``SourceLost`` or ``UsageError``; may be called again after ``close``."""
+        """Start, and return the format. Raises ``SourceLost`` or ``UsageError``; may be called again after
+        ``close``."""
         ...
 
     def read(self, timeout_s: float) -> Frame | None:
-        """The newest frame, waiting for one at most ``timeout_s``; None when none came. The format may differ from
-        that of ``open`` after a change by the driver: ``frame.format`` counts.
+        """The newest frame; waits for one at most ``timeout_s`` and returns None when none came. When the driver
+        changes the format, ``frame.format`` differs from that of ``open``.
 
         Raises ``EndOfSource``, ``SourceLost``.
         """
         ...
 
     def set_rate(self, fps: float) -> float:
-        """Ask for another frame rate; returns the one that holds now. A source that cannot change it skips frames."""
+        """Request another frame rate, and return the rate that is used. A source that cannot change it skips frames."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Memory for decoded pictures, used again as soon as its frame is released."""
+"""Memory for decoded pictures that is used again as soon as its frame is released."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from arenite.host.camera.frames.frame import Format
 
 
 def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
-    """Addresses of the planes where each begins right behind all rows of the one before; those after the first have
-    half as many."""
+    """Addresses of planes that follow each other without gaps from ``base``; those after the first have half as many
+    rows."""
     addresses, rows = [base], format.height
     for stride in format.strides[:-1]:
         addresses.append(addresses[-1] + stride * rows)
@@ -21,14 +21,14 @@ def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
 
 
 class BufferPool:
-    """Arrays of one size at a time. There are never more than frames are held at once, and one."""
+    """Arrays of one size. There are at most one more than frames that are held at once."""
 
     def __init__(self) -> None:
         self._size = 0
         self._free: deque[np.ndarray] = deque()
 
     def take(self, size: int) -> np.ndarray:
-        """uint8 [size], with anything in it."""
+        """An array, uint8, shape (size,), with undefined content."""
         if size != self._size:
             self._size = size
             self._free.clear()
@@ -42,5 +42,5 @@ class BufferPool:
             self._free.append(memory)
 
     def release(self, memory: np.ndarray) -> Callable[[], None]:
-        """What a frame calls in the end."""
+        """The function that returns ``memory``, for a frame to call when it is released."""
         return lambda: self.back(memory)

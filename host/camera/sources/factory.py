@@ -1,4 +1,4 @@
-"""What ``--source`` names, as a source that is not yet open."""
+"""Make the source that ``--source`` names."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from arenite.host.camera.sources.redaction import redacted
 if TYPE_CHECKING:
     from arenite.host.camera.sources.latest_frame import PictureStream
 
-#: What can be named, for the hint of an error.
+#: The forms of a source, for the hint of an error.
 SOURCE_HINT = (
     "/dev/videoN, a video file, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, csi:N, photos, synthetic "
     "or auto"
 )
-#: What is made up where nothing is asked for.
+#: The format of generated frames where none is requested.
 WIDTH, HEIGHT, FPS, PIXELS = 1280, 720, 30.0, "yuyv"
 PACES = ("auto", "live", "file")
 NETWORK_SCHEMES = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp://", "tcp://", "srt://")
@@ -71,123 +71,126 @@ def open_source(
     buffers: int = 4,
     on_message: Callable[[str], None] | None = None,
 ) -> Source:
-    """The source that ``spec`` names; ``open`` starts it.
+    """Make the source that ``spec`` names; ``open`` starts it.
 
-    ``width``, ``height``, ``fps``, ``pixels``: wishes, which a camera meets as well as it can. ``pace``: ``live`` is at
-    its own rate, late frames are dropped; ``file`` hands out every frame as soon as it is asked for; ``auto`` is
-    ``file`` for files, else ``live``. ``loop``: a recording starts again at its end. ``index``: which camera, with
-    several. ``least``: a width and height that suffice: JPEG may be decoded at a fraction of its size that has them.
-    ``buffers``: of a camera; two more than frames that are held at a time.
-    ``on_message``: is given a sentence when a camera goes or comes back, and when ``auto`` has chosen.
+    Args:
+        width, height, fps, pixels: the requested mode, which a camera matches as well as it can.
+        pace: ``live`` plays at the source's rate and drops late frames; ``file`` delivers every frame on request;
+            ``auto`` is ``file`` for files and ``live`` for everything else.
+        loop: a recording starts again when it ends.
+        index: the number of the camera, with several.
+        least: a width and height that suffice; JPEG is then decoded at the smallest size that has them.
+        buffers: the number of a camera's buffers; two more than frames are held at a time.
+        on_message: called with a sentence when a camera is lost or back, and when ``auto`` has chosen.
 
-    Cameras and streams are opened again when they are lost (``ReconnectingSource``). Raises ``UsageError`` for what
-    names nothing.
+    Cameras and streams that are lost are opened again (``ReconnectingSource``). Raises ``UsageError`` when ``spec``
+    does not name a source.
     """
     if pace not in PACES:
-        raise UsageError(f"There is no pace '{pace}'.", f"Give one of {', '.join(PACES)}.")
-    asked = _SourceRequest(width, height, fps, pixels, pace, loop, index, least, buffers, on_message)
+        raise UsageError(f"'{pace}' is not a pace.", f"Give one of {', '.join(PACES)}.")
+    request = _SourceRequest(width, height, fps, pixels, pace, loop, index, least, buffers, on_message)
     if spec == "auto":
-        return _auto(asked)
+        return _auto(request)
     if spec in ("synthetic", "photos"):
-        return _made_up(spec, asked)
+        return _generated(spec, request)
     if spec.startswith(("gst:", "csi:")):
-        return _gstreamer(spec, asked)
+        return _gstreamer(spec, request)
     if spec.startswith(NETWORK_SCHEMES):
         from arenite.host.camera.sources.video import NetworkStream
 
-        return _stream(NetworkStream(spec, name=redacted(spec)), asked)
+        return _stream(NetworkStream(spec, name=redacted(spec)), request)
     if spec.startswith("/dev/") or re.fullmatch(r"\d+", spec) or _is_device(spec):
-        return _camera(f"/dev/video{spec}" if spec.isdigit() else spec, asked)
-    return _file(spec, asked)
+        return _camera(f"/dev/video{spec}" if spec.isdigit() else spec, request)
+    return _file(spec, request)
 
 
-def _auto(asked: _SourceRequest) -> Source:
-    """The first camera that captures, else the photographs, else the pattern; says so."""
-    on_message = asked.on_message or (lambda _: None)
+def _auto(request: _SourceRequest) -> Source:
+    """The first camera that captures, else the photographs, else the pattern; a message says which."""
+    on_message = request.on_message or (lambda _: None)
     why = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []
-    if any(name.startswith("video") for name in devices):  # else nothing of V4L2 needs to be imported
+    if any(name.startswith("video") for name in devices):  # otherwise V4L2 need not be imported
         from arenite.host.camera.sources.v4l2_discovery import list_cameras
 
         for camera in list_cameras():
             if camera.captures:
                 on_message(f"The source is {camera}.")
-                return _camera(camera.path, asked)
+                return _camera(camera.path, request)
             why.append(str(camera))
     none = f"no camera ({', '.join(why) or 'no /dev/video*'})"
     from arenite.host.camera.sources.photos import unavailable
 
-    problem = unavailable(asked.pixels or PIXELS, asked.width or WIDTH, asked.height or HEIGHT)
+    problem = unavailable(request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT)
     if problem:
         on_message(
-            f"There is {none}, and the photographs are not there: {problem} The source is a synthetic pattern."
+            f"There is {none}, and the photographs are not available: {problem} The source is a synthetic pattern."
         )
-        return _made_up("synthetic", asked)
+        return _generated("synthetic", request)
     on_message(f"There is {none}: the source is photographs, panned and zoomed.")
-    return _made_up("photos", asked)
+    return _generated("photos", request)
 
 
-def _made_up(spec: str, asked: _SourceRequest) -> Source:
+def _generated(spec: str, request: _SourceRequest) -> Source:
     from arenite.host.camera.sources.paced import FrameGenerator, PacedSource
 
-    size = (asked.pixels or PIXELS, asked.width or WIDTH, asked.height or HEIGHT, asked.fps or FPS)
-    maker: FrameGenerator
+    size = (request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT, request.fps or FPS)
+    generator: FrameGenerator
     if spec == "synthetic":
         from arenite.host.camera.sources.synthetic import SyntheticPattern
 
-        maker = SyntheticPattern(*size)
+        generator = SyntheticPattern(*size)
     else:
         from arenite.host.camera.sources.photos import PhotoGenerator
 
-        maker = PhotoGenerator(*size)
-    return PacedSource(maker, live=asked.pace != "file", index=asked.index)
+        generator = PhotoGenerator(*size)
+    return PacedSource(generator, live=request.pace != "file", index=request.index)
 
 
-def _camera(path: str, asked: _SourceRequest) -> Source:
+def _camera(path: str, request: _SourceRequest) -> Source:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
         from arenite.host.camera.sources.v4l2_discovery import cameras_sentence
 
         raise UsageError(
-            f"There is no camera {path}.", f"{cameras_sentence()} `photos` and `synthetic` need none."
+            f"There is no camera {path}.", f"{cameras_sentence()} `photos` and `synthetic` need no camera."
         ) from error
     if not stat.S_ISCHR(mode):
-        raise UsageError(f"{path} is no device.", f"Give {SOURCE_HINT}.")
+        raise UsageError(f"{path} is not a device.", f"Give {SOURCE_HINT}.")
     from arenite.host.camera.sources.reconnect import ReconnectingSource
     from arenite.host.camera.sources.v4l2 import V4l2Camera
     from arenite.host.camera.sources.v4l2_modes import RequestedMode
 
-    wish = RequestedMode(asked.width, asked.height, asked.fps, asked.pixels)
+    mode_request = RequestedMode(request.width, request.height, request.fps, request.pixels)
     return ReconnectingSource(
-        V4l2Camera(path, wish, buffers=asked.buffers, least=asked.least, index=asked.index),
-        on_message=asked.on_message,
+        V4l2Camera(path, mode_request, buffers=request.buffers, least=request.least, index=request.index),
+        on_message=request.on_message,
     )
 
 
-def _gstreamer(spec: str, asked: _SourceRequest) -> Source:
-    from arenite.host.camera.sources.gstreamer import csi_pipeline, stream
+def _gstreamer(spec: str, request: _SourceRequest) -> Source:
+    from arenite.host.camera.sources.gstreamer import csi_pipeline, open_pipeline
 
     kind, _, rest = spec.partition(":")
     if kind == "csi":
         if not rest.isdigit():
-            raise UsageError(f"'{spec}' names no CSI camera.", "Give csi:0 for the first one.")
-        size = (asked.width or WIDTH, asked.height or HEIGHT, asked.fps or FPS)
-        return _stream(stream(csi_pipeline(int(rest), *size, asked.pixels or "nv12"), spec), asked)
+            raise UsageError(f"'{spec}' is not the name of a CSI camera.", "Give csi:0 for the first one.")
+        size = (request.width or WIDTH, request.height or HEIGHT, request.fps or FPS)
+        return _stream(open_pipeline(csi_pipeline(int(rest), *size, request.pixels or "nv12"), spec), request)
     if not rest.strip():
-        raise UsageError("'gst:' names no pipeline.", "For example: gst:videotestsrc is-live=true")
-    return _stream(stream(rest.strip(), None), asked)
+        raise UsageError("'gst:' needs a pipeline.", "For example: gst:videotestsrc is-live=true")
+    return _stream(open_pipeline(rest.strip(), None), request)
 
 
-def _stream(stream: PictureStream, asked: _SourceRequest) -> Source:
+def _stream(stream: PictureStream, request: _SourceRequest) -> Source:
     from arenite.host.camera.sources.latest_frame import LatestFrameSource
     from arenite.host.camera.sources.reconnect import ReconnectingSource
 
-    return ReconnectingSource(LatestFrameSource(stream, index=asked.index), on_message=asked.on_message)
+    return ReconnectingSource(LatestFrameSource(stream, index=request.index), on_message=request.on_message)
 
 
-def _file(spec: str, asked: _SourceRequest) -> Source:
-    live = asked.pace == "live"
+def _file(spec: str, request: _SourceRequest) -> Source:
+    live = request.pace == "live"
     ending = os.path.splitext(spec)[1].lower()
     if os.path.isfile(spec) and (ending in VIDEO_SUFFIXES or ending not in PICTURE_SUFFIXES):
         from arenite.host.camera.sources.recording import Recording, map_raw_video
@@ -195,17 +198,19 @@ def _file(spec: str, asked: _SourceRequest) -> Source:
 
         raw = ending in (".avi", ".y4m") and map_raw_video(spec)[0] is not None
         return (Recording if raw else VideoFile)(
-            spec, live=live, loop=asked.loop, fps=asked.fps, index=asked.index
+            spec, live=live, loop=request.loop, fps=request.fps, index=request.index
         )
     from arenite.host.camera.sources.picture_folder import PictureFolder, pictures_of
 
     if os.path.isdir(spec) or pictures_of(spec):
-        pixels = asked.pixels or "rgb"
+        pixels = request.pixels or "rgb"
         return PictureFolder(
-            spec, live=live, loop=asked.loop, fps=asked.fps, pixels=pixels, index=asked.index
+            spec, live=live, loop=request.loop, fps=request.fps, pixels=pixels, index=request.index
         )
     if ending in VIDEO_SUFFIXES + PICTURE_SUFFIXES or any(c in spec for c in "/*?"):
-        raise UsageError(f"There is no file {spec}.", "Check the path; a pattern must match a picture.")
+        raise UsageError(
+            f"There is no file {spec}.", "Check the path; a pattern must match at least one picture."
+        )
     raise UsageError(f"There is no source '{spec}'.", f"Give {SOURCE_HINT}.")
 
 

@@ -1,4 +1,4 @@
-"""Fewer frames of a camera that keeps its own rate."""
+"""Reduce the frame rate of a camera that keeps its own rate."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ LONG_AGO = -(1 << 62)
 
 
 class FrameDecimator:
-    """Says which frames to leave out, so that the others come at ``fps`` in the mean, and none much too close."""
+    """Decides which frames to drop so that the others have the mean rate ``fps`` and keep a minimum distance."""
 
     __slots__ = ("_last_ns", "_next_ns", "_pause_ns")
 
@@ -15,19 +15,20 @@ class FrameDecimator:
         self._next_ns = self._last_ns = LONG_AGO
 
     def set(self, fps: float | None) -> None:
-        """None: none is left out."""
+        """Set the rate in frames per second; None drops no frames."""
         self._pause_ns, self._next_ns = int(1e9 / fps) if fps else 0, LONG_AGO
         self._last_ns = LONG_AGO
 
     def drops_frame(self, time_ns: int) -> bool:
-        """Of the frame with this time stamp; each is asked about once, in their order."""
+        """Whether to drop the frame with this time stamp. Call it once for each frame, in their order."""
         pause = self._pause_ns
         if not pause:
             return False
-        # A fifth of a pause early is in time: cameras jitter. After a late one the next may come closer, not at once.
+        # Cameras jitter, so a fifth of a pause early is in time. After a late frame the next one may come sooner,
+        # but not at once.
         if time_ns < self._next_ns - pause // 5 or time_ns - self._last_ns < pause // 3:
             return True
-        # From when it was due, so that the mean is kept; from now on after a gap.
+        # Counted from the time at which the frame was due, which keeps the mean rate; after a gap from now.
         self._next_ns = (self._next_ns if time_ns - self._next_ns < pause else time_ns) + pause
         self._last_ns = time_ns
         return False

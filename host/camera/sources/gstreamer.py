@@ -1,8 +1,8 @@
-"""GStreamer pipelines: by the command ``gst-launch-1.0``, whose raw frames come through a pipe, else by an OpenCV that
-was built with GStreamer.
+"""Run GStreamer pipelines with the command ``gst-launch-1.0``, whose raw frames arrive through a pipe, or with an
+OpenCV that was built with GStreamer.
 
-Tried with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) never ran on one: what is checked is
-that it is what NVIDIA's guide to accelerated GStreamer describes.
+It was tested with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) has never run on one; the tests
+check that it is the one in NVIDIA's guide to accelerated GStreamer.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from arenite.host.camera.sources.buffer_pool import BufferPool
 from arenite.host.camera.sources.latest_frame import PictureStream
 from arenite.host.camera.sources.redaction import redacted
 
-#: GStreamer's names of pixels, ours, and bytes of one in the first plane.
+#: GStreamer's pixel formats to Arenite's, with the bytes of a pixel in the first plane.
 FORMATS = {
     "YUY2": ("yuyv", 2),
     "UYVY": ("uyvy", 2),
@@ -41,22 +41,22 @@ FORMATS = {
     "BGRx": ("bgra", 4),
     "RGB16": ("rgb565", 2),
 }
-#: Seconds until a pipeline tells what it delivers, and until it has ended when told to.
+#: Seconds that a pipeline may take to start, and to end when it is asked to.
 START_S, END_S = 20.0, 2.0
-#: What any of our own elements agreed on: now and then GStreamer does not tell it of one of them.
+#: The caps of one of Arenite's own elements in the output; sometimes GStreamer does not print those of all of them.
 _CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
 PIPE_BYTES = 1 << 20
 
 
 def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
-    """The pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, the converter brings
-    it where a CPU can read it.
+    """The pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, and the converter copies
+    it to memory that the CPU can read.
 
     Source: NVIDIA Jetson Linux Developer Guide, "Accelerated GStreamer", nvarguscamerasrc and nvvidconv.
     """
     names = {"nv12": "NV12", "bgra": "BGRx", "rgba": "RGBA", "grey": "GRAY8"}
     if pixels not in names:
-        raise UsageError(f"A CSI camera gives no {pixels}.", f"Ask for {', '.join(names)}.")
+        raise UsageError(f"A CSI camera does not deliver {pixels}.", f"Use one of {', '.join(names)}.")
     rate = f"{round(fps * 1000)}/1000" if fps % 1 else f"{int(fps)}/1"
     return (
         f"nvarguscamerasrc sensor-id={sensor} ! "
@@ -66,8 +66,8 @@ def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str =
 
 
 def format_from_caps(caps: str) -> Format | None:
-    """From a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None for no raw video of a
-    known format. Strides are GStreamer's: rows begin at multiples of four bytes."""
+    """The format of a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None when it is
+    not raw video of a known format. As in GStreamer, rows begin at multiples of four bytes."""
     fields = {name: value.strip(' "\n') for name, value in re.findall(r"([\w-]+)=\(\w+\)([^,;]+)", caps)}
     try:
         pixels, size = FORMATS[fields["format"]]
@@ -77,13 +77,13 @@ def format_from_caps(caps: str) -> Format | None:
     over, _, under = fields.get("framerate", "0/1").partition("/")
     fps = int(over) / int(under) if over.isdigit() and under.isdigit() and int(under) else 0.0
     if pixels in PLANES and (width % 2 or height % 2):
-        return None  # colours of half a pixel
+        return None  # chroma of half a pixel
     rows = [width * size] if pixels not in PLANES else [row for row, _ in planes_of(pixels, width, height)]
     return Format(pixels, width, height, tuple(-(-row // 4) * 4 for row in rows), fps)
 
 
 class GStreamerPipeline:
-    """A ``PictureStream`` by ``gst-launch-1.0``. What is none of our formats is converted to one."""
+    """A ``PictureStream`` from ``gst-launch-1.0``. Other pixel formats are converted to one that Arenite has."""
 
     def __init__(self, pipeline: str, name: str | None = None) -> None:
         self.name = name or f"gst:{redacted(pipeline)}"
@@ -103,7 +103,7 @@ class GStreamerPipeline:
                 "Run: apt-get install gstreamer1.0-tools gstreamer1.0-plugins-base.",
             )
         reading, writing = os.pipe()
-        with suppress(ImportError, AttributeError, OSError):  # of Linux; a small pipe works too
+        with suppress(ImportError, AttributeError, OSError):  # only on Linux; a small pipe works too
             import fcntl
 
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -143,16 +143,17 @@ class GStreamerPipeline:
         if self._format is None:
             self.close()
             why = next(
-                (line for line in self._messages if "ERROR" in line or "WARNING" in line), "it told nothing"
+                (line for line in self._messages if "ERROR" in line or "WARNING" in line),
+                "it printed no reason",
             )
             raise SourceLost(
                 f"The pipeline {self.name} delivers no raw video: {redacted(why.strip())}",
-                f"Try it with gst-launch-1.0; its last element must give one of {', '.join(FORMATS)}.",
+                f"Try it with gst-launch-1.0; its last element must deliver one of {', '.join(FORMATS)}.",
             )
         return self._format
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        """gst-launch tells what its elements agreed on, and its errors; until it ends."""
+        """Read the caps and the errors that gst-launch prints, until it ends."""
         assert process.stdout is not None
         for line in process.stdout:
             if _CAPS_LINE.search(line):
@@ -163,11 +164,11 @@ class GStreamerPipeline:
                 if not self._caps_known.is_set():
                     self._format = format
                     if format is None:
-                        self._messages.append(f"ERROR: it gives {caps}")
+                        self._messages.append(f"ERROR: it delivers {caps}")
                     self._caps_known.set()
                 elif format != self._format:
-                    # Nobody can tell where in the pipe the first picture of the new size begins.
-                    self._messages.append(f"from now on it gives {caps}")
+                    # The place in the pipe where the first picture of the new size begins is unknown.
+                    self._messages.append(f"it now delivers {caps}")
                     self._format = None
                     process.terminate()
             elif "ERROR" in line or "WARNING" in line or "erroneous" in line:
@@ -180,10 +181,10 @@ class GStreamerPipeline:
             return None
         rows = [format.height, *[format.height // 2] * (len(format.strides) - 1)]
         picture = memory.take(sum(n * stride for n, stride in zip(rows, format.strides, strict=True)))
-        view, got = memoryview(picture), 0  # type: ignore[arg-type]
-        while got < len(view):
+        view, received = memoryview(picture), 0  # type: ignore[arg-type]
+        while received < len(view):
             try:
-                count = os.readv(self._pipe, [view[got:]])
+                count = os.readv(self._pipe, [view[received:]])
             except OSError:
                 count = 0
             if not count:
@@ -193,7 +194,7 @@ class GStreamerPipeline:
                         "Try it with gst-launch-1.0.",
                     )
                 return None
-            got += count
+            received += count
         return (picture, format) if self._format is format else None
 
     def close(self) -> None:
@@ -215,7 +216,7 @@ class GStreamerPipeline:
 
 
 def _words(text: str) -> list[str]:
-    """As a shell would: gst-launch takes its pipeline in words, quotes keep one together."""
+    """Split a pipeline into words as a shell does, because gst-launch takes words; quotes keep a word together."""
     import shlex
 
     try:
@@ -224,9 +225,9 @@ def _words(text: str) -> list[str]:
         raise UsageError(f"The pipeline has unbalanced quotes: {error}.", "Close them.") from error
 
 
-def stream(pipeline: str, name: str | None = None) -> PictureStream:
-    """By the command, which delivers what the pipeline does; by OpenCV, which makes blue, green, red of everything,
-    where only that has GStreamer."""
+def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:
+    """A stream of ``pipeline``, from the command, which keeps its pixel format; or from OpenCV, which converts
+    everything to BGR, where only OpenCV has GStreamer."""
     if shutil.which("gst-launch-1.0") is None:
         with suppress(UsageError):
             from arenite.host.camera.sources.video import NetworkStream, opencv

@@ -1,4 +1,4 @@
-"""The newest picture of something that delivers them one after another: a thread reads, the others are passed over."""
+"""Hand out the newest picture of a stream: a thread reads all pictures, and older ones are skipped."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from arenite.host.camera.sources.base import SourceCounters, SourceLost
 from arenite.host.camera.sources.buffer_pool import BufferPool, consecutive_planes
 from arenite.host.camera.sources.frame_decimator import FrameDecimator
 
-#: For a thread to end; one that waits for its connection to time out is left behind.
+#: Seconds to wait for the thread to end; a thread that waits for its connection to time out is abandoned.
 JOIN_S = 5.0
 
 
 class PictureStream(Protocol):
-    """A connection. All of it is called by one thread, but ``close``, which makes a waiting ``next`` return."""
+    """A connection. One thread calls all methods but ``close``, which makes a waiting ``next`` return."""
 
     name: str
 
@@ -42,7 +42,7 @@ class _Picture:
 
 
 class LatestFrameSource:
-    """A ``Source`` of a ``PictureStream``. A stream that ends is a camera that is lost."""
+    """A ``Source`` of a ``PictureStream``. A stream that ends counts as a lost camera."""
 
     live = True
 
@@ -89,10 +89,10 @@ class LatestFrameSource:
                     self._there.notify()
         except AreniteError as error:
             problem = error if isinstance(error, SourceLost) else SourceLost(error.problem, error.hint)
-        except Exception as error:  # whatever a decoder makes of what comes over a network
+        except Exception as error:  # decoders raise many kinds of errors for data from a network
             problem = SourceLost(f"{self.name} failed: {error}", "Check that it sends a video.")
         with self._there:
-            # A thread that outlived its close has nothing to say of the stream that is open now.
+            # A thread that outlived its ``close`` must not change the state of the stream that is open now.
             if end is self._end:
                 self._problem = problem or SourceLost(f"{self.name} was closed.")
                 self._there.notify()
@@ -107,7 +107,7 @@ class LatestFrameSource:
                 if picture is not None:
                     if not self._decimator.drops_frame(picture.time_ns):
                         break
-                    # Left out on purpose: neither captured nor dropped.
+                    # Skipped on purpose, so it counts neither as captured nor as dropped.
                     self._memory.back(picture.memory)
                     self._last = picture.number
                 if self._problem is not None:
@@ -131,9 +131,9 @@ class LatestFrameSource:
         )
 
     def set_rate(self, fps: float) -> float:
-        """The stream's own rate stays; frames in between are left out."""
+        """Skip frames to reach the rate; the stream's own rate does not change."""
         if not 0 < fps <= 1000:
-            raise UsageError(f"{fps} frames per second cannot be asked for.", "Give 0.1 to 1000.")
+            raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         self._decimator.set(fps)
         return fps
 

@@ -1,4 +1,4 @@
-"""Pictures made up or looked up, played like a camera: at a rate, and whoever is late misses some."""
+"""Play generated or stored pictures like a camera: at a rate, so that a late reader misses some."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from arenite.host.camera.sources.base import SourceCounters
 
 
 class FrameGenerator(Protocol):
-    """Makes the picture of any number without knowing those before it."""
+    """Makes the picture of any number, independently of the others."""
 
     name: str
 
     def open(self) -> Format: ...
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
-        """Addresses of the planes, and what keeps them alive. They may change when a later picture is asked for."""
+        """Addresses of the planes, and the object that keeps them alive. A later call may change their content."""
         ...
 
     def close(self) -> None: ...
 
 
 class FrameClock:
-    """Which picture is due. ``live``: picture n is there from n / fps seconds after the first question on; else the
-    next one always is."""
+    """Decides which picture is due. With ``live``, picture n is due n / fps seconds after the first call; otherwise the
+    next picture always is."""
 
     def __init__(self, live: bool, fps: float = 0.0) -> None:
         self.live, self.fps = live, fps
@@ -37,17 +37,17 @@ class FrameClock:
         self._start = None
 
     def set_rate(self, fps: float, last: int) -> float:
-        """From the picture after ``last`` on. Raises ``UsageError`` for what no clock can keep."""
+        """Set the rate from the picture after ``last`` on. Raises ``UsageError`` for an impossible rate."""
         if not 0 < fps <= 1000:
-            raise UsageError(f"{fps} frames per second cannot be played.", "Give 0.1 to 1000.")
+            raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         if fps != self.fps:
             start = self._start and self._due(last + 1)
             self.fps, self._first, self._start = fps, last + 1, start
         return fps
 
     def wait(self, last: int, timeout_s: float) -> tuple[int, int] | None:
-        """The number of the newest picture after ``last``, waiting for one, and when it was due in ns; None: none came
-        in time."""
+        """The number of the newest picture after ``last`` and the time in ns at which it was due. Waits for one at most
+        ``timeout_s``; None when none was due."""
         number, now = last + 1, time.monotonic_ns()
         if not self.live:
             return number, now
@@ -67,7 +67,8 @@ class FrameClock:
 
 
 class PacedSource:
-    """A ``Source`` of a ``FrameGenerator``: ``live``, only the newest picture is handed out; else none is missed."""
+    """A ``Source`` of a ``FrameGenerator``. With ``live`` only the newest picture is handed out; else every picture
+    is."""
 
     def __init__(self, generator: FrameGenerator, *, live: bool = True, index: int = 0) -> None:
         self.name = generator.name

@@ -1,8 +1,8 @@
-"""Real photographs, panned and zoomed like a camera that looks around: what a computer without a camera shows.
+"""Photographs that are panned and zoomed like a moving camera, for computers without a camera.
 
-The pictures lie in one file in the cache, made once: each photograph at two sizes, in the wanted pixels. A frame is a
-window into it, with the stride that the file has, so that playing it writes nothing and reads what a model samples.
-Every bit is the same on every computer.
+The pictures are in one file in the cache, which is made once: each photograph at two sizes, in the requested pixel
+format. A frame is a window of that file with the stride of the file, so that playing writes nothing and reads only
+what a model samples. Every bit is the same on every computer.
 """
 
 from __future__ import annotations
@@ -16,18 +16,23 @@ import numpy as np
 
 from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frames.frame import Format
-from arenite.host.camera.sources.pixel_encoding import PIXELS, encode, resize_bilinear, synthetic_format
+from arenite.host.camera.sources.pixel_encoding import (
+    PIXELS,
+    encode_pixels,
+    resize_bilinear,
+    synthetic_format,
+)
 
-#: Frames that one shot lasts.
+#: The number of frames of one shot.
 SHOT = 60
-#: Of the file: changes with anything that its bytes depend on.
+#: The version of the file; it changes with anything that its bytes depend on.
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Shot:
-    """``zoom``: of the smallest size that fills the frame. ``start`` and ``end``: the window's place, left and top, as
-    shares of how far it can move."""
+    """A pan over a photograph. ``zoom`` is relative to the smallest size that fills the frame. ``start`` and ``end``
+    are the positions of the window, left and top, as shares of how far it can move."""
 
     photo: int
     zoom: float
@@ -48,13 +53,13 @@ SHOTS = (
 
 
 class PhotoGenerator:
-    """A ``FrameGenerator`` of frames out of ``SHOTS``, over and over."""
+    """A ``FrameGenerator`` that repeats ``SHOTS``."""
 
     name = "photos"
 
     def __init__(self, pixels: str = "yuyv", width: int = 1280, height: int = 720, fps: float = 30.0) -> None:
         synthetic_format(pixels, width, height, fps)
-        self._asked = (pixels, width, height, fps)
+        self._requested = (pixels, width, height, fps)
         self._bytes: np.ndarray | None = None
         self._format: Format | None = None
         self._at: list[
@@ -62,24 +67,24 @@ class PhotoGenerator:
         ] = []  # of each shot: offset, offset of chroma, width, height
 
     def open(self) -> Format:
-        pixels, width, height, fps = self._asked
+        pixels, width, height, fps = self._requested
         sizes = [_size(shot, width, height) for shot in SHOTS]
         stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
-        stride += 64 if stride % 1024 == 0 else 0  # or rows would fall on the same lines of a cache
+        stride += 64 if stride % 1024 == 0 else 0  # otherwise rows would share the same cache lines
         self._format = synthetic_format(pixels, width, height, fps, stride)
         self._at, end = [], 0
         for wide, high in sizes:
             chroma = end + high * stride
             self._at.append((end, chroma, wide, high))
             end = chroma + (high // 2 * stride if pixels == "nv12" else 0)
-        # A window's last row ends in the next row of the file: there is one more.
+        # The last row of a window ends in the next row of the file, so there is one more row.
         self._bytes = _file(pixels, width, height, sizes, stride, end + stride)
         return self._format
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
         assert self._bytes is not None
         left, top, luma, chroma = self._window(number)
-        pixels, _, _, _ = self._asked
+        pixels, _, _, _ = self._requested
         base, stride = self._bytes.ctypes.data, self._format.strides[0]  # type: ignore[union-attr]
         first = base + luma + top * stride + left * PIXELS[pixels]
         if pixels != "nv12":
@@ -91,7 +96,7 @@ class PhotoGenerator:
         self._bytes = None
 
     def _window(self, number: int) -> tuple[int, int, int, int]:
-        _, width, height, _ = self._asked
+        _, width, height, _ = self._requested
         which, step = (number // SHOT) % len(SHOTS), number % SHOT
         shot, (luma, chroma, wide, high) = SHOTS[which], self._at[which]
         part = step / (SHOT - 1)
@@ -105,7 +110,7 @@ _PHOTOS = ((512, 512), (600, 400), (451, 300), (512, 512))
 
 
 def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
-    """Of the photograph in a shot: it fills the frame; even."""
+    """The size of the photograph in a shot: even, and large enough to fill the frame."""
     wide, high = _PHOTOS[shot.photo]
     scale = max(width / wide, height / high) * shot.zoom
     return max(round(wide * scale / 2) * 2, width), max(round(high * scale / 2) * 2, height)
@@ -114,7 +119,7 @@ def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
 def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
-    """uint8 [total], mapped from the cache; made where it is not there yet."""
+    """The file as uint8, shape (total,), mapped from the cache; it is made where it does not exist yet."""
     from arenite.files import cache_directory
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
@@ -122,43 +127,45 @@ def _file(
     if path.is_file() and path.stat().st_size == total:
         return np.memmap(path, np.uint8, "r")
     photos = _photographs()
-    made = np.zeros(total, np.uint8)
+    contents = np.zeros(total, np.uint8)
     at = 0
     for shot, (wide, high) in zip(SHOTS, sizes, strict=True):
-        for plane in encode(resize_bilinear(photos[shot.photo], wide, high), pixels):
-            rows = made[at : at + plane.shape[0] * stride].reshape(-1, stride)
+        for plane in encode_pixels(resize_bilinear(photos[shot.photo], wide, high), pixels):
+            rows = contents[at : at + plane.shape[0] * stride].reshape(-1, stride)
             rows[:, : plane.shape[1]] = plane
             at += rows.size
     temporary = path.with_suffix(f".{os.getpid()}")
     try:
-        made.tofile(temporary)
+        contents.tofile(temporary)
         os.replace(temporary, path)
     except OSError:
         with suppress(OSError):  # of a full disk
             temporary.unlink(missing_ok=True)
-        return made  # a cache that cannot be written: from memory, then
+        return contents  # a cache that cannot be written: from memory, then
     return np.memmap(path, np.uint8, "r")
 
 
 def _photographs() -> list[np.ndarray]:
-    """uint8 [height, width, 3] each. Raises ``ToolError`` without network, ``UsageError`` without a decoder."""
+    """The photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` without network, ``UsageError``
+    without a decoder."""
     from arenite.host.camera.sources.picture_decoder import decode_picture
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
 
     files = package_members(manifest().pictures["photos"], "pictures")
-    made = [
+    photos = [
         decode_picture(data, "rgb", path)
         for data, path in zip(files, manifest().pictures["photos"].paths, strict=True)
     ]
-    for picture, size in zip(made, _PHOTOS, strict=True):
+    for picture, size in zip(photos, _PHOTOS, strict=True):
         if picture.shape != (size[1], size[0], 3):
             raise ToolError(f"A photograph of {size[0]}x{size[1]} pixels came as {picture.shape}.")
-    return made
+    return photos
 
 
 def unavailable(pixels: str, width: int, height: int) -> str:
-    """Why the photographs cannot be shown, or nothing; fetches and makes them, which takes seconds the first time."""
+    """The reason why the photographs cannot be shown, or an empty text. Downloads and prepares them, which takes
+    seconds the first time."""
     try:
         PhotoGenerator(pixels, width, height).open()
     except (ToolError, UsageError) as error:

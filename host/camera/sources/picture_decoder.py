@@ -1,4 +1,4 @@
-"""Compressed pictures to pixels, by Pillow or OpenCV, whichever is installed."""
+"""Decode compressed pictures with Pillow or OpenCV, whichever is installed."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from arenite.errors import UsageError
 
 
 def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
-    """A PNG, JPEG, BMP … file as uint8 [height, width, 3] in ``order``, rgb or bgr.
+    """Decode a PNG, JPEG, BMP … file to uint8, shape (height, width, 3), in ``order``, rgb or bgr.
 
-    Raises ``UsageError`` where it is no picture, or nothing is installed that reads it.
+    Raises ``UsageError`` when it is not a picture, or when neither package is installed.
     """
     try:
         from PIL import Image
@@ -21,7 +21,7 @@ def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
     try:
         with Image.open(io.BytesIO(data)) as picture:
             rgb = np.asarray(picture.convert("RGB"))
-    except Exception as error:  # each of Pillow's formats has its own for what is malformed
+    except Exception as error:  # each of Pillow's formats has its own errors for malformed files
         raise _damaged(name, str(error)) from error
     return rgb if order == "rgb" else np.ascontiguousarray(rgb[:, :, ::-1])
 
@@ -31,7 +31,7 @@ def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
         import cv2
     except ImportError as error:
         raise UsageError(
-            f"{name} is a picture, and neither Pillow nor OpenCV is installed.",
+            f"{name} is a picture, but neither Pillow nor OpenCV is installed.",
             "Install the extra: pip install 'arenite[images]'.",
         ) from error
     try:
@@ -44,4 +44,4 @@ def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
 
 
 def _damaged(name: str, why: str) -> UsageError:
-    return UsageError(f"{name} is no picture that can be read: {why}.", "Give PNG or JPEG files.")
+    return UsageError(f"{name} is not a picture that can be read: {why}.", "Give PNG or JPEG files.")

@@ -1,4 +1,4 @@
-"""A folder or a pattern of pictures, one after another."""
+"""Deliver the pictures of a folder or a pattern, one after another."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".
 
 
 def pictures_of(spec: str) -> list[Path]:
-    """The files of a folder by their endings, of a pattern, or a single one; by name. Empty for none."""
+    """The picture files of a folder, of a pattern, or a single file, sorted by name; empty when there are none."""
     path = Path(spec)
     if path.is_dir():
-        found = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
+        files = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
     elif path.is_file():
-        found = [path]
+        files = [path]
     else:
-        found = [Path(p) for p in glob.glob(spec, recursive=True) if os.path.isfile(p)]
-    return sorted(found)
+        files = [Path(p) for p in glob.glob(spec, recursive=True) if os.path.isfile(p)]
+    return sorted(files)
 
 
 class PictureFolder:
-    """A ``Source``; each picture has its own size. ``live``: ``fps`` a second, late ones are skipped; else each as soon
-    as it is asked for. A file that is no picture is counted as an error and skipped."""
+    """A ``Source``; each picture has its own size. With ``live`` it plays ``fps`` pictures per second and skips late
+    ones; otherwise each is delivered on request. A file that is not a picture is counted as an error and skipped."""
 
     def __init__(
         self,
@@ -42,7 +42,7 @@ class PictureFolder:
         index: int = 0,
     ) -> None:
         if pixels not in ("rgb", "bgr"):
-            raise UsageError(f"Pictures are not read as {pixels}.", "Ask for rgb or bgr.")
+            raise UsageError(f"Pictures cannot be read as {pixels}.", "Use rgb or bgr.")
         self.name, self.live = spec, live
         self.counters = SourceCounters()
         self._loop, self._pixels, self._index = loop, pixels, index
@@ -54,7 +54,8 @@ class PictureFolder:
         self._files = pictures_of(self.name)
         if not self._files:
             raise UsageError(
-                f"There are no pictures in {self.name}.", f"Looked for {', '.join(PICTURE_SUFFIXES)}."
+                f"There are no pictures in {self.name}.",
+                f"Give a folder with {', '.join(PICTURE_SUFFIXES)} files.",
             )
         self._pace.restart()
         problem = None
@@ -67,13 +68,13 @@ class PictureFolder:
         raise problem
 
     def read(self, timeout_s: float) -> Frame | None:
-        """A damaged file gives None."""
+        """The next picture; None for a damaged file."""
         if not self._files:
             raise UsageError(f"The folder {self.name} is not open.", "Call open first.")
-        found = self._pace.wait(self._last, timeout_s)
-        if found is None:
+        due_picture = self._pace.wait(self._last, timeout_s)
+        if due_picture is None:
             return None
-        number, time_ns = found
+        number, time_ns = due_picture
         if number >= len(self._files) and not self._loop:
             raise EndOfSource(self.name)
         missed = number - self._last - 1

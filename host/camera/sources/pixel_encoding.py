@@ -1,7 +1,6 @@
-"""Red, green and blue to the bytes a camera would deliver; for sources that make their pictures up.
+"""Encode RGB pictures as a camera would deliver them, for sources that generate their pictures.
 
-The other way round, and what a model sees, is ``converters.processing.colour``: YUV is BT.601 in video range, in
-OpenCV's 20-bit coefficients.
+YUV is BT.601 in video range, with OpenCV's 20-bit coefficients. The preprocessing of models does the opposite.
 """
 
 from __future__ import annotations
@@ -11,30 +10,34 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 
-#: What a made-up picture can be, with the bytes of a pixel in the first plane.
+#: Pixel formats of generated pictures, with the bytes of a pixel in the first plane.
 PIXELS = {"yuyv": 2, "uyvy": 2, "nv12": 1, "grey": 1, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4}
 
-#: Rows, an even number.
+#: Rows that are encoded at a time, an even number.
 _BAND = 32
 
 
 def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
-    """The format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` for what cannot be made."""
+    """The format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` when it is not supported."""
     if pixels not in PIXELS:
-        raise UsageError(f"No pixels '{pixels}' are made here.", f"Give one of {', '.join(PIXELS)}.")
+        raise UsageError(
+            f"Pictures cannot be generated in the pixel format '{pixels}'.",
+            f"Give one of {', '.join(PIXELS)}.",
+        )
     even = pixels in ("yuyv", "uyvy", "nv12")
     if not (2 <= width <= 8192 and 2 <= height <= 8192) or (even and (width % 2 or height % 2)):
         raise UsageError(
-            f"A picture of {width}x{height} pixels cannot be made as {pixels}.",
+            f"A picture of {width}x{height} pixels cannot be generated as {pixels}.",
             f"Give 2 to 8192 pixels{', even numbers for ' + pixels if even else ''}.",
         )
     row = stride or width * PIXELS[pixels]
     return Format(pixels, width, height, (row, row) if pixels == "nv12" else (row,), fps)
 
 
-def encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
-    """uint8 [height, width, 3] as the planes of ``pixels``: each uint8 [rows, bytes of a row]."""
-    # A band at a time: sums in 32 bits of a whole picture would be dozens of megabytes.
+def encode_pixels(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
+    """Encode ``rgb``, uint8, shape (height, width, 3), as the planes of ``pixels``: uint8, shape (rows, bytes of a
+    row)."""
+    # A band at a time, because the 32-bit sums of a whole picture would take dozens of megabytes.
     bands = [_encode(rgb[top : top + _BAND], pixels) for top in range(0, rgb.shape[0], _BAND)]
     return bands[0] if len(bands) == 1 else tuple(np.concatenate(parts) for parts in zip(*bands, strict=True))
 
@@ -51,13 +54,13 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     if pixels == "grey":
         return (((9798 * r + 19235 * g + 3735 * b + (1 << 14)) >> 15).astype(np.uint8),)
     luma = ((269484 * r + 528482 * g + 102760 * b + (33 << 19)) >> 20).astype(np.uint8)
-    # A colour for each pair of pixels, of their mean; for NV12 of two rows together.
+    # Chroma is the mean of each pair of pixels; for NV12 also of two rows.
     r, g, b = (c[:, 0::2] + c[:, 1::2] for c in (r, g, b))
     bits = 21
     if pixels == "nv12":
         r, g, b = (c[0::2] + c[1::2] for c in (r, g, b))
         bits = 22
-    # In 32 bits: four times 255 times the largest factor and the middle of four are below 2^30.
+    # This fits 32 bits: four times 255 times the largest factor, with the offset, is below 2^30.
     middle = (257 << bits) >> 1
     u = ((-155188 * r - 305135 * g + 460324 * b + middle) >> bits).astype(np.uint8)
     v = ((460324 * r - 385875 * g - 74448 * b + middle) >> bits).astype(np.uint8)
@@ -71,7 +74,8 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
 
 
 def resize_bilinear(picture: np.ndarray, width: int, height: int) -> np.ndarray:
-    """uint8 [rows, columns, 3] at another size, bilinear between the middles of pixels; the same on every computer."""
+    """Resize ``picture``, uint8, shape (rows, columns, 3), bilinearly between pixel centres; the same on every
+    computer."""
     x = picture.astype(np.int32)
     for axis, size in ((0, height), (1, width)):
         old = x.shape[axis]

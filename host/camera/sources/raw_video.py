@@ -1,6 +1,6 @@
-"""Where the frames of an uncompressed recording lie: AVI with YUY2, UYVY, NV12, I420, YV12 or grey, and YUV4MPEG2.
+"""Locate the frames of uncompressed recordings: AVI with YUY2, UYVY, NV12, I420, YV12 or grey, and YUV4MPEG2.
 
-Only headers are read, so that a recording of gigabytes is open at once and its pixels are never copied.
+Only headers are read, so that a recording of gigabytes opens at once and its pixels are never copied.
 """
 
 from __future__ import annotations
@@ -14,30 +14,32 @@ from dataclasses import dataclass, replace
 from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES, buffer_bytes
 from arenite.errors import UsageError
 
-#: Codes of AVI to pixel formats.
+#: AVI's codes to pixel formats.
 FOURCC = {
     b"YUY2": "yuyv", b"YUYV": "yuyv", b"UYVY": "uyvy", b"NV12": "nv12", b"I420": "yu12", b"IYUV": "yu12",
     b"YV12": "yv12", b"Y800": "grey", b"GREY": "grey", b"Y8  ": "grey",
 }  # fmt: skip
-#: Samplings of YUV4MPEG2: 4:2:0 by wherever its chroma is sited, and grey.
+#: Samplings of YUV4MPEG2: 4:2:0 with any position of its chroma, and grey.
 _Y4M = {"420": "yu12", "420jpeg": "yu12", "420paldv": "yu12", "420mpeg2": "yu12", "mono": "grey"}
 
 
 @dataclass(frozen=True)
 class RawVideo:
+    """The format of a recording and the places of its frames."""
+
     pixels: str
     width: int
     height: int
-    fps: float  # 0 when the file does not tell
+    fps: float  # 0 when the file does not record it
     offsets: tuple[int, ...]  # of each frame, in bytes from the file's start
 
 
 class DamagedRecording(UsageError):
-    """A file that is of a kind known here, and cut off or malformed."""
+    """A recording of a supported kind that is truncated or malformed."""
 
 
 def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """None when it is no such recording, or one whose frames have to be decoded. Raises ``UsageError``."""
+    """Read the headers; None for another kind of file, or when its frames must be decoded. Raises ``UsageError``."""
     head = bytes(data[:12])
     reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
     if head.startswith(b"YUV4MPEG2 "):
@@ -70,14 +72,15 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     while data[at : at + 5] == b"FRAME":
         begin = data.find(b"\n", at, at + 256) + 1
         if not begin or begin + size > len(data):
-            break  # the last frame of a recording that was cut off
+            break  # the last frame of a truncated recording
         offsets.append(begin)
         at = begin + size
     return _checked(RawVideo(pixels, width, height, fps, tuple(offsets)), name)
 
 
 def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """RIFF lists are walked, not the index: an interrupted recording has none, and files beyond 1 GB several."""
+    """Walk the RIFF lists instead of the index: an interrupted recording has no index, files beyond 1 GB have
+    several."""
     video: tuple[str, int, int] | None = None
     stream, streams, fps, size, offsets = -1, 0, 0.0, 0, []
     for kind, at, length in _chunks(data, 0, len(data)):
@@ -97,7 +100,7 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
         elif video is not None and kind[:2] == b"%02d" % stream and kind[2:] in (b"dc", b"db"):
             if length == size and at + size <= len(data):
                 offsets.append(at)
-            elif length not in (0, size):  # 0: the last frame again
+            elif length not in (0, size):  # 0: repeat the last frame
                 raise ValueError(f"a frame has {length:,} bytes, expected {size:,}")
     if video is None:
         return None
@@ -105,19 +108,19 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """(kind, where its data begin, bytes) of all chunks that are no lists, in the order of the file."""
+    """(kind, offset of its data, bytes) of all chunks but lists, in the order of the file."""
     at = begin
     while at + 8 <= end:
         kind, length = bytes(data[at : at + 4]), struct.unpack_from("<I", data, at + 4)[0]
         if kind in (b"RIFF", b"LIST"):
-            at += 12  # into it: its parts follow each other
+            at += 12  # continue with the parts of the list
             continue
         yield kind, at + 8, length
         at += 8 + length + (length & 1)
 
 
 def _halves(pixels: str, width: int, height: int) -> bool:
-    """Whether colours are of half a pixel, which is left to who decodes."""
+    """Whether chroma would belong to half a pixel, which is left to a decoder."""
     return pixels in HALVED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 
@@ -130,6 +133,6 @@ def _size(pixels: str, width: int, height: int) -> int:
 def _checked(video: RawVideo, name: str) -> RawVideo:
     if not video.offsets:
         raise DamagedRecording(
-            f"{name} has no whole frame of {video.width}x{video.height}.", "Record it again."
+            f"{name} has no complete frame of {video.width}x{video.height}.", "Record it again."
         )
     return video if 0 < video.fps <= 1000 else replace(video, fps=0.0)

@@ -1,4 +1,4 @@
-"""A camera that comes back: unplugged, reset or silent, it is opened again until it answers."""
+"""Reconnect a camera that was unplugged, was reset, or went silent: open it again until it delivers."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ from arenite.errors import AreniteError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import Source, SourceCounters, SourceLost
 
-#: Seconds until the first try, and at most between two; each wait is twice the last one, give or take a quarter.
+#: Seconds before the first attempt, and the longest wait between two; each wait is twice the last one, plus or minus a
+#: quarter.
 FIRST_DELAY_S, MAX_DELAY_S, JITTER = 0.25, 10.0, 0.25
-#: A live camera that sends nothing for so long is opened anew.
+#: A live camera that sends nothing for this time is opened again.
 SILENT_S = 5.0
 
 
 class ReconnectingSource:
-    """A ``Source`` round another one, whose counters go on. ``read`` gives None while the camera is away.
+    """A ``Source`` around another one, whose counters continue. ``read`` returns None while the camera is lost.
 
-    The first ``open`` fails as the camera's own does: what never worked is a mistake, not a loss. A camera is found
-    again under the name that it had; of several, links such as /dev/v4l/by-id/… stay with theirs.
+    The first ``open`` raises what the camera's own does, because a camera that never worked is a mistake and not a
+    loss. A camera is opened again under the name that it had; with several cameras use links such as /dev/v4l/by-id/….
 
-    ``on_message`` is called with one sentence when the camera goes and when it is back.
+    ``on_message`` is called with a sentence when the camera is lost and when it is back.
     """
 
     def __init__(
@@ -80,7 +81,7 @@ class ReconnectingSource:
         return frame
 
     def set_rate(self, fps: float) -> float:
-        """Kept over reconnects; the wish itself while the camera is away."""
+        """Set the rate, also for later reconnects; returns the requested rate while the camera is lost."""
         self._rate = fps
         return fps if self._away else self.inner.set_rate(fps)
 
@@ -99,7 +100,7 @@ class ReconnectingSource:
         self._wait_s = min(self._wait_s * 2, self._most_s)
 
     def _back(self, end: float) -> bool:
-        """Wait for the next try, but not past ``end``; True when the camera is open again."""
+        """Wait for the next attempt, but not longer than ``end``; True when the camera is open again."""
         while True:
             now = time.monotonic()
             if self._next > now:
@@ -107,17 +108,19 @@ class ReconnectingSource:
                 if self._next > end:
                     return False
             try:
-                found = self.inner.open()
+                format = self.inner.open()
                 if self._rate:
                     self.inner.set_rate(self._rate)
-            # A device that is not allowed, or no camera yet, while its driver sets it up: also tried again.
+            # Errors of permission or of the format occur while the driver sets the device up, so they are retried too.
             except AreniteError:
                 self.inner.close()
                 self._schedule()
                 continue
             self.counters.reconnects += 1
             self._away, self._heard = False, time.monotonic()
-            changed = f" with {found.pixels} {found.width}x{found.height}" if found != self._format else ""
-            self._format = found
+            changed = (
+                f" with {format.pixels} {format.width}x{format.height}" if format != self._format else ""
+            )
+            self._format = format
             self._on_message(f"{self.name} is back{changed}.")
             return True

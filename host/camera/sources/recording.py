@@ -1,4 +1,4 @@
-"""An uncompressed recording, mapped into memory: its pages are the camera's buffers."""
+"""Play an uncompressed recording that is mapped into memory, without copies."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from arenite.host.camera.sources.raw_video import RawVideo, read_raw_video
 
 
 class Recording:
-    """A ``Source``. ``live``: at its own rate or at ``fps``, and frames that are late are skipped; else every frame, as
-    soon as it is asked for."""
+    """A ``Source``. With ``live`` it plays at its own rate or at ``fps`` and skips late frames; otherwise every
+    frame is delivered on request."""
 
     def __init__(
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
     ) -> None:
         self.name, self.live = path, live
         self.counters = SourceCounters()
-        self._loop, self._asked, self._index = loop, fps, index
+        self._loop, self._requested_fps, self._index = loop, fps, index
         self._pace = FrameClock(live)
         self._last = -1
         self._format: Format | None = None
@@ -33,10 +33,16 @@ class Recording:
     def open(self) -> Format:
         video, owner = map_raw_video(self.name)
         if video is None:
-            raise UsageError(f"{self.name} is no uncompressed AVI or YUV4MPEG2 file.", "Open it as a video.")
+            raise UsageError(
+                f"{self.name} is not an uncompressed AVI or YUV4MPEG2 file.", "Open it as a video."
+            )
         planes = planes_of(video.pixels, video.width, video.height)
         self._format = Format(
-            video.pixels, video.width, video.height, tuple(row for row, _ in planes), self._asked or video.fps
+            video.pixels,
+            video.width,
+            video.height,
+            tuple(row for row, _ in planes),
+            self._requested_fps or video.fps,
         )
         base = np.frombuffer(owner, np.uint8).ctypes.data
         before = [sum(row * rows for row, rows in planes[:k]) for k in range(len(planes))]
@@ -62,17 +68,17 @@ class Recording:
         return Frame(self._format, planes, self._owner, number, time_ns, source=self._index, missed=missed)
 
     def set_rate(self, fps: float) -> float:
-        """Of a live one: it plays slower. Else frames come when they are asked for, whatever the rate."""
+        """Set the rate of a live recording; otherwise frames are delivered on request, whatever the rate."""
         return self._pace.set_rate(fps, self._last)
 
     def close(self) -> None:
-        """Frames that are held keep their pages."""
+        """Close the recording; frames that are held keep their pages."""
         self._format, self._owner = None, None
         self._at = []
 
 
 def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:
-    """What the file holds, None when it has to be decoded, and its pages. Raises ``UsageError``."""
+    """The recording, None when it must be decoded, and the mapped file. Raises ``UsageError``."""
     try:
         with open(path, "rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -1,4 +1,4 @@
-"""Addresses and pipelines as people, summaries and metrics may see them."""
+"""Remove secrets from addresses and pipelines before they are shown or recorded."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ _OPTIONS = re.compile(
 
 
 def redacted(text: str) -> str:
-    """``text`` without its secrets: what stands between a scheme and the last @ before a path, and the values of
-    options that are called so."""
+    """``text`` without its secrets: the part between a scheme and the last @ before a path, and the values of options
+    whose names suggest a secret."""
     return _OPTIONS.sub(r"\1…", re.sub(r"//[^/?#\s]*@", "//", text))

@@ -1,4 +1,4 @@
-"""A moving pattern: no camera, no file and nothing but NumPy needed."""
+"""Generate a moving pattern, which needs no camera and no file."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ import math
 import numpy as np
 
 from arenite.host.camera.frames.frame import Format
-from arenite.host.camera.sources.pixel_encoding import encode, synthetic_format
+from arenite.host.camera.sources.pixel_encoding import encode_pixels, synthetic_format
 
-#: Pictures that are made once and then shown in turn. Each has memory of its own, as a camera's buffers have.
+#: The number of pictures, which are made once and repeated. Each has memory of its own, like a camera's buffers.
 PICTURES = 8
-#: The gradient goes down in steps of so many rows, an even number: fewer to encode before the first picture.
+#: The gradient changes after this number of rows, an even number, so that less must be encoded before the first
+#: picture.
 _STEP = 8
 
 
 class SyntheticPattern:
-    """A colour gradient that stays, and a bright square that goes round once in ``pictures`` pictures.
+    """A fixed colour gradient, and a bright square that goes round once in ``pictures`` pictures.
 
-    The first picture is made by ``open``, each other one when it is first asked for.
+    The first picture is made by ``open``, the others when they are first requested.
     """
 
     name = "synthetic"
@@ -51,30 +52,31 @@ class SyntheticPattern:
                 plane.reshape(steps, -1, plane.shape[1])
                 .repeat(_STEP // 2, axis=0)
                 .reshape(-1, plane.shape[1])[: high >> k]
-                for k, plane in enumerate(encode(rgb, self._format.pixels))
+                for k, plane in enumerate(encode_pixels(rgb, self._format.pixels))
             )
             side = self._side()
             square = np.full((side, side, 3), 235, np.uint8)
             square[side // 4 : -side // 4, side // 4 : -side // 4] = (200, 30, 30)
-            self._square = encode(square, self._format.pixels)
+            self._square = encode_pixels(square, self._format.pixels)
             self.picture(0)
         return self._format
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
         slot = number % len(self._pictures)
-        made = self._pictures[slot]
-        if made is None:
-            made = self._pictures[slot] = self._draw(slot)
-        return tuple(plane.ctypes.data for plane in made), made
+        planes = self._pictures[slot]
+        if planes is None:
+            planes = self._pictures[slot] = self._draw(slot)
+        return tuple(plane.ctypes.data for plane in planes), planes
 
     def close(self) -> None:
-        """The pictures stay: frames may still be read."""
+        """Nothing to do: the pictures stay, because frames may still be read."""
 
     def _side(self) -> int:
         return max(min(self._format.width, self._format.height) // 4 // 2 * 2, 2)
 
     def _draw(self, slot: int) -> tuple[np.ndarray, ...]:
-        """The base with the square at its place on an ellipse; even places, where colours are of pairs of pixels."""
+        """The gradient with the square at its position on an ellipse; positions are even, because pairs of pixels share
+        their chroma."""
         f, side = self._format, self._side()
         angle = 2 * math.pi * slot / len(self._pictures)
         left = int((f.width - side) * (1 + math.cos(angle)) / 2) // 2 * 2

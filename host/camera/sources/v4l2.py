@@ -1,7 +1,7 @@
-"""A Linux camera (Video4Linux2) without a copy: frames lie in the driver's own buffers until they are released.
+"""Read a Linux camera (Video4Linux2) without copies: frames stay in the driver's own buffers until they are released.
 
-Tried with the kernel's virtual camera (vivid) in an emulated PC, ``make test-vm``; never with a camera that one can
-touch.
+It is tested with the kernel's virtual camera (vivid) in an emulated PC, ``make test-vm``, and has never run with a real
+camera.
 """
 
 from __future__ import annotations
@@ -31,23 +31,24 @@ from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_format, set_interval
 
-#: Two for the driver to fill, two that the loop may hold.
+#: The number of buffers: two for the driver to fill, and two that the loop may hold.
 BUFFERS = 4
-#: A time stamp older than this, or of the future, is not of our clock, whatever the driver says.
+#: A time stamp that is older than this, or in the future, is not of the monotonic clock, even if the driver says so.
 MAX_TIMESTAMP_AGE_NS = 10_000_000_000
-#: Intervals: a frame that has waited longer is not the camera's latest, which had to stop for want of a buffer.
+#: A frame that has waited for more than this number of intervals is outdated: the camera had stopped without a free
+#: buffer.
 MAX_AGE_INTERVALS = 1.5
 
 
 class V4l2Camera:
-    """A ``Source``. ``least``: width and height that suffice where mjpeg is decoded at a fraction of its size."""
+    """A ``Source``. ``least`` is a width and height that suffice; mjpeg may be decoded at a fraction of its size."""
 
     live = True
 
     def __init__(
         self,
         path: str,
-        wish: RequestedMode | None = None,
+        request: RequestedMode | None = None,
         *,
         buffers: int = BUFFERS,
         least: tuple[int, int] | None = None,
@@ -56,7 +57,12 @@ class V4l2Camera:
         self.name = path
         self.counters = SourceCounters()
         self.card = ""
-        self._wish, self._count, self._least, self._index = wish or RequestedMode(), buffers, least, index
+        self._request, self._count, self._least, self._index = (
+            request or RequestedMode(),
+            buffers,
+            least,
+            index,
+        )
         self._device = -1
         self._stable = path
         self._poll = select.poll()
@@ -81,13 +87,13 @@ class V4l2Camera:
             raise
 
     def _start(self) -> Format:
-        # A camera that comes back may have another number, and another camera its old one.
+        # A camera that was plugged in again may have another number, and another camera may have its old one.
         self._device = os.open(self._stable, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._stable = stable_name(self._stable)
-        agreed = self._agreed = negotiate_format(self._device, self.name, self._wish)
+        agreed = self._agreed = negotiate_format(self._device, self.name, self._request)
         self.card = agreed.card
         if agreed.format.pixels == "mjpeg":
-            self._decoder = MjpegDecoder(self._wish.pixels or "rgb", self._least)
+            self._decoder = MjpegDecoder(self._request.pixels or "rgb", self._least)
             self._format = self._decoder.expected(agreed.format)
         else:
             self._decoder, self._format = None, agreed.format
@@ -129,10 +135,10 @@ class V4l2Camera:
             raise lost_error(self.name, error) from error
 
     def _newest(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
-        """Take what is there; the newest whole picture stays, the others go back at once.
+        """Dequeue all buffers; keep the newest complete picture, and return the others to the driver at once.
 
-        A driver stops when all its buffers are full, so that the newest of them grows old before a slow reader; then
-        it is passed over too, for the one that comes next.
+        A driver stops when all its buffers are full, so that even the newest picture is old when a slow reader takes
+        it; it is then skipped too, and the next one is used.
         """
         newest, sequence, stamp, length, now = -1, 0, 0, 0, 0
         while True:
@@ -157,7 +163,7 @@ class V4l2Camera:
         if newest < 0:
             return None
         if waited:
-            # How old a frame of this camera is when it comes: USB takes an interval to bring it.
+            # The usual age of a frame when it arrives: USB takes an interval to transfer it.
             self._delay_ns += (now - stamp - self._delay_ns) // 8
         elif now - stamp > self._delay_ns + self._stale_ns:
             buffers.queue(newest)
@@ -166,7 +172,7 @@ class V4l2Camera:
             self._driver = sequence
             buffers.queue(newest)
             return None
-        # 32 bits, which wrap; a driver that does not count stands still.
+        # The counter has 32 bits and wraps; it stays the same with a driver that does not count.
         missed = ((sequence - self._driver) & 0xFFFFFFFF) - 1 if self._driver >= 0 else sequence
         missed = missed if 0 <= missed < 1 << 30 else 0
         if self._decoder is not None:
@@ -193,7 +199,7 @@ class V4l2Camera:
     def _decoded(
         self, buffers: V4l2Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
     ) -> Frame | None:
-        """From the driver's memory into our own; the buffer goes back before the frame is looked at."""
+        """Decode from the driver's memory into memory of the source; the buffer is returned at once."""
         assert self._decoder is not None and self._agreed is not None
         try:
             decoded = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
@@ -217,8 +223,8 @@ class V4l2Camera:
         )
 
     def _happened(self, flags: int) -> bool:
-        """True when the stream was started anew. Raises ``OSError`` for a camera that is gone, ``SourceLost`` for one
-        that has no mode any more that can be read."""
+        """Handle events of the driver; True when the stream was restarted. Raises ``OSError`` when the camera is gone,
+        and ``SourceLost`` when it has no supported mode any more."""
         if flags & select.POLLPRI:
             event = API.Event()
             ioctl(self._device, API.DQEVENT, event, True)
@@ -226,7 +232,7 @@ class V4l2Camera:
                 self.close()
                 try:
                     self._start()
-                except UsageError as error:  # what it has now cannot be read; what comes next perhaps can
+                except UsageError as error:  # the present mode is not supported, but the next one may be
                     raise SourceLost(error.problem, error.hint) from error
                 return True
         elif flags & (select.POLLERR | select.POLLHUP) and not flags & select.POLLIN:
@@ -234,13 +240,15 @@ class V4l2Camera:
         return False
 
     def set_rate(self, fps: float) -> float:
-        """By the driver, at once; one that refuses while it streams goes on, and frames in between are passed over
-        (they count neither as captured nor as dropped)."""
+        """Set the driver's rate. Where it refuses that while it streams, frames are skipped instead, and count
+        neither as captured nor as dropped."""
         if not 0 < fps <= 1000:
-            raise UsageError(f"{fps} frames per second cannot be asked for.", "Give 0.1 to 1000.")
+            raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         agreed = self._agreed
         if agreed is None or self._device < 0:
-            self._wish = RequestedMode(self._wish.width, self._wish.height, fps, self._wish.pixels)
+            self._request = RequestedMode(
+                self._request.width, self._request.height, fps, self._request.pixels
+            )
             return fps
         native = agreed.format.fps
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The part of Linux's Video4Linux2 interface that capturing needs: structs and request numbers.
+"""The part of Linux's Video4Linux2 interface that capturing needs: structures and request numbers.
 
-From the kernel's include/uapi/linux/videodev2.h. Layouts depend on the width of a pointer; ``layout`` makes those of
-32 and of 64 bits, of which ``API`` is this process's own. Names are the kernel's without their prefix.
+They follow the kernel's include/uapi/linux/videodev2.h. Layouts depend on the size of a pointer; ``layout`` makes
+those of 32 and of 64 bits, and ``API`` is that of this process. Names are those of the kernel without their prefix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MMAP = 1  # v4l2_memory
 CAP_CAPTURE, CAP_CAPTURE_MPLANE, CAP_STREAMING, CAP_DEVICE_CAPS = 1, 0x1000, 0x04000000, 0x80000000
 CAP_TIMEPERFRAME = 0x1000
 FIELD_NONE = 1
-#: Both fields after one another, or in turns: no picture that a model can be shown.
+#: The two fields of a frame one after the other, or alternating; models need whole pictures.
 SPLIT_FIELDS = (5, 6, 7)
 FLAG_ERROR, FLAG_MONOTONIC, FLAG_TIMESTAMP = 0x40, 0x2000, 0xE000
 SIZE_DISCRETE = INTERVAL_DISCRETE = 1
@@ -35,8 +35,7 @@ def fourcc_name(code: int) -> str:
     return struct.pack("<I", code & 0x7FFFFFFF).decode("latin-1").strip()
 
 
-#: The driver's formats that are read, by what ``converters.processing.colour`` calls them; the last of a tuple counts
-#: the planes that lie in memory of their own.
+#: The supported formats of drivers: Arenite's pixel format, and the number of planes in memory of their own.
 PIXELS = {
     fourcc("YUYV"): ("yuyv", 1),
     fourcc("UYVY"): ("uyvy", 1),
@@ -62,7 +61,8 @@ PIXELS = {
 
 
 def _ioc(direction: int, number: int, size: int) -> int:
-    """include/uapi/asm-generic/ioctl.h: direction, size, type and number; 1 writes to the kernel, 2 reads from it."""
+    """A request number as in include/uapi/asm-generic/ioctl.h: direction (1 writes to the kernel, 2 reads from it),
+    size, type and number."""
     return direction << 30 | size << 16 | ord("V") << 8 | number
 
 
@@ -78,7 +78,7 @@ def _union(name: str, fields: list[tuple[str, Any]]) -> Any:
 
 
 def layout(word: Any) -> SimpleNamespace:
-    """Structs and request numbers where a pointer and a long are of the type ``word``."""
+    """Structures and request numbers where a pointer and a long have the type ``word``."""
     u32, s = c_uint32, SimpleNamespace()
     signed = {4: c_int32, 8: ctypes.c_int64}[ctypes.sizeof(word)]
     fract = _struct("Fract", [("numerator", u32), ("denominator", u32)])

@@ -1,4 +1,4 @@
-"""A camera's buffers, mapped into this process: handed to the driver, taken back with a picture in them."""
+"""A camera's buffers, mapped into this process: queued to the driver, and dequeued with a picture."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ Ioctl = Callable[..., int]
 
 
 class MappedBuffer:
-    """One buffer: mapped, and exported as DMABUF where the driver can. Both last as long as somebody holds this, so
-    that a frame stays readable when its camera has gone."""
+    """A mapped buffer, exported as DMABUF where the driver can. It stays mapped as long as this object is held, so
+    that a frame remains readable when its camera is gone."""
 
     __slots__ = ("__weakref__", "_maps", "addresses", "fds", "lengths")
 
@@ -31,8 +31,8 @@ class MappedBuffer:
         self.addresses = tuple(ctypes.addressof(ctypes.c_uint8.from_buffer(each)) for each in maps)
 
     def unmap(self) -> None:
-        """Nobody reads it any more. A device's number is taken for as long as one of its buffers is mapped, so that a
-        camera that is plugged in anew would get another one."""
+        """Unmap the buffer when it is no longer read. The number of a device stays in use while one of its buffers is
+        mapped, so that a camera that is plugged in again would get another number."""
         maps, fds, self._maps, self.fds = self._maps, self.fds, [], []
         for each in maps:
             each.close()
@@ -44,15 +44,16 @@ class MappedBuffer:
 
 
 class V4l2Buffers:
-    """``count`` buffers of the open ``device``, all with the driver at first.
+    """``count`` buffers of the open ``device``; at first all are queued to the driver.
 
-    ``dequeue`` and ``queue`` are the hot path: one ioctl each on structs made here. They raise what the ioctl does.
+    ``dequeue`` and ``queue`` are called for every frame: one ioctl each, on prepared structures. They raise
+    ``OSError``.
     """
 
     def __init__(
         self, device: int, kind: int, count: int, format: Format, planes: int, used: list[int]
     ) -> None:
-        """``planes``: memory areas per buffer; ``used``: bytes that a whole picture has in each."""
+        """``planes`` is the number of memory areas per buffer; ``used`` has the bytes of a complete picture in each."""
         from fcntl import ioctl
 
         self._ioctl: Ioctl = ioctl
@@ -66,7 +67,7 @@ class V4l2Buffers:
             raise OSError(errno.ENOMEM, "the driver gave no buffer")
         self._mplane = kind == CAPTURE_MPLANE
         areas = planes if self._mplane else 0
-        # One struct for the driver's answers, and one per buffer to hand it back with.
+        # One structure for dequeued buffers, and one per buffer to queue it again.
         self.taken, self._areas = self._buffer(0)
         self._returned = []
         self._keep = []  # the plane arrays, whose addresses the structs have
@@ -82,9 +83,9 @@ class V4l2Buffers:
                 raise OSError(errno.EPROTO, "its driver's buffers are smaller than its pictures")
             self._offsets.append((0,) * max(areas, 1))
             self.planes.append(self._addresses(index))
-        #: To give buffer ``i`` back, without making a function for each frame.
+        #: Functions that return buffer ``i``, made once so that no frame needs a new one.
         self.release = [partial(self._give_back, index) for index in range(self.count)]
-        #: With the program. Adding and discarding are atomic: frames are released by any thread.
+        #: Buffers that the program holds. Adding and discarding are atomic, because any thread may release frames.
         self._out: set[int] = set()
         self._open = True
         self._left: list[ref[MappedBuffer]] = []
@@ -117,12 +118,13 @@ class V4l2Buffers:
         return MappedBuffer(maps, fds)
 
     def _addresses(self, index: int) -> tuple[int, ...]:
-        """Of the format's planes. Those in one memory lie behind one another."""
+        """Addresses of the format's planes; planes in one memory area follow each other."""
         base = [a + o for a, o in zip(self.memory[index].addresses, self._offsets[index], strict=True)]
         return tuple(base) if len(base) > 1 else consecutive_planes(self._format, base[0])
 
     def dequeue(self) -> int:
-        """The index of a buffer with a picture; ``taken`` has what the driver says of it. BlockingIOError: none yet."""
+        """The index of a buffer with a picture; ``taken`` has the driver's record of it. Raises ``BlockingIOError``
+        when there is none yet."""
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
         self._out.add(index)
@@ -130,7 +132,7 @@ class V4l2Buffers:
         return value
 
     def damaged(self, index: int) -> bool:
-        """Of the buffer just taken: marked by the driver, or shorter than a picture."""
+        """Whether the dequeued buffer is damaged: marked by the driver, or shorter than a picture."""
         taken = self.taken
         if taken.flags & FLAG_ERROR:
             return True
@@ -146,21 +148,20 @@ class V4l2Buffers:
         return any(min(areas[k].bytesused, rooms[k]) - offsets[k] < n for k, n in enumerate(self._used))
 
     def length(self, index: int) -> int:
-        """Bytes of the picture in the first area of the buffer just taken; not more than are mapped, whatever the
-        driver says."""
+        """Bytes of the picture in the first area of the dequeued buffer, at most as many as are mapped."""
         room = self.memory[index].lengths[0]
         if not self._mplane:
             return int(min(self.taken.bytesused, room))
         return int(min(self._areas[0].bytesused, room) - self._areas[0].data_offset)
 
     def queue(self, index: int) -> None:
-        """Give the buffer to the driver."""
+        """Queue the buffer to the driver."""
         self._out.discard(index)
         self._ioctl(self._device, API.QBUF, self._returned[index], True)
 
     def _give_back(self, index: int) -> None:
-        """After ``close`` the buffer goes with its last reader. A camera that is gone is no matter of
-        whoever has read its last frame; the next one to ask it for something is told."""
+        """Return a buffer that was handed out; after ``close`` unmap it. Errors of a camera that is gone are ignored
+        here, because the next read reports them."""
         if self._open:
             with suppress(OSError):
                 self.queue(index)
@@ -168,8 +169,10 @@ class V4l2Buffers:
             memory.unmap()
 
     def close(self) -> None:
-        """Stop the camera, and leave the buffers to whoever still reads them. Raises nothing."""
-        self._left = [ref(each) for each in self.memory]  # first: frames are given back meanwhile
+        """Stop the camera. Buffers that are still held stay readable. Raises nothing."""
+        self._left = [
+            ref(each) for each in self.memory
+        ]  # first, because other threads release frames meanwhile
         self._open = False
         for index, memory in enumerate(self.memory):
             if index not in self._out:
@@ -177,6 +180,6 @@ class V4l2Buffers:
         self.memory = []
         with suppress(OSError):
             self._ioctl(self._device, API.STREAMOFF, ctypes.c_int32(self._kind))
-        # The driver lets go of its buffers though they are mapped; else the next open would find it busy.
+        # Makes the driver free its buffers although they are mapped; otherwise the next open would find it busy.
         with suppress(OSError):
             self._ioctl(self._device, API.REQBUFS, API.RequestBuffers(type=self._kind, memory=MMAP), True)

@@ -1,4 +1,4 @@
-"""Which cameras this computer has, and under which names they stay the same."""
+"""List the cameras of this computer, and find names for them that do not change."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from arenite.host.camera.sources.v4l2_setup import capability
 
 @dataclass(frozen=True)
 class CameraDevice:
+    """A video device."""
+
     path: str
-    card: str  # the driver's name of it; "" where it cannot be opened
+    card: str  # the driver's name for it; "" where it cannot be opened
     captures: bool
     problem: str = ""
 
@@ -22,41 +24,41 @@ class CameraDevice:
 
 
 def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
-    """All /dev/video*, in the order of their numbers; also those that capture nothing, such as a camera's metadata."""
-    found = []
+    """All /dev/video* in the order of their numbers, also those that capture nothing, such as a camera's metadata."""
+    devices = []
     for path in sorted((root / "dev").glob("video*"), key=lambda p: _number(p.name)):
         if not re.fullmatch(r"video\d+", path.name):
             continue
         try:
             device = os.open(path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         except OSError as error:
-            found.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
+            devices.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
             continue
         try:
             has = capability(device)
-            found.append(CameraDevice(str(path), has.card, bool(has.kind)))
+            devices.append(CameraDevice(str(path), has.card, bool(has.kind)))
         except OSError as error:
-            found.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
+            devices.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
         finally:
             os.close(device)
-    return found
+    return devices
 
 
 def cameras_sentence(root: Path = Path("/")) -> str:
-    """One sentence for an error: what is there instead."""
-    found = list_cameras(root)
-    if not found:
+    """A sentence with the cameras of this computer, for the hint of an error."""
+    devices = list_cameras(root)
+    if not devices:
         return "This computer has no /dev/video*."
-    return f"There {'is' if len(found) == 1 else 'are'} {', '.join(map(str, found))}."
+    return f"There {'is' if len(devices) == 1 else 'are'} {', '.join(map(str, devices))}."
 
 
 def stable_name(path: str, root: Path = Path("/")) -> str:
-    """A link that leads to the same camera after it was plugged in anew, when its number may be another; ``path``
-    itself where there is none, or where it is no plain /dev/videoN."""
+    """A link that leads to the same camera after it was plugged in again, when its number may have changed; ``path``
+    itself where there is none, or where ``path`` is not a /dev/videoN."""
     if not re.fullmatch(r"video\d+", Path(path).name):
         return path
     target = os.path.realpath(path)
-    # By its serial number and name; by its socket, where two of a kind share these.
+    # By serial number and name, else by the USB socket, which distinguishes two cameras of the same kind.
     for kind in ("by-id", "by-path"):
         for link in sorted((root / "dev/v4l" / kind).glob("*")):
             if os.path.realpath(link) == target:

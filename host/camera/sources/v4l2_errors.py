@@ -1,4 +1,4 @@
-"""What a driver's error numbers mean for whoever has the camera in hand."""
+"""Translate a driver's error numbers into sentences for the user."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from arenite.host.camera.sources.base import SourceLost
 
 
 def lost_error(path: str, error: OSError) -> SourceLost:
+    """The error for a camera that failed while it was read."""
     why = {
         errno.ENODEV: "it was unplugged, or its driver was unloaded",
         errno.ENXIO: "it was unplugged",
@@ -22,11 +23,12 @@ def lost_error(path: str, error: OSError) -> SourceLost:
 
 
 def open_error(path: str, error: OSError) -> UsageError | SourceLost:
+    """The error for a camera that could not be opened."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return UsageError(
-            f"You may not open the camera {path}.",
-            "Join the group video: sudo usermod -aG video $USER; log in anew.",
+            f"You do not have permission to open the camera {path}.",
+            "Join the group video with `sudo usermod -aG video $USER`, and log in again.",
         )
     if error.errno == errno.ENOTTY:
-        return UsageError(f"{path} is no camera.", "Give a device such as /dev/video0.")
+        return UsageError(f"{path} is not a camera.", "Give a device such as /dev/video0.")
     return lost_error(path, error)

@@ -1,4 +1,4 @@
-"""What a camera can deliver, and which of it to ask for."""
+"""List the modes of a camera, and choose the one that fits a request best."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from arenite.host.camera.sources.v4l2_api import (
     fourcc_name,
 )
 
-#: Of equal rate and size, the format whose pixels cost the least to read comes first; mjpeg has to be decoded.
+#: Formats in the order of preference where rate and size are equal: those that are cheapest to read come first, and
+#: mjpeg, which must be decoded, comes last.
 PREFERENCE = (
     *(
         "yuyv",
@@ -36,14 +37,16 @@ PREFERENCE = (
         "mjpeg",
     ),
 )
-#: What is looked for where nothing was asked. A rate from ``ENOUGH_RATE`` on is as good as the wanted one.
+#: The mode that is preferred where none is requested. ``ENOUGH_RATE`` is the share of the rate that is good enough.
 WIDTH, HEIGHT, FPS, ENOUGH_RATE = 1280, 720, 30.0, 0.8
-#: Formats that a decoder can make of mjpeg.
+#: Formats that mjpeg can be decoded to.
 DECODED = ("rgb", "bgr", "grey")
 
 
 @dataclass(frozen=True)
 class RequestedMode:
+    """A requested mode; None where any value is fine."""
+
     width: int | None = None
     height: int | None = None
     fps: float | None = None
@@ -52,7 +55,8 @@ class RequestedMode:
 
 @dataclass(frozen=True)
 class Mode:
-    """``code``: the driver's format; ``fps``: the highest up to the wanted one, 0 where the driver does not tell."""
+    """A mode of a camera. ``code`` is the driver's format. ``fps`` is the best rate for the request, 0 where the driver
+    does not report rates."""
 
     code: int
     width: int
@@ -68,39 +72,39 @@ class Mode:
         return f"{self.pixels} {self.width}x{self.height}{rate}"
 
 
-def choose_mode(modes: list[Mode], wish: RequestedMode) -> Mode:
-    """The mode that serves the wish best. Raises ``UsageError`` where none can."""
-    wanted = [m for m in modes if wish.pixels in (None, m.pixels) or _decodable(m, wish)]
+def choose_mode(modes: list[Mode], request: RequestedMode) -> Mode:
+    """The mode that fits the request best. Raises ``UsageError`` when none does."""
+    wanted = [m for m in modes if request.pixels in (None, m.pixels) or _decodable(m, request)]
     if not wanted:
-        has = ", ".join(sorted({m.pixels for m in modes})) or "none that can be read"
+        has = ", ".join(sorted({m.pixels for m in modes})) or "no supported format"
         raise UsageError(
-            f"The camera has no {wish.pixels or 'format that can be read'}; it has {has}.",
-            "Ask for another format of pixels, or for none.",
+            f"The camera has no {request.pixels or 'supported pixel format'}; it has {has}.",
+            "Request another pixel format, or none.",
         )
-    return min(wanted, key=lambda mode: _cost(mode, wish))
+    return min(wanted, key=lambda mode: _cost(mode, request))
 
 
-def _decodable(mode: Mode, wish: RequestedMode) -> bool:
-    return mode.pixels == "mjpeg" and wish.pixels in DECODED
+def _decodable(mode: Mode, request: RequestedMode) -> bool:
+    return mode.pixels == "mjpeg" and request.pixels in DECODED
 
 
-def _cost(mode: Mode, wish: RequestedMode) -> tuple[float, ...]:
-    """A size that was asked for comes before all else; where none was, a smaller picture that comes uncompressed and
-    in time is better than a large one that does not. Compression is taken where only it has the size or the rate."""
-    wide, high = wish.width or WIDTH, wish.height or HEIGHT
+def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
+    """A sort key. A requested size counts most. Where none was requested, a smaller picture that is uncompressed and
+    fast is better than a large one that is not. Compressed modes are used where only they have the size or the rate."""
+    wide, high = request.width or WIDTH, request.height or HEIGHT
     scale = [log(mode.width / wide), log(mode.height / high)]
-    # A picture that is too small lacks what was asked for; one too large only costs.
+    # A picture that is too small lacks detail; one that is too large only takes longer.
     size = sum(-2 * part if part < 0 else part for part in scale)
-    rate = wish.fps or FPS
+    rate = request.fps or FPS
     slow = max(0.0, ENOUGH_RATE - mode.fps / rate) if mode.fps else 0.0
     packed = float(mode.pixels == "mjpeg")
-    asked = wish.width or wish.height
-    taste = float(PREFERENCE.index(mode.pixels))
-    return (size, slow, packed, taste) if asked else (slow, packed, size, taste)
+    size_requested = request.width or request.height
+    preference = float(PREFERENCE.index(mode.pixels))
+    return (size, slow, packed, preference) if size_requested else (slow, packed, size, preference)
 
 
-def enumerate_modes(device: int, kind: int, wish: RequestedMode) -> tuple[list[Mode], list[str]]:
-    """All modes of the open ``device`` that can be read, and the names of formats that cannot."""
+def enumerate_modes(device: int, kind: int, request: RequestedMode) -> tuple[list[Mode], list[str]]:
+    """All supported modes of the open ``device``, and the names of formats that are not supported."""
     modes: list[Mode] = []
     unread: list[str] = []
     for description in _each(device, API.ENUM_FMT, API.FmtDesc, type=kind):
@@ -108,8 +112,8 @@ def enumerate_modes(device: int, kind: int, wish: RequestedMode) -> tuple[list[M
         if code not in PIXELS:
             unread.append(fourcc_name(code))
             continue
-        for width, height in _sizes(device, code, wish):
-            modes.append(Mode(code, width, height, _rate(device, code, width, height, wish.fps or FPS)))
+        for width, height in _sizes(device, code, request):
+            modes.append(Mode(code, width, height, _rate(device, code, width, height, request.fps or FPS)))
     return modes, unread
 
 
@@ -119,15 +123,15 @@ def _each(device: int, request: int, struct: type, **fields: int) -> Iterator[An
         try:
             ioctl(device, request, item, True)
         except OSError as error:
-            # Drivers that enumerate nothing answer ENOTTY; the formats themselves may be tried all the same.
+            # Drivers that list nothing answer ENOTTY; the formats may work all the same.
             if error.errno in (errno.EINVAL, errno.ENOTTY, errno.ENODATA):
                 return
             raise
         yield item
 
 
-def _sizes(device: int, code: int, wish: RequestedMode) -> list[tuple[int, int]]:
-    wide, high = wish.width or WIDTH, wish.height or HEIGHT
+def _sizes(device: int, code: int, request: RequestedMode) -> list[tuple[int, int]]:
+    wide, high = request.width or WIDTH, request.height or HEIGHT
     listed_sizes = []
     for item in _each(device, API.ENUM_FRAMESIZES, API.FrmSizeEnum, pixel_format=code):
         sizes = getattr(item, "is")
@@ -139,18 +143,18 @@ def _sizes(device: int, code: int, wish: RequestedMode) -> list[tuple[int, int]]
                     _stepped(high, s.min_height, s.max_height, s.step_height),
                 )
             ]
-        if sizes.discrete.width and sizes.discrete.height:  # some cameras list sizes that they have not
+        if sizes.discrete.width and sizes.discrete.height:  # some cameras list sizes of 0
             listed_sizes.append((sizes.discrete.width, sizes.discrete.height))
     return listed_sizes or [(wide, high)]
 
 
-def _stepped(value: int, least: int, most: int, step: int) -> int:
+def _stepped(value: int, minimum: int, maximum: int, step: int) -> int:
     step = max(step, 1)
-    return min(max(least, least + (value - least) // step * step), most)
+    return min(max(minimum, minimum + (value - minimum) // step * step), maximum)
 
 
 def _rate(device: int, code: int, width: int, height: int, wanted: float) -> float:
-    """The lowest rate that is as high as the wanted one, else the highest."""
+    """The lowest rate that is at least the requested one, else the highest."""
     rates = []
     for item in _each(
         device, API.ENUM_FRAMEINTERVALS, API.FrmIvalEnum, pixel_format=code, width=width, height=height

@@ -1,4 +1,4 @@
-"""Agreeing with a camera on what it delivers."""
+"""Negotiate the format and the rate with a camera."""
 
 from __future__ import annotations
 
@@ -30,27 +30,29 @@ from arenite.host.camera.sources.v4l2_modes import RequestedMode, choose_mode, e
 
 @dataclass(frozen=True)
 class NegotiatedFormat:
-    """``format``: of uncompressed frames; of mjpeg its pixels are ``mjpeg`` and its strides empty. ``areas``: memory
-    areas per buffer; ``used``: bytes that a whole picture has in each."""
+    """The result of a negotiation. ``format`` has the pixels ``mjpeg`` and no strides for compressed frames.
+    ``areas`` is the number of memory areas per buffer, and ``used`` the bytes of a complete picture in each."""
 
     card: str
     kind: int
     format: Format
     areas: int
     used: list[int]
-    card_rate: bool  # the driver takes a rate
+    card_rate: bool  # whether the driver can set a rate
 
 
 @dataclass(frozen=True)
 class Capability:
+    """What a device is."""
+
     card: str
     driver: str
     bus: str
-    kind: int  # CAPTURE, CAPTURE_MPLANE, or 0: no camera
+    kind: int  # CAPTURE, CAPTURE_MPLANE, or 0 when it is not a camera
 
 
 def capability(device: int) -> Capability:
-    """What the open ``device`` is."""
+    """Describe the open ``device``. Raises ``OSError``."""
     capability_struct = API.Capability()
     ioctl(device, API.QUERYCAP, capability_struct, True)
     flags = (
@@ -68,28 +70,28 @@ def capability(device: int) -> Capability:
     return Capability(card, driver, bus, kind)
 
 
-def negotiate_format(device: int, path: str, wish: RequestedMode) -> NegotiatedFormat:
-    """Set the open ``device`` to the mode that serves the wish best.
+def negotiate_format(device: int, path: str, request: RequestedMode) -> NegotiatedFormat:
+    """Set the open ``device`` to the mode that fits the request best.
 
-    Raises ``UsageError`` for no camera, or one without a mode that can be read; ``SourceLost`` for one without a
-    signal; ``OSError`` as the driver does.
+    Raises ``UsageError`` when it is not a camera or has no supported mode, ``SourceLost`` when it has no signal, and
+    ``OSError``.
     """
     has = capability(device)
     if not has.kind:
         raise UsageError(
             f"{path} ({has.card}) does not capture pictures by streaming.",
-            "Cameras often have a second device for metadata: try the one before it.",
+            "Cameras often have a second device for metadata; try the device before this one.",
         )
     signal = _lock_signal(device, path)
-    if signal is not None and not wish.width and not wish.height:
-        wish = RequestedMode(*signal, wish.fps, wish.pixels)
-    modes, unread = enumerate_modes(device, has.kind, wish)
+    if signal is not None and not request.width and not request.height:
+        request = RequestedMode(*signal, request.fps, request.pixels)
+    modes, unread = enumerate_modes(device, has.kind, request)
     if not modes:
         raise UsageError(
-            f"{path} ({has.card}) has no format that can be read, only {', '.join(unread) or 'none at all'}.",
-            "A sensor without a signal processor needs one: use csi:N on a Jetson, libcamerasrc in gst:PIPELINE.",
+            f"{path} ({has.card}) has no supported format, only {', '.join(unread) or 'none at all'}.",
+            "A raw sensor needs an image processor: use csi:N on a Jetson, or libcamerasrc in gst:PIPELINE.",
         )
-    mode = choose_mode(modes, wish)
+    mode = choose_mode(modes, request)
     format = API.Format(type=has.kind)
     if has.kind == CAPTURE_MPLANE:
         pix = format.fmt.pix_mp
@@ -99,16 +101,16 @@ def negotiate_format(device: int, path: str, wish: RequestedMode) -> NegotiatedF
     ioctl(device, API.S_FMT, format, True)
     if pix.pixelformat not in PIXELS or pix.field in SPLIT_FIELDS:
         raise UsageError(
-            f"{path} ({has.card}) was asked for {mode} and set itself to {fourcc_name(pix.pixelformat)} "
-            f"{pix.width}x{pix.height}, fields {pix.field}, which cannot be read.",
-            "Ask for another size or other pixels.",
+            f"{path} ({has.card}) was requested to deliver {mode}, but chose {fourcc_name(pix.pixelformat)} "
+            f"{pix.width}x{pix.height}, fields {pix.field}, which is not supported.",
+            "Request another size or another pixel format.",
         )
-    fps, can = set_interval(device, has.kind, wish.fps or mode.fps)
+    fps, can = set_interval(device, has.kind, request.fps or mode.fps)
     pixels, areas = PIXELS[pix.pixelformat]
     size = (pix.width, pix.height)
     if pixels == "mjpeg":
         return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], can)
-    # Without gaps a plane has so many bytes per row, and so many rows.
+    # Bytes per row and rows of each plane, without gaps.
     planes = planes_of(pixels, *size)
     row_bytes = (
         [pix.plane_fmt[k].bytesperline for k in range(areas)]
@@ -116,7 +118,7 @@ def negotiate_format(device: int, path: str, wish: RequestedMode) -> NegotiatedF
         else [pix.bytesperline]
     )
     strides = tuple(_strides([row for row, _ in planes], row_bytes))
-    # The last row of some drivers ends with its last pixel, not with the stride.
+    # With some drivers the last row ends with its last pixel and not with the stride.
     needed = [s * (n - 1) + row for s, (row, n) in zip(strides, planes, strict=True)]
     if areas < len(planes):
         needed = [sum(s * n for s, (_, n) in zip(strides[:-1], planes[:-1], strict=True)) + needed[-1]]
@@ -124,8 +126,8 @@ def negotiate_format(device: int, path: str, wish: RequestedMode) -> NegotiatedF
 
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
-    """Bytes from row to row of each plane. Of planes in one memory the driver tells the first one's; the others are in
-    the proportion of their rows. 0 is what drivers without gaps may tell."""
+    """Bytes from row to row of each plane. For planes in one memory area the driver reports only the first stride,
+    and the others are proportional to their rows. Drivers without gaps may report 0."""
     if len(row_bytes) == len(rows):
         return [stride or row for stride, row in zip(row_bytes, rows, strict=True)]
     first = row_bytes[0] or rows[0]
@@ -133,8 +135,8 @@ def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
 
 
 def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
-    """Ask for a rate (0: what it is now); the rate that holds (0: the driver does not tell) and whether it can be
-    asked for. Raises ``OSError`` EBUSY where the driver does not change it while it streams."""
+    """Request a rate (0 only reads it). Returns the rate that is used, 0 where the driver does not report it, and
+    whether the driver can set one. Raises ``OSError`` EBUSY when the driver does not change it while it streams."""
     parm = API.StreamParm(type=kind)
     try:
         ioctl(device, API.G_PARM, parm, True)
@@ -154,7 +156,7 @@ def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
 
 
 def _lock_signal(device: int, path: str) -> tuple[int, int] | None:
-    """An input such as HDMI has the timings of what is plugged in, with a width and a height; a camera has none."""
+    """Lock an input such as HDMI to its signal and return width and height; None for a camera, which has no timings."""
     timings = API.DvTimings()
     try:
         ioctl(device, API.QUERY_DV_TIMINGS, timings, True)

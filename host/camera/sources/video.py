@@ -1,4 +1,4 @@
-"""Video files and network streams by OpenCV (the extra ``video``), which decodes them to blue, green, red."""
+"""Read video files and network streams with OpenCV (the extra ``video``), which decodes them to BGR."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from arenite.host.camera.sources.base import EndOfSource, SourceCounters, Source
 from arenite.host.camera.sources.buffer_pool import BufferPool
 from arenite.host.camera.sources.paced import FrameClock
 
-#: Of a stream: to connect, and to wait for a picture.
+#: Milliseconds to connect to a stream, and to wait for a picture.
 OPEN_MS, READ_MS = 10_000, 10_000
 
 
 def opencv() -> Any:
-    """The module. Raises ``UsageError`` where it is not installed."""
+    """Import the module. Raises ``UsageError`` when it is not installed."""
     try:
         import cv2
     except ImportError as error:
         raise UsageError(
-            "Videos and network streams are read by OpenCV, which is not installed.",
+            "Videos and network streams need OpenCV, which is not installed.",
             "Install the extra: pip install 'arenite[video]'.",
         ) from error
     return cv2
@@ -38,14 +38,14 @@ def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
 
 
 def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndarray, Format] | None:
-    """What was grabbed, in memory of ours; with the format that it has, which may have changed."""
+    """The grabbed picture in memory from the pool, and its format, which may have changed."""
     flat = memory.take(format.height * format.strides[0])
-    given = flat.reshape(format.height, format.width, 3)
-    good, picture = capture.retrieve(given)
+    target = flat.reshape(format.height, format.width, 3)
+    good, picture = capture.retrieve(target)
     if not good:
         return None
-    if picture is not given and picture.ctypes.data != flat.ctypes.data:
-        # Another size: OpenCV took memory of its own.
+    if picture is not target and picture.ctypes.data != flat.ctypes.data:
+        # The size has changed, so OpenCV used memory of its own.
         high, wide = picture.shape[:2]
         flat = np.ascontiguousarray(picture).reshape(-1)
         format = Format("bgr", wide, high, (wide * 3,), format.fps)
@@ -54,8 +54,9 @@ def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndar
 
 @contextmanager
 def _options() -> Iterator[None]:
-    """OpenCV takes FFmpeg's options from the environment alone, when it connects: TCP, for lost packets of UDP smear,
-    and no buffer. Files opened later must not have them: without a buffer they lack their first frame."""
+    """Set FFmpeg's options, which OpenCV reads only from the environment, while it connects: TCP, because lost
+    packets of UDP smear the picture, and no buffer. Files must be opened without them, or they would lack their
+    first frame."""
     name = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
     own = name in os.environ
     os.environ.setdefault(name, "rtsp_transport;tcp|fflags;nobuffer")
@@ -67,15 +68,15 @@ def _options() -> Iterator[None]:
 
 
 class VideoFile:
-    """A ``Source`` of a file. ``live``: at its own rate (or at ``fps``), and frames that are late are skipped; else
-    every frame, as soon as it is asked for."""
+    """A ``Source`` of a file. With ``live`` it plays at its own rate or at ``fps`` and skips late frames; otherwise
+    every frame is delivered on request."""
 
     def __init__(
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
     ) -> None:
         self.name, self.live = path, live
         self.counters = SourceCounters()
-        self._loop, self._asked, self._index = loop, fps, index
+        self._loop, self._requested_fps, self._index = loop, fps, index
         self._memory = BufferPool()
         self._capture: Any = None
         self._cv2: Any = None
@@ -87,7 +88,7 @@ class VideoFile:
     def open(self) -> Format:
         self._cv2 = opencv()
         self._rewind()
-        self._format = _format(self._cv2, self._capture, self._asked)
+        self._format = _format(self._cv2, self._capture, self._requested_fps)
         self._pace.fps = self._pace.fps or self._format.fps or 30.0
         self._pace.restart()
         self._played = 0
@@ -99,7 +100,7 @@ class VideoFile:
         self._capture = self._cv2.VideoCapture(self.name, self._cv2.CAP_FFMPEG)
         if not self._capture.isOpened():
             raise UsageError(
-                f"{self.name} is no video that can be read.", "Give an MP4, MKV, WebM or AVI file."
+                f"{self.name} is not a video that can be read.", "Give an MP4, MKV, WebM or AVI file."
             )
 
     def read(self, timeout_s: float) -> Frame | None:
@@ -141,7 +142,7 @@ class VideoFile:
         self._played += 1
 
     def set_rate(self, fps: float) -> float:
-        """Of a live one: it plays slower. Else frames come when they are asked for, whatever the rate."""
+        """Set the rate of a live video; otherwise frames are delivered on request, whatever the rate."""
         return self._pace.set_rate(fps, self._last)
 
     def close(self) -> None:
@@ -152,8 +153,8 @@ class VideoFile:
 
 
 class NetworkStream:
-    """A ``Stream`` of rtsp://, http:// and whatever else FFmpeg connects to; of a GStreamer pipeline where OpenCV was
-    built with it."""
+    """A ``PictureStream`` of rtsp://, http:// and anything else that FFmpeg connects to, or of a GStreamer pipeline
+    where OpenCV was built with GStreamer."""
 
     def __init__(self, url: str, *, pipeline: bool = False, name: str | None = None) -> None:
         self.name = name or url
@@ -175,7 +176,7 @@ class NetworkStream:
             )
         self._format = _format(cv2, self._capture)
         if not self._format.width:
-            # Some streams tell their size with the first picture alone.
+            # Some streams report their size only with the first picture.
             good, picture = self._capture.read()
             if not good:
                 raise SourceLost(f"{self.name} sends no picture.", "Check its address and password.")
@@ -193,5 +194,5 @@ class NetworkStream:
         return decoded
 
     def close(self) -> None:
-        # The thread may be in grab: OpenCV frees the connection when the last holder lets go.
+        # The thread may be in ``grab``; OpenCV frees the connection when the last reference is gone.
         self._capture = None

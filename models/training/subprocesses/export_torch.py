@@ -1,26 +1,25 @@
 """A trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
 
 The only argument is the folder of a training: ``job.json`` has the network, ``weights.npz`` its trained weights. The
-program takes and gives pictures as PyTorch does, channels first, with a batch of 1.
+program's pictures have PyTorch's layout, channels first, with a batch of 1.
 """
 
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
 from torch.nn import functional
 
-_EPSILON = 1e-3  # of Keras's batch normalisation
+_EPSILON = 1e-3  # of Keras's batch normalization
 
 
-class Network(nn.Module):  # type: ignore[misc]
-    """Interprets ``Network.to_json()``; a batch normalisation becomes part of the weights before it."""
+class Network(nn.Module):
+    """Interprets ``Network.to_json()``; a batch normalization becomes part of the weights before it."""
 
-    def __init__(self, network: Any, weights: Any) -> None:
+    def __init__(self, network, weights):
         super().__init__()
         self.layers, self.outputs = network["layers"], network["outputs"]
         shapes = network["shapes"]
@@ -32,7 +31,7 @@ class Network(nn.Module):  # type: ignore[misc]
                 self.register_buffer(layer["name"] + "_b", torch.tensor(bias))
                 layer["pad"] = _padding(before, layer) if len(before) == 3 else None
 
-    def forward(self, x: Any) -> Any:
+    def forward(self, x):
         values = {"input": x}
         for layer in self.layers:
             y = self._operation(layer, [values[name] for name in layer["inputs"]])
@@ -40,7 +39,7 @@ class Network(nn.Module):  # type: ignore[misc]
         made = [values[name] for name in self.outputs]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _operation(self, layer: Any, inputs: Any) -> Any:
+    def _operation(self, layer, inputs):
         kind, x = layer["kind"], inputs[0]
         if kind in ("conv", "depthwise"):
             weight, bias = getattr(self, layer["name"] + "_w"), getattr(self, layer["name"] + "_b")
@@ -57,14 +56,14 @@ class Network(nn.Module):  # type: ignore[misc]
         if kind == "mean":
             return x.mean((2, 3))
         if kind in ("flatten", "reshape"):
-            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order that the trained weights expect
+            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order of the trained weights
             return x.reshape(1, -1) if kind == "flatten" else x.reshape(1, *layer["shape"])
         if kind == "add":
             return inputs[0] + inputs[1]
         return x  # dropout
 
 
-def _activation(name: Any, y: Any) -> Any:
+def _activation(name, y):
     if name == "softmax":
         return functional.softmax(y, -1)
     return {"": lambda v: v, "relu": functional.relu, "relu6": functional.relu6, "sigmoid": torch.sigmoid}[
@@ -72,10 +71,10 @@ def _activation(name: Any, y: Any) -> Any:
     ](y)
 
 
-def _folded(layer: Any, weights: Any) -> Any:
-    """Kernel and bias with the batch normalisation in them."""
+def _folded(layer, weights):
+    """Kernel and bias with the batch normalization in them."""
     kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
-    if not layer["normalise"]:
+    if not layer["normalize"]:
         return kernel.astype(np.float32), weights[layer["name"] + "/bias"]
     gamma, beta, mean, variance = (
         weights[f"{layer['name']}/{k}"].astype(np.float64) for k in ("gamma", "beta", "mean", "variance")
@@ -85,13 +84,13 @@ def _folded(layer: Any, weights: Any) -> Any:
     return scaled.astype(np.float32), (beta - mean * factor).astype(np.float32)
 
 
-def _ordered(layer: Any, kernel: Any) -> Any:
+def _ordered(layer, kernel):
     """From (height, width, in, out) to (out, in, height, width); from (in, out) to (out, in)."""
     axes = {"conv": (3, 2, 0, 1), "depthwise": (2, 3, 0, 1), "dense": (1, 0)}[layer["kind"]]
     return np.ascontiguousarray(kernel.transpose(axes))
 
 
-def _padding(shape: Any, layer: Any) -> Any:
+def _padding(shape, layer):
     """Rows and columns added on each side by TensorFlow's "same" padding."""
     made = []
     for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
@@ -100,7 +99,7 @@ def _padding(shape: Any, layer: Any) -> Any:
     return made
 
 
-def main(folder: Any) -> None:
+def main(folder):
     network = json.loads((folder / "job.json").read_text("utf-8"))["network"]
     with np.load(folder / "weights.npz") as file:
         model = Network(network, dict(file)).eval()

@@ -1,7 +1,5 @@
 """A Keras model from the plain description of a network. Runs in the environment "tensorflow", without Arenite."""
 
-from typing import Any
-
 from keras import Model, initializers, layers
 
 _ACTIVATIONS = {
@@ -12,14 +10,14 @@ _ACTIVATIONS = {
 }
 
 
-def build(network: Any) -> Any:
+def build(network):
     """``network`` is ``Network.to_json()`` of ``arenite.models.architectures.network``."""
     entry = layers.Input(tuple(network["input_shape"]), name="input")
     values = {"input": entry}
     for layer in network["layers"]:
         x = [values[name] for name in layer["inputs"]]
         y = _operation(layer)(x if layer["kind"] == "add" else x[0])
-        if layer["normalise"]:
+        if layer["normalize"]:
             y = layers.BatchNormalization(momentum=0.9, name=layer["name"] + "_bn")(y)
         if layer["activation"]:
             y = _ACTIVATIONS[layer["activation"]](layer["name"] + "_act")(y)
@@ -29,8 +27,8 @@ def build(network: Any) -> Any:
     return Model(entry, outputs[0] if len(outputs) == 1 else outputs, name=name)
 
 
-def _operation(layer: Any) -> Any:
-    kind, name, bias = layer["kind"], layer["name"], not layer["normalise"]
+def _operation(layer):
+    kind, name, bias = layer["kind"], layer["name"], not layer["normalize"]
     kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
     if kind == "conv":
         first = initializers.Constant(layer["bias"])

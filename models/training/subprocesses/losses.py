@@ -1,4 +1,4 @@
-"""What each task minimises. Runs in the environment "tensorflow"."""
+"""The loss functions of each task. Runs in the environment "tensorflow"."""
 
 from typing import Any
 

@@ -1,9 +1,9 @@
 """Train a network with Keras. Runs in the environment "tensorflow", where Arenite is not installed.
 
 The only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, outputs) and
-``data.npz``. Standard output gets one JSON object a line: ``{"done": batches, "total": batches, "loss": ...}``. Left in
-the folder: the files of ``outputs``, ``predictions.npz`` (each output for the test samples), ``weights.npz`` and
-``result.json``.
+``data.npz``. Standard output gets one JSON object per line: ``{"done": batches, "total": batches, "loss": ...}``. The
+results in the folder are the files of ``outputs``, ``predictions.npz`` (each output for the test samples),
+``weights.npz`` and ``result.json``.
 """
 
 import json
@@ -11,10 +11,9 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = (
-    "1"  # before TensorFlow is loaded: twice as fast, and the same bytes each time
+    "1"  # set before TensorFlow is loaded: it is twice as fast and gives the same bytes each time
 )
 
 import keras
@@ -24,31 +23,31 @@ import tensorflow as tf
 from keras_network import build
 
 
-class Batches(keras.utils.PyDataset):  # type: ignore[misc]
-    """Shuffled batches; pictures are moved by up to ``shift`` pixels, a batch at a time, empty rows following."""
+class Batches(keras.utils.PyDataset):
+    """Shuffled batches; the pictures of a batch are moved by up to ``shift`` pixels."""
 
-    def __init__(self, x: Any, y: Any, batch: Any, shift: Any, seed: Any) -> None:
+    def __init__(self, x, y, batch, shift, seed):
         super().__init__()
         self.x, self.y, self.batch, self.shift = x, y, batch, shift
         self.random = np.random.default_rng(seed)
         self.on_epoch_end()
 
-    def __len__(self) -> Any:
+    def __len__(self):
         return max(1, len(self.x) // self.batch)
 
-    def __getitem__(self, index: Any) -> Any:
+    def __getitem__(self, index):
         chosen = self.order[index * self.batch : (index + 1) * self.batch]
         x = self.x[chosen]
         if self.shift:
             x = moved(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
         return x, tuple(y[chosen] for y in self.y) if len(self.y) > 1 else self.y[0][chosen]
 
-    def on_epoch_end(self) -> None:
+    def on_epoch_end(self):
         self.order = self.random.permutation(len(self.x))
 
 
-def moved(x: Any, dy: Any, dx: Any) -> Any:
-    """Pictures moved by ``dy`` rows and ``dx`` columns; what comes in is the value of each picture's first pixel."""
+def moved(x, dy, dx):
+    """Pictures moved by ``dy`` rows and ``dx`` columns; new pixels get the value of each picture's first pixel."""
     y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
     h, w = x.shape[1:3]
     y[:, max(dy, 0) : h + min(dy, 0), max(dx, 0) : w + min(dx, 0)] = x[
@@ -57,14 +56,14 @@ def moved(x: Any, dy: Any, dx: Any) -> Any:
     return y
 
 
-class Report(keras.callbacks.Callback):  # type: ignore[misc]
-    """Tells how far the training is, a few times a second."""
+class Report(keras.callbacks.Callback):
+    """Reports the progress of the training, a few times a second."""
 
-    def __init__(self, total: Any, stream: Any) -> None:
+    def __init__(self, total, stream):
         super().__init__()
         self.done, self.total, self.stream, self.next = 0, total, stream, 0.0
 
-    def on_train_batch_end(self, batch: Any, logs: Any = None) -> None:
+    def on_train_batch_end(self, batch, logs=None):
         self.done += 1
         if time.monotonic() >= self.next or self.done == self.total:
             self.next = time.monotonic() + 0.3
@@ -72,7 +71,7 @@ class Report(keras.callbacks.Callback):  # type: ignore[misc]
             print(json.dumps(status), file=self.stream, flush=True)
 
 
-def weights_of(model: Any, network: Any) -> Any:
+def weights_of(model, network):
     """{layer/part: array} for the layers that have weights: kernel and bias, or kernel, gamma, beta, mean, variance."""
     layer_parts = {}
     for layer in network["layers"]:
@@ -81,7 +80,7 @@ def weights_of(model: Any, network: Any) -> Any:
         name = layer["name"]
         parts = model.get_layer(name).get_weights()
         layer_parts[f"{name}/kernel"] = parts[0]
-        if layer["normalise"]:
+        if layer["normalize"]:
             normal = model.get_layer(name + "_bn").get_weights()
             layer_parts |= {
                 f"{name}/{k}": v for k, v in zip(("gamma", "beta", "mean", "variance"), normal, strict=True)
@@ -91,7 +90,7 @@ def weights_of(model: Any, network: Any) -> Any:
     return layer_parts
 
 
-def main(folder: Any) -> None:
+def main(folder):
     stream = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
     job = json.loads((folder / "job.json").read_text("utf-8"))

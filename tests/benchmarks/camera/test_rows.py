@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("cv2", reason="needs opencv-python-headless")
+
 from arenite.host.report.generated_tables import DOCS, with_section
 from benchmarks.camera.__main__ import GROUPS, main, sections
 from benchmarks.camera.answer_agreement import FLOAT, PILLOW, AnswerAgreement

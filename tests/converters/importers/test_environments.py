@@ -72,7 +72,7 @@ def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption
     for maker in makers:
         maker.join()
     assert len(made) == 2 and made[0] == made[1]
-    assert capfd.readouterr().err.count("Made the environment 'small'") == 1
+    assert capfd.readouterr().err.count("Created the environment 'small'") == 1
     assert not left.exists()
     assert versions(made[0], ["six", "numpy"]) == {"six": "1.16.0"}
     # It has its own packages, and none of those of the Python that runs Arenite.
@@ -90,7 +90,7 @@ def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption
 def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     spec = _spec(cache, f"arenite-has-no-such-package==1.0 {_WRONG_HASH}")
-    with pytest.raises(ToolError, match="Could not make the environment 'own'") as caught:
+    with pytest.raises(ToolError, match="Could not create the environment 'own'") as caught:
         make(spec, progress=False)
     assert "arenite-has-no-such-package" in caught.value.problem
     assert caught.value.hint
@@ -150,7 +150,7 @@ def test_a_file_with_another_hash_is_refused(cache: Path) -> None:
 
 
 def test_a_package_without_a_hash_is_refused(cache: Path) -> None:
-    with pytest.raises(ToolError, match="Could not make the environment"):
+    with pytest.raises(ToolError, match="Could not create the environment"):
         make(_spec(cache, "six==1.16.0"), progress=False)
 
 

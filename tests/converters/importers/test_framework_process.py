@@ -17,17 +17,17 @@ def _agreement(sqnr_db: float) -> Agreement:
 
 def test_rounding_needs_no_word() -> None:
     for sqnr in (math.inf, 120.0, 61.0):
-        assert _verdict("m", _agreement(sqnr), True, {"quantised": False}) == []
-    assert _verdict("m", None, True, {"quantised": False}) == []
+        assert _verdict("m", _agreement(sqnr), True, {"quantized": False}) == []
+    assert _verdict("m", None, True, {"quantized": False}) == []
 
 
 def test_a_poor_agreement_is_noted_and_none_is_an_error() -> None:
-    (note,) = _verdict("m", _agreement(40.0), True, {"quantised": False})
+    (note,) = _verdict("m", _agreement(40.0), True, {"quantized": False})
     assert "40.0 dB" in note
     for sqnr in (3.0, -math.inf):
         with pytest.raises(ModelError, match="something else"):
-            _verdict("m", _agreement(sqnr), True, {"quantised": False})
+            _verdict("m", _agreement(sqnr), True, {"quantized": False})
 
 
 def test_trained_quantisation_may_differ_by_steps() -> None:
-    assert _verdict("m", _agreement(5.0), True, {"quantised": True}) == []
+    assert _verdict("m", _agreement(5.0), True, {"quantized": True}) == []

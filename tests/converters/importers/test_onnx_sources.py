@@ -53,7 +53,7 @@ def test_a_model_agrees_with_onnx_runtime(
     made: Made, name: str, expected: str, turn: tuple[int, ...] | None
 ) -> None:
     result = made.imported(name)
-    assert (result.kind, result.quantised) == ("onnx", False)
+    assert (result.kind, result.quantized) == ("onnx", False)
     assert made.largest_difference(name, expected, turn) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100
@@ -86,4 +86,4 @@ def test_a_damaged_file(made: Made) -> None:
 
 
 def test_a_quantised_model_is_refused_rather_than_changed(made: Made) -> None:
-    made.refused("quantised.onnx", ModelError, "already quantised", "DequantizeLinear", "float model")
+    made.refused("quantised.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")

@@ -95,7 +95,7 @@ def _save(tmp_path: Path, model: Model) -> str:
 )
 def test_float_files_become_float32(stored: str, kind: str, tmp_path: Path) -> None:
     result = import_source(_save(tmp_path, float_net(stored)))
-    assert (result.kind, result.quantised) == (kind, False)
+    assert (result.kind, result.quantized) == (kind, False)
     assert {t.dtype for t in parse(result.flatbuffer).main.tensors} == {"float32"}
     assert (result.agreement is None) == (stored == "float32")
     if result.agreement is not None:
@@ -116,7 +116,7 @@ def test_a_fixed_batch_of_several_is_noted(tmp_path: Path) -> None:
 def test_a_quantised_file_is_left_alone(tmp_path: Path) -> None:
     path = _save(tmp_path, conv_net())
     result = import_source(path)
-    assert (result.kind, result.quantised) == ("tflite-quantised", True)
+    assert (result.kind, result.quantized) == ("tflite-quantised", True)
     assert result.flatbuffer == Path(path).read_bytes()
     assert result.sha256 == source_sha256(path, result.kind)
 

@@ -71,7 +71,7 @@ def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
 )
 def test_a_float_model_agrees_with_its_framework(made: Made, name: str, kind: str) -> None:
     result = made.imported(name)
-    assert (result.kind, result.quantised) == (kind, False)
+    assert (result.kind, result.quantized) == (kind, False)
     assert made.largest_difference(name, name) < _ROUNDING
     assert result.agreement is not None
     assert result.agreement.max_abs < _ROUNDING
@@ -116,7 +116,7 @@ def test_recurrent_layers_have_no_loop(made: Made) -> None:
 @pytest.mark.parametrize("name", ["qat.h5", "qat_saved"])
 def test_quantisation_aware_training_stays_int8(made: Made, name: str) -> None:
     result = made.imported(name)
-    assert result.quantised
+    assert result.quantized
     ((_, shape, dtype),) = _inputs(result.flatbuffer)
     assert (shape, dtype) == ((1, 8, 8, 3), "int8")
     model = parse(result.flatbuffer)
@@ -152,7 +152,7 @@ def test_clustered_weights_keep_their_few_values(made: Made) -> None:
 
 def test_open_dimensions_are_a_question(made: Made) -> None:
     made.refused("open.keras?", UsageError, "Dimension 1", "[?, ?, ?, 3]", "--input-shape 1,?,?,3")
-    made.refused("open.keras!", UsageError, "[1, 8, 8, 1]", "does not go with")
+    made.refused("open.keras!", UsageError, "[1, 8, 8, 1]", "does not fit input")
     made.refused("two.keras?", UsageError, "no input 'middle'", "right, left")
 
 

@@ -66,7 +66,7 @@ def test_a_model_agrees_with_pytorch(
 ) -> None:
     result = made.imported(name)
     assert result.kind == ("torch-export" if name.endswith(".pt2") else "torch-factory")
-    assert not result.quantised
+    assert not result.quantized
     assert made.largest_difference(name, expected, turn) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100

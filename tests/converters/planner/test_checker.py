@@ -105,11 +105,11 @@ def without(table: dict, key: object) -> dict:
 
 
 WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
-    "no offset": (lambda p: replace(p, offsets=without(dict(p.offsets), 3)), "tensor 3 has no place"),
-    "offset of nothing": (lambda p: with_offset(p, 99, 0), "tensor 99 has a place .* needs none"),
-    "offset of a handle": (lambda p: with_offset(p, 2, 0), "tensor 2 has a place .* needs none"),
-    "no scratch": (lambda p: replace(p, scratch_offsets={}), "scratch of operator 1 has no place"),
-    "no variable": (lambda p: replace(p, variable_offsets={}), "variable /v has no place"),
+    "no offset": (lambda p: replace(p, offsets=without(dict(p.offsets), 3)), "tensor 3 has no address"),
+    "offset of nothing": (lambda p: with_offset(p, 99, 0), "tensor 99 has an address .* needs none"),
+    "offset of a handle": (lambda p: with_offset(p, 2, 0), "tensor 2 has an address .* needs none"),
+    "no scratch": (lambda p: replace(p, scratch_offsets={}), "scratch of operator 1 has no address"),
+    "no variable": (lambda p: replace(p, variable_offsets={}), "variable /v has no address"),
     "outside": (lambda p: with_offset(p, 7, p.arena_bytes - 16), "tensor 7 't7' is outside the arena"),
     "negative": (lambda p: with_offset(p, 7, -16), "tensor 7 't7' is outside the arena"),
     "unaligned": (lambda p: with_offset(p, 6, p.offsets[6] - 1), "'t6' at .* is not aligned to 16"),
@@ -156,7 +156,7 @@ WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
     ),
     "sharing claimed": (
         lambda p: replace(p, sharing=((5, 0, 0),)),
-        "are said to share an address, and do not",
+        "are listed as sharing an address but do not",
     ),
     "sharing of nothing": (lambda p: replace(p, sharing=((50, 0, 0),)), "names no operator and output"),
 }
@@ -215,7 +215,9 @@ def test_a_variable_that_is_read_in_place_may_not_change_before_the_last_reader(
 
 def test_needs_of_another_graph_are_named() -> None:
     case = example()
-    assert find_violations(case.graph, made(case), case.needs[1:]) == ["There are 6 needs for 7 operators."]
+    assert find_violations(case.graph, made(case), case.needs[1:]) == [
+        "There are 6 requirements for 7 operators."
+    ]
 
 
 def test_only_the_first_sentences_are_in_the_error() -> None:
@@ -251,4 +253,4 @@ def test_a_variable_is_never_shared() -> None:
     case = b.case([y])
     assert made(case).arena_bytes == 64
     wrong = replace(made(case), offsets={state: 0, y: 0})
-    assert "a variable is shared with nothing" in violations(case, wrong)[0]
+    assert "a variable cannot share its memory" in violations(case, wrong)[0]

@@ -165,11 +165,11 @@ def test_in_place_blocks_share_a_memory() -> None:
 @pytest.mark.parametrize(
     ("change", "sentence"),
     [
-        (lambda p: replace(p, split=replace(p.split, fast_bytes=32)), "lies across the boundary"),
+        (lambda p: replace(p, split=replace(p.split, fast_bytes=32)), "crosses the boundary"),
         (lambda p: replace(p, split=replace(p.split, fast_bytes=1000)), "outside the arena"),
         (lambda p: replace(p, split=replace(p.split, fast_bytes=60)), "not aligned"),
         (lambda p: replace(p, split=replace(p.split, status="gap")), "contradicts"),
-        (lambda p: replace(p, scratch_offsets={0: 80, 1: 80}), "lies in the second memory"),
+        (lambda p: replace(p, scratch_offsets={0: 80, 1: 80}), "is in the second memory"),
     ],
 )
 def test_the_checker_sees_what_is_wrong(change: object, sentence: str) -> None:

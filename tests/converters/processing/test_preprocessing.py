@@ -55,7 +55,7 @@ def test_a_file_of_either_kind(tmp_path: Path) -> None:
         ({"kind": "image"}, [{"do": []}], r"step 1: do is \[\]"),
         ({"kind": "image", "depth": 3}, [], "does not take 'depth'"),
         ({"kind": "image", "format": "cmyk"}, [], "is 'cmyk', expected one of rgb"),
-        ({"kind": "image", "width": 8}, [], "width or a height alone"),
+        ({"kind": "image", "width": 8}, [], "only one of width and height"),
         ({"kind": "image", "format": "yuyv", "width": 7, "height": 2}, [], "needs even sides"),
         ({"kind": "image"}, [{"do": "blur"}], "step 1: do is 'blur'"),
         ({"kind": "image"}, [{"do": "resize", "width": 8.5, "height": 8}], "expected a whole number"),
@@ -64,12 +64,12 @@ def test_a_file_of_either_kind(tmp_path: Path) -> None:
         ({"kind": "image"}, [{"do": "normalise", "divide": 10**400}], "expected a finite number"),
         ({"kind": "image"}, [{"do": "crop", "width": True, "height": 8}], "expected a whole number"),
         ({"kind": "image"}, [{"do": "normalise", "mean": []}], "is empty"),
-        ({"kind": "image"}, [7], "step 1: is no table"),
+        ({"kind": "image"}, [7], "step 1: is not a table"),
         ({"kind": "image"}, [{"do": "crop", "fraction": float("nan")}], "expected a finite number"),
         ({"kind": "image"}, [RESIZE | {"convention": "torch", "method": "area"}], "no method area"),
         ({"kind": "image"}, [RESIZE, RESIZE], "resized once"),
-        ({"kind": "image"}, [FRAME], "'frame' has no place here"),
-        ({"kind": "image"}, [{"do": "normalise"}, RESIZE], "'normalise' has no place here"),
+        ({"kind": "image"}, [FRAME], "'frame' is not allowed here"),
+        ({"kind": "image"}, [{"do": "normalise"}, RESIZE], "'normalise' is not allowed here"),
         ({"kind": "image"}, [{"do": "normalise", "std": 0}], "above 0"),
         ({"kind": "image"}, [{"do": "normalise", "mean": [1, 2]}], "expected 1 or 3"),
         ({"kind": "image"}, [{"do": "quantise", "dtype": "int4", "scale": 1}], "'int4', expected"),
@@ -119,7 +119,7 @@ def test_pictures_that_steps_do_not_suit(steps: list[dict[str, Any]], problem: s
             [FRAME | {"length": 512}, FFT | {"length": 2048}, {"do": "mel", "bins": 3, "high": 9000}, LOG],
             "at most 8000",
         ),
-        ([FRAME | {"length": 512, "centre": "zeros"}, FFT | {"length": 1024}, LOG], "padding is 'both'"),
+        ([FRAME | {"length": 512, "centre": "zeros"}, FFT | {"length": 1024}, LOG], "padding = 'both'"),
         (
             [FRAME, FFT, {"do": "mel", "bins": 4}, LOG, {"do": "mfcc", "coefficients": 5}],
             "5 coefficients of 4",
@@ -140,8 +140,8 @@ def test_too_short_a_recording() -> None:
 
 def test_bound_to_an_input() -> None:
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": [RESIZE]})
-    quantised = spec.bound(Tensor(0, "x", (1, 8, 8, 3), "int8", Quantization((0.5,), (3,))))
-    assert quantised.quantise == Quantize("int8", 0.5, 3)
-    assert quantised.bound(Tensor(0, "x", (1, 8, 8, 3), "float32")) == spec
+    quantized = spec.bound(Tensor(0, "x", (1, 8, 8, 3), "int8", Quantization((0.5,), (3,))))
+    assert quantized.quantize_step == Quantize("int8", 0.5, 3)
+    assert quantized.bound(Tensor(0, "x", (1, 8, 8, 3), "float32")) == spec
     with pytest.raises(UsageError, match="which is int64"):
         spec.bound(Tensor(0, "x", (1, 8), "int64"))

@@ -35,12 +35,12 @@ def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bo
     return (found - out.zero_point) * out.scale if out.quant else found
 
 
-def quantised(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel, Samples]:
+def quantized(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel, Samples]:
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
     return quantize(flatbuffer, recipe, observe(flatbuffer, data), **more), data
 
 
 def quality(model: Model, recipe: Recipe, **more: Any) -> float:
     """SQNR in dB of the first output over the calibration samples."""
-    made, data = quantised(model, recipe, **more)
+    made, data = quantized(model, recipe, **more)
     return sqnr_db(run(to_flatbuffer(model), data.inputs), run(made.flatbuffer, data.inputs))

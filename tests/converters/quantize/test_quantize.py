@@ -20,7 +20,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import UsageError
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
-from tests.converters.quantize.quantized_runs import quality, quantised, run
+from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 
 def dtypes(graph: Subgraph) -> set[str]:
@@ -40,7 +40,7 @@ def test_every_shipped_recipe_stays_near_the_float_model(recipe: str, least: flo
 
 @pytest.mark.parametrize("recipe", [n for n, r in shipped_recipes().items() if r.needs_observations])
 def test_recipes_for_firmware_have_integers_from_edge_to_edge(recipe: str) -> None:
-    made, _ = quantised(classifier(), load_recipe(recipe))
+    made, _ = quantized(classifier(), load_recipe(recipe))
     model = parse(made.flatbuffer)
     wanted = "int16" if recipe == "int16x8" else "int8"
     assert dtypes(model.main) == {wanted}
@@ -51,7 +51,7 @@ def test_recipes_for_firmware_have_integers_from_edge_to_edge(recipe: str) -> No
 
 def test_the_same_arguments_give_the_same_bytes() -> None:
     for recipe in ("int8", "w4", "int8_per_tensor"):
-        first, second = (quantised(classifier(), load_recipe(recipe))[0] for _ in range(2))
+        first, second = (quantized(classifier(), load_recipe(recipe))[0] for _ in range(2))
         assert first.flatbuffer == second.flatbuffer
         assert first.layers == second.layers
 
@@ -60,7 +60,7 @@ def test_one_layer_alone_leaves_all_others_float() -> None:
     model = classifier()
     whole = quality(model, load_recipe("int8"))
     for layer in (0, 1, 2, 3, 6):
-        made, data = quantised(model, load_recipe("int8"), only=[layer])
+        made, data = quantized(model, load_recipe("int8"), only=[layer])
         g = parse(made.flatbuffer).main
         assert {g.tensors[i].dtype for i in (*g.inputs, *g.outputs)} == {"float32"}
         assert [f.index for f in made.layers if f.activations == "int8"] == [layer]
@@ -77,7 +77,7 @@ def test_rules_mix_types_and_conversions_stand_between_them() -> None:
     recipe = load_recipe("int8").with_layers(
         LayerRule("DEPTHWISE_CONV_2D", {"activations": "int16"}), LayerRule("#2", {"weights": "int4"})
     )
-    made, _ = quantised(model, recipe)
+    made, _ = quantized(model, recipe)
     g = parse(made.flatbuffer).main
     assert [op.name for op in g.ops].count("QUANTIZE") == 2  # into int16, and back
     assert [(f.activations, f.weights) for f in made.layers[:3]] == [
@@ -87,7 +87,7 @@ def test_rules_mix_types_and_conversions_stand_between_them() -> None:
 
 
 def test_int4_weights_take_half_a_byte_and_come_back() -> None:
-    made, _ = quantised(classifier(), load_recipe("w4"))
+    made, _ = quantized(classifier(), load_recipe("w4"))
     g = parse(made.flatbuffer).main
     packed = [t for t in g.tensors if t.dtype == "int4"]
     assert len(packed) == 4
@@ -107,7 +107,7 @@ def test_weights_that_lie_on_a_grid_keep_it() -> None:
     steps = np.linspace(0.01, 0.03, 6)[:, None]
     w = n.real(grid * steps)
     y = n.layer("FULLY_CONNECTED", [x, w, n.random(6)], (1, 6), "FullyConnectedOptions")
-    made, _ = quantised(n.model([y]), load_recipe("int8"))
+    made, _ = quantized(n.model([y]), load_recipe("int8"))
     stored = next(t for t in parse(made.flatbuffer).main.tensors if t.shape == (6, 24))
     assert stored.data is not None
     assert stored.quant is not None
@@ -120,7 +120,7 @@ def test_a_bias_beyond_32_bits_gets_coarser_weights() -> None:
     w = np.full((2, 8), 1e-9)
     w[0] = np.linspace(-1, 1, 8)
     y = n.layer("FULLY_CONNECTED", [x, n.real(w), n.real([0.5, 100.0])], (1, 2), "FullyConnectedOptions")
-    made, data = quantised(n.model([y]), load_recipe("int8"))
+    made, data = quantized(n.model([y]), load_recipe("int8"))
     assert run(made.flatbuffer, data.inputs)[..., 1] == pytest.approx(100, rel=0.01)
 
 
@@ -130,7 +130,7 @@ def test_what_is_constant_zero_has_a_scale_all_the_same() -> None:
     y = n.layer(
         "FULLY_CONNECTED", [x, n.real(np.zeros((3, 8))), n.real(np.zeros(3))], (1, 3), "FullyConnectedOptions"
     )
-    made, data = quantised(n.model([y]), load_recipe("int8"))
+    made, data = quantized(n.model([y]), load_recipe("int8"))
     assert not run(made.flatbuffer, data.inputs).any()
 
 
@@ -141,7 +141,7 @@ def test_a_joined_softmax_is_read_in_a_form_that_does_not_clip() -> None:
     b = n.dense(x, 6)
     y = n.layer("CONCATENATION", [a, b], (1, 12), "ConcatenationOptions", axis=1)
     model = n.model([y])
-    made, _ = quantised(model, load_recipe("int8"))
+    made, _ = quantized(model, load_recipe("int8"))
     g = parse(made.flatbuffer).main
     joined = next(op for op in g.ops if op.name == "CONCATENATION")
     assert len({g.tensors[i].quant for i in (*joined.inputs, *joined.outputs)}) == 1
@@ -154,7 +154,7 @@ def test_layers_without_an_integer_kernel_stay_float_and_are_named() -> None:
     n = FloatNet(9)
     x = n.input((1, 6), "float32")
     y = n.dense(n.layer("SIN", [n.dense(x, 6)], (1, 6)), 4)
-    made, _ = quantised(n.model([y]), load_recipe("int8"))
+    made, _ = quantized(n.model([y]), load_recipe("int8"))
     assert made.notes == ("Layer 1 SIN has no integer kernel: it stays float32.",)
     names = [op.name for op in parse(made.flatbuffer).main.ops]
     assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "SIN", "QUANTIZE", "FULLY_CONNECTED"]
@@ -165,7 +165,7 @@ def test_bad_arguments_are_usage_errors() -> None:
     flatbuffer = to_flatbuffer(model)
     seen = observe(flatbuffer, samples_for(model))
     made = quantize(flatbuffer, load_recipe("int8"), seen)
-    with pytest.raises(UsageError, match="quantised already"):
+    with pytest.raises(UsageError, match="already quantized"):
         quantize(made.flatbuffer, load_recipe("int8"), seen)
     with pytest.raises(UsageError, match="another model"):
         quantize(to_flatbuffer(classifier(seed=3)), load_recipe("int8"), seen)
@@ -281,7 +281,7 @@ def test_operators_behind_a_convolution(name: str, activations: str) -> None:
         a = n.layer("ADD", [a, n.real(np.full((1, 1, 1, 4), 0.5))], (1, 6, 6, 4), "AddOptions")
     model = n.model([OPERATORS[name](n, a)])
     recipe = load_recipe("int8" if activations == "int8" else "int16x8")
-    made, data = quantised(model, recipe)
+    made, data = quantized(model, recipe)
     found = parse(made.flatbuffer)
     assert "float32" not in dtypes(found.main)
     check_supported(found)

@@ -182,7 +182,7 @@ def test_plan_of_another_model_is_refused() -> None:
         image_bytes(model, replace(made, offsets={**made.offsets, 99: 0}))
     with pytest.raises(PlanError, match="past the end of its arena"):
         image_bytes(model, replace(made, arena_bytes=16))
-    with pytest.raises(PlanError, match="runs operator 1 before one that makes its input"):
+    with pytest.raises(PlanError, match="runs operator 1 before one that computes its input"):
         image_bytes(model, replace(made, order=(1, 0, *made.order[2:])))
 
 
@@ -218,7 +218,7 @@ BAD_HEADERS: list[tuple[Any, str]] = [
     (_set("tool", None), r"field tool: is missing or of the wrong type"),
     (_set("plan", 3), r"field plan: is missing or of the wrong type"),
     (_set("plan.order", "x"), r"field plan: The stored plan is malformed"),
-    (_set("plan.order", [0, 1, 99]), r"field plan: The plan speaks of operator 99, but the model has 8"),
+    (_set("plan.order", [0, 1, 99]), r"field plan: The plan refers to operator 99, but the model has 8"),
     (_set("plan.offsets", {"0": -1}), r"field plan: The stored plan is malformed"),
     (_set("plan.offsets", {"0": 10**30}), r"field plan: The plan places tensor 0 at .* past the end"),
     (_set("plan.arena_bytes", 10**30), r"field plan: The plan has an arena of .* 2 GiB or more"),

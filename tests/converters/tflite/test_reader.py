@@ -260,12 +260,12 @@ WRONG: list[tuple[str, Callable[[Any], None], str]] = [
     (
         "made twice",
         _twice,
-        "operator 1 (DEPTHWISE_CONV_2D), field outputs[0]: tensor 3 't3' is already made by operator 0 (CONV_2D)",
+        "operator 1 (DEPTHWISE_CONV_2D), field outputs[0]: tensor 3 't3' is already produced by operator 0 (CONV_2D)",
     ),
     (
         "made by nobody",
         _unmade,
-        "operator 0 (DEPTHWISE_CONV_2D), field inputs[0]: reads tensor 3 't3', which no operator makes",
+        "operator 0 (DEPTHWISE_CONV_2D), field inputs[0]: reads tensor 3 't3', which no operator produces",
     ),
     (
         "writes a constant",
@@ -284,7 +284,7 @@ WRONG: list[tuple[str, Callable[[Any], None], str]] = [
     ),
     ("signature key", _signature(signatureKey=None), "Signature 0, field signature_key: is missing"),
     ("metadata", _bad_metadata, "Metadata entry 0 'note', field buffer: is 999"),
-    ("placeholder", _placeholder, "Operator code 0, field builtin_code: 127 is no known operator"),
+    ("placeholder", _placeholder, "Operator code 0, field builtin_code: 127 is not a known operator"),
 ]
 
 
@@ -295,7 +295,7 @@ def test_malformed_models_are_refused_in_words(change: Callable[[Any], None], me
         parse(data)
     assert caught.value.exit_code == 2
     assert caught.value.hint
-    assert "no check of its own" not in caught.value.problem
+    assert "no specific check" not in caught.value.problem
 
 
 UNSUPPORTED: list[tuple[str, Callable[[Any], None], str]] = [
@@ -415,7 +415,7 @@ def test_old_operator_codes() -> None:
 
     mended = _mended(small_models.conv_net(), change)
     assert mended.repairs == (
-        "7 operator codes (first: CONV_2D) stood only in deprecated_builtin_code; builtin_code is set as well.",
+        "7 operator codes (first: CONV_2D) was only in deprecated_builtin_code; builtin_code is set as well.",
     )
     assert mended.main.ops[0].name == "CONV_2D"
 

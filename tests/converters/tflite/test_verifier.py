@@ -139,7 +139,7 @@ def test_field_outside_its_table() -> None:
     data = _good()
     root = _root_table(data)
     vtable = root - struct.unpack_from("<i", data, root)[0]
-    with pytest.raises(ModelError, match="Model, field version: lies outside its table"):
+    with pytest.raises(ModelError, match="Model, field version: is outside its table"):
         decode(_patched(data, vtable + 4, "<H", 0xFFF0))
 
 

@@ -1,0 +1,1 @@
+"""Tests of start-up, ports, health and the second core."""

@@ -1,4 +1,4 @@
-"""Real numbers in whole ones: the monitor quantises and scores as C with floats would."""
+"""Real numbers in whole ones: the monitor quantizes and scores as C with floats would."""
 
 from __future__ import annotations
 

@@ -1,0 +1,1 @@
+"""Kernels against LiteRT, bit for bit."""

@@ -50,7 +50,7 @@ def single(
     version: int = 1,
     **options: object,
 ) -> Model:
-    """A model of one operator; each input and the output as (shape, dtype, quantisation)."""
+    """A model of one operator; each input and the output as (shape, dtype, quantization)."""
     b = GraphBuilder()
     indices = [b.input(*spec) for spec in inputs]  # type: ignore[arg-type]
     out = b.tensor(*output)  # type: ignore[arg-type]

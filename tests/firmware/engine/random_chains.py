@@ -1,4 +1,4 @@
-"""Random quantised chains of images: every operator that can run by rows, with residual additions."""
+"""Random quantized chains of images: every operator that can run by rows, with residual additions."""
 
 from __future__ import annotations
 

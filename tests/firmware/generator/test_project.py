@@ -46,7 +46,7 @@ def test_a_second_project_in_the_same_place_leaves_nothing_of_the_first(tmp_path
 
 def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(UsageError, match="is no Arenite project"):
+    with pytest.raises(UsageError, match="is not an Arenite project"):
         write(tmp_path)
     assert list(tree(tmp_path)) == ["thesis.tex"]
 

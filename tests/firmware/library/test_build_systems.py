@@ -272,6 +272,7 @@ def test_platformio_packs_it(library: Path, tmp_path: Path) -> None:
     assert (described["name"], described["build"]["srcDir"]) == ("models", "src")
 
 
+@pytest.mark.slow
 def test_the_arduino_sketch_gives_the_bytes_of_litert(
     library: Path, models: dict[str, Prepared], tmp_path: Path
 ) -> None:

@@ -1,0 +1,1 @@
+"""Tests of predicted sizes against compiled firmware."""

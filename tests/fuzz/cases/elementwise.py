@@ -42,7 +42,7 @@ def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> int:
-    """A tensor of that shape and type: a graph input or a constant, with quantisation when ``like`` has some."""
+    """A tensor of that shape and type: a graph input or a constant, with quantization when ``like`` has some."""
     quant = None if b[like].quant is None else b.quant(dtype)
     if quant is not None and b.rng.random() < 0.3:
         quant = b[like].quant

@@ -17,7 +17,7 @@ NO_BOOL = tuple(d for d in ANY if d != "bool")
 
 
 def like(b: GraphBuilder, x: int, shape: tuple[int, ...] | list[int]) -> int:
-    """A new tensor of the type and quantisation of ``x``."""
+    """A new tensor of the type and quantization of ``x``."""
     return b.tensor(shape, b[x].dtype, b[x].quant)
 
 
@@ -30,7 +30,7 @@ def small(b: GraphBuilder, x: int, factor: float) -> int:
 
 
 def constant(b: GraphBuilder, shape: tuple[int, ...], like_tensor: int) -> int:
-    """A constant of the type and quantisation of another tensor."""
+    """A constant of the type and quantization of another tensor."""
     t = b[like_tensor]
     high = 2 if t.dtype == "bool" else 100
     values = b.rng.integers(0 if t.dtype == "bool" else -100, high, shape)
@@ -38,7 +38,7 @@ def constant(b: GraphBuilder, shape: tuple[int, ...], like_tensor: int) -> int:
 
 
 def partner(b: GraphBuilder, shape: tuple[int, ...], x: int) -> int:
-    """A tensor of ``shape`` that is quantised like ``x``: a constant, a new input, or one that is there already."""
+    """A tensor of ``shape`` that is quantized like ``x``: a constant, a new input, or one that is there already."""
     if b.rng.random() < 0.2:
         return constant(b, shape, x)
     there = [

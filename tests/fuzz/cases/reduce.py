@@ -15,7 +15,7 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
     shape, dtype = b[x].shape, b[x].dtype
     if name == "REDUCE_PROD":
         if dtype == "int32" and b[x].quant is not None:
-            x = b.input(shape, dtype)  # LiteRT refuses products of quantised int32
+            x = b.input(shape, dtype)  # LiteRT refuses products of quantized int32
         elif dtype != "int32" and not 1e-6 < b[x].scale < 16:
             x = b.input(shape, dtype, b.quant(dtype))  # products of products soon leave float32
     rank = len(shape)

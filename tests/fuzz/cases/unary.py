@@ -14,7 +14,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 def unary(
     b: GraphBuilder, name: str, x: int, scale: float | None = None, options: str = "", **more: Any
 ) -> int:
-    """Append ``name`` on ``x``; the output has a random zero point and ``scale``, or the input's quantisation."""
+    """Append ``name`` on ``x``; the output has a random zero point and ``scale``, or the input's quantization."""
     dtype = b[x].dtype
     quant = b[x].quant
     if quant is not None and scale is not None:

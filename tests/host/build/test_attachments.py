@@ -25,7 +25,7 @@ def test_steps_are_recorded_and_read_back() -> None:
 
 def test_an_output_that_is_not_there_is_refused() -> None:
     after = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
-    with pytest.raises(UsageError, match="speaks of output 4"):
+    with pytest.raises(UsageError, match="reads output 4"):
         Attachments(None, after).extra(classifier(), {})
 
 

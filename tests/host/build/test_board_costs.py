@@ -74,7 +74,7 @@ def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tm
     assert made.chosen is not None and made.chosen.place in made.front
     assert made.chosen.build.flash <= BOARD.flash_bytes and made.chosen.drop <= 0.02
     image = tmp_path / "chosen.tflite"
-    image.write_bytes(made.chosen.quantised.flatbuffer)
+    image.write_bytes(made.chosen.quantized.flatbuffer)
     prepared = prepare(image)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     options = BenchOptions(BuildOptions(made.chosen.build.options.split()[1]), cycles=False)

@@ -56,7 +56,7 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
         (("--source", "/dev/video97"), "/dev/video97"),
         (("--source", "nothing"), "There is no source 'nothing'"),
         (("--model", "nothing"), "no model 'nothing'"),
-        (("--source", "synthetic", "--window", "0,0,5000,10"), "does not lie in frames"),
+        (("--source", "synthetic", "--window", "0,0,5000,10"), "is not inside frames"),
         (("--source", "synthetic", "--dashboard", "0.0.0.0:0"), "token"),
         (("--source", "synthetic", "--cascade", "blazeface"), "->"),
         (("--source", "synthetic", "--ladder", "blazeface", "--also", "blazeface"), "together"),

@@ -42,7 +42,7 @@ def test_int8_loses_less_than_a_point_on_samples_it_did_not_see(request_: Conver
     assert made.scores.source.samples == 250 and made.scores.source.value > 0.9
     assert made.scores.lost <= 0.01
     assert set(made.scores.image.slices["room"]) == {"attic", "cellar"}
-    layers = made.calibrated.quantised.layers
+    layers = made.calibrated.quantized.layers
     before, after = sum(f.weight_bytes_before for f in layers), sum(f.weight_bytes for f in layers)
     assert 0.25 <= after / before < 0.3
     assert len(made.calibrated.errors) == len(layers) and min(e.sqnr_db for e in made.calibrated.errors) > 20

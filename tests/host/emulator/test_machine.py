@@ -12,20 +12,17 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import ToolError, UsageError
-from arenite.firmware.generator.project import write_project
 from arenite.host.emulator.machine import command_line, start
-from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
-from tests import toy_model
+from tests.session_builds import ToyFirmware
 
 BOARD = load_board("qemu_mps2_an386")
 
 
 @pytest.fixture(scope="module")
-def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("machine") / "project"
-    return direct_build(write_project(directory, toy_model.sources(), [], BOARD))
+def elf(toy_firmware: ToyFirmware) -> Path:
+    return toy_firmware(BOARD.name)
 
 
 @pytest.mark.qemu

@@ -16,6 +16,7 @@ from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import load_board
 from tests import toy_model
+from tests.session_builds import ToyFirmware
 
 pytestmark = pytest.mark.qemu
 SPIN = "for (volatile int i = 0; i < 20000; i++) {\n    }"
@@ -63,10 +64,9 @@ def test_the_pin_is_up_while_an_inference_computes(name: str, pin: int | None, t
     assert up == pytest.approx([ticks / hertz for ticks in spent], rel=0.01)
 
 
-def test_no_pin_is_touched_without_a_mark(tmp_path: Path) -> None:
+def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: Path) -> None:
     board, log = load_board("qemu_mps2_an386"), tmp_path / "log"
-    elf = direct_build(write_project(tmp_path / "p", toy_model.sources(), [], board))
-    with start(board, elf, extra=mark_pin.arguments(board, log)) as machine:
+    with start(board, toy_firmware(board.name), extra=mark_pin.arguments(board, log)) as machine:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
         device.infer()
@@ -82,7 +82,7 @@ def test_no_pin_is_touched_without_a_mark(tmp_path: Path) -> None:
         ("qemu_microbit", "24", "no pin '24'"),
         ("qemu_mps2_an386", "LED", "no pin 'LED'"),
         ("nucleo_l4r5zi", DEFAULT_PIN, "which pin of nucleo_l4r5zi"),
-        ("nucleo_l4r5zi", "5; system()", "is no pin"),
+        ("nucleo_l4r5zi", "5; system()", "is not a pin"),
     ],
 )
 def test_a_pin_that_is_none(name: str, pin: str, says: str, tmp_path: Path) -> None:

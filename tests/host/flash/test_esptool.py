@@ -51,6 +51,7 @@ def esp_project(folder: Path, board: str, size: int = 30_001) -> tuple[Path, dic
     return made, {at: boot, 0x8000: TABLE, 0xE000: first_slot(), 0x20000: app}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("board", "chip"), [("esp32dev", "esp32"), ("esp32-c3-devkitm-1", "esp32c3")])
 def test_every_part_arrives_where_the_chip_looks_for_it(
     tmp_path: Path, esptool: None, board: str, chip: str
@@ -65,6 +66,7 @@ def test_every_part_arrives_where_the_chip_looks_for_it(
     assert (done.tool, done.port, done.verified) == ("esptool", rom.port, None)
 
 
+@pytest.mark.slow
 def test_the_wrong_chip_is_named(tmp_path: Path, esptool: None) -> None:
     made, _ = esp_project(tmp_path / "p", "esp32-c3-devkitm-1")
     with (
@@ -75,6 +77,7 @@ def test_the_wrong_chip_is_named(tmp_path: Path, esptool: None) -> None:
     assert rom.begun == []
 
 
+@pytest.mark.slow
 def test_a_byte_that_the_flash_keeps_wrongly_is_found(tmp_path: Path, esptool: None) -> None:
     made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with (
@@ -84,6 +87,7 @@ def test_a_byte_that_the_flash_keeps_wrongly_is_found(tmp_path: Path, esptool: N
         flash(made, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
 
 
+@pytest.mark.slow
 def test_a_chip_that_is_not_in_its_loader(tmp_path: Path, esptool: None) -> None:
     made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with (
@@ -94,6 +98,7 @@ def test_a_chip_that_is_not_in_its_loader(tmp_path: Path, esptool: None) -> None
     assert "BOOT" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_a_port_that_is_not_there(tmp_path: Path, esptool: None) -> None:
     made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with pytest.raises(DeviceError, match="There is no serial port /dev/ttyNOPE"):

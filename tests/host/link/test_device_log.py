@@ -11,24 +11,21 @@ import pytest
 
 from arenite.errors import DeviceError
 from arenite.firmware.generator.features import Features
-from arenite.firmware.generator.project import write_project
 from arenite.host.cli.main import main
 from arenite.host.emulator.machine import RunningEmulator, start
-from arenite.host.flash.build import direct_build
 from arenite.host.link.client import HealthUnavailableError
 from arenite.host.link.device_log import follow
 from arenite.host.link.line_log import LogLine
 from arenite.profiles.boards import load_board
-from tests import toy_model
+from tests.session_builds import ToyFirmware
 
 pytestmark = pytest.mark.qemu
 BOARD = load_board("qemu_mps2_an386")
 
 
 @pytest.fixture(scope="module")
-def elf(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("log") / "p"
-    return direct_build(write_project(folder, toy_model.sources(), [], BOARD, features=Features(health=True)))
+def elf(toy_firmware: ToyFirmware) -> Path:
+    return toy_firmware(BOARD.name, features=Features(health=True))
 
 
 def until(lines: list[LogLine], word: str) -> None:
@@ -78,9 +75,8 @@ def test_the_command_asks_once_and_ends(elf: Path, capsys: pytest.CaptureFixture
     assert "guard words damaged" in rows[1]["text"] and "power-on" in rows[2]["text"]
 
 
-def test_firmware_without_a_log_says_how_to_get_one(tmp_path: Path) -> None:
-    plain = direct_build(write_project(tmp_path / "p", toy_model.sources(), [], BOARD))
-    with start(BOARD, plain) as machine, pytest.raises(HealthUnavailableError) as caught:
+def test_firmware_without_a_log_says_how_to_get_one(toy_firmware: ToyFirmware) -> None:
+    with start(BOARD, toy_firmware(BOARD.name)) as machine, pytest.raises(HealthUnavailableError) as caught:
         list(follow(lambda: machine.port, 115200))
     assert "--health" in f"{caught.value}"
 

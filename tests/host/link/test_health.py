@@ -7,7 +7,6 @@ import random
 import struct
 import time
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import RunningEmulator, start
-from arenite.host.flash.build import direct_build
 from arenite.host.link import health
 from arenite.host.link.client import DeviceClient, DeviceRestartedError, HealthUnavailableError
 from arenite.host.link.frames import FrameDecoder, encode_frame
@@ -30,6 +28,7 @@ from arenite.profiles.boards import load_board
 from tests import toy_model
 from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 from tests.host.small_graphs import classifier, save
+from tests.session_builds import ToyFirmware
 
 pytestmark = pytest.mark.qemu
 BOARDS = [
@@ -75,18 +74,9 @@ Firmware = Callable[[str], Path]
 
 
 @pytest.fixture(scope="session")
-def healthy(tmp_path_factory: pytest.TempPathFactory) -> Firmware:
+def healthy(toy_firmware: ToyFirmware) -> Firmware:
     """``healthy(board)``: the ELF of the toy model with health."""
-
-    @cache
-    def make(board: str) -> Path:
-        folder = tmp_path_factory.mktemp("healthy") / "project"
-        sources = toy_model.sources(MISCHIEF)
-        return direct_build(
-            write_project(folder, sources, [], load_board(board), features=Features(health=True))
-        )
-
-    return make
+    return lambda board: toy_firmware(board, MISCHIEF, features=Features(health=True))
 
 
 def connected(machine: RunningEmulator) -> DeviceClient:

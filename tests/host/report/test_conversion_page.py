@@ -103,7 +103,7 @@ def test_the_figures_are_those_of_the_conversion(request_: ConversionRequest, tm
     for part in made.scores.worst:
         assert f"{part.before.value:.2%} {part.after.value:.2%}" in text
     assert "class 3: voice d" in text and "slice room = attic" in text
-    for layer, error in zip(c.quantised.layers, c.errors, strict=True):
+    for layer, error in zip(c.quantized.layers, c.errors, strict=True):
         assert f"{error.sqnr_db:.1f}" in text
         if layer.weight_bytes_before:
             assert f"{layer.weight_bytes_before:,} {layer.weight_bytes:,}" in text

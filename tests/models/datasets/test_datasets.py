@@ -61,12 +61,14 @@ def test_full_mnist() -> None:
     assert np.bincount(data.y_test).tolist() == [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
 
 
+@pytest.mark.slow
 def test_windows_of_a_recording_are_never_in_training_and_test() -> None:
     data = _real("motions")
     seen = {x.tobytes() for x in data.x_train}
     assert not any(x.tobytes() in seen for x in data.x_test)
 
 
+@pytest.mark.slow
 def test_a_resolution_is_made_by_the_preprocessing_that_is_recorded() -> None:
     data = _real("digits", 12)
     assert data.shape == (12, 12, 1)
@@ -81,7 +83,7 @@ def test_idx() -> None:
     data = b"\0\0\x08\x03" + struct.pack(">3I", 2, 3, 4) + values.tobytes()
     assert np.array_equal(read_idx(data), values)
     for wrong in (b"", b"\0\0\x08\x03", data[:-1], b"\0\0\x0d\x03" + data[4:], b"\0\0\x08\0"):
-        with pytest.raises(ToolError, match="no IDX array"):
+        with pytest.raises(ToolError, match="not an IDX array"):
             read_idx(wrong)
 
 
@@ -185,7 +187,7 @@ def test_own_samples_are_split_and_pictures_scaled(tmp_path: Path) -> None:
         ({"x": np.zeros((4, 2))}, "no array 'y'"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "one class number each"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(3, int)}, "one class number each"),
-        ({"x": np.full((9, 2), np.nan), "y": np.zeros(9, int)}, "no finite numbers"),
+        ({"x": np.full((9, 2), np.nan), "y": np.zeros(9, int)}, "not finite numbers"),
         ({"x": np.zeros((9, 2)), "y": np.full(9, -1)}, "outside 0 to 9999"),
         (
             {

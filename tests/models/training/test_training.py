@@ -178,7 +178,7 @@ def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
         ("m.onnx", "'.onnx'"),
         ("full", "other things in it"),
         ("file", "is a file already"),
-        ("m.keras", "is a folder already"),
+        ("m.keras", "is already a folder"),
     ):
         with pytest.raises(UsageError, match=problem):
             check_outputs([tmp_path / name])

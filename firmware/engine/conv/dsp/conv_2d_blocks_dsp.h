@@ -1,14 +1,16 @@
-/* Rows of a convolution on cores with the DSP extension, for any form of filters: blocks of pixels are widened, then
- * multiplied with every pair of filters. Who includes this says which filters:
+/* The body of a convolution on cores with the DSP extension, for any form of filters: blocks of pixels are widened, then
+ * multiplied with every pair of filters. The file that includes it defines the filters before:
  *     dot_work            the parameters of the inner product, the same up to `pair` for all
  *     DOT_WORK_MORE       the first values of what follows that, after a comma
  *     DOT2, DOT3          the inner products
  *     FILTER_WORDS(g)     words of a pair's filters with g groups of four inputs
- *     REQUANT_WORDS       words of a pair's requantisation, where that is one-sided
+ *     REQUANT_WORDS       words of a pair's requantization, where that is one-sided
  *     WIDENED(d, odd, n)  after n pixels have been widened
+ *     CONVOLUTION         the name of the function for the whole image, and
+ *     CONVOLUTION_ROW     of that for one row
  */
 #include "affine_requant.h"
-#include "conv_2d_s8_dsp.h"
+#include "conv_2d_dsp_params.h"
 #include "expand_s8_dsp.h"
 
 /* `bytes` times the byte of which `pattern` has four; there are few. */
@@ -201,5 +203,39 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
         out += pixels * out_c;
         column += pixels * p->stride_w;
         left -= pixels;
+    }
+}
+
+void CONVOLUTION_ROW(const void *params, const int8_t *const *rows, int8_t *out)
+{
+    const ar_conv_2d_dsp_params *p = params;
+    row_of(p, rows, out, p->in_w, p->out_w);
+    ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
+}
+
+void CONVOLUTION(const ar_conv_2d_dsp_params *p)
+{
+    const int8_t *image = p->input;
+    int8_t *out = p->output;
+    const int32_t in_row = p->in_w * p->in_c;
+    const int32_t out_row = p->out_w * p->out_c;
+    if (p->k_h * p->runs * p->run_width == 1 && p->stride_h == 1 && p->stride_w == 1) {
+        /* Rows and images follow each other without a seam. */
+        const int32_t pixels = p->batches * p->in_h * p->in_w;
+        row_of(p, &image, out, pixels, pixels);
+        ar_clamp_s8(out, pixels * p->out_c, p->act_min, p->act_max);
+        return;
+    }
+    for (int32_t b = 0; b < p->batches; b++) {
+        for (int32_t y = 0; y < p->out_h; y++) {
+            const int8_t *rows[AR_CONV_DSP_ROWS];
+            int32_t at = y * p->stride_h - p->pad_top;
+            for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
+                rows[k] = at >= 0 && at < p->in_h ? image + at * in_row : 0;
+            }
+            CONVOLUTION_ROW(p, rows, out);
+            out += out_row;
+        }
+        image += p->in_h * in_row;
     }
 }

@@ -11,7 +11,7 @@ typedef struct {
     const int8_t *input;    /* [batches][in_h][in_w][in_c], in_c a multiple of four */
     int8_t *output;         /* [batches][out_h][out_w][out_c], out_c even, out_w at least 2 */
     const int32_t *filters; /* [out_c / 2][2 + 6 * k_h * in_c / 4], inputs as in columns_s8_dsp.h, and */
-    const int32_t *requant; /* the table of the requantisation: see dot_s8_dsp.h */
+    const int32_t *requant; /* the table of the requantization: see dot_s8_dsp.h */
     void *scratch;          /* int16 [k_h * in_c * 3][pixels of a block], then in_c bytes */
     int32_t rounding;
     uint16_t batches, in_h, in_w, in_c, out_h, out_w, out_c;

@@ -7,7 +7,7 @@
 /* r0-r2 and r7 inputs (two words of each pixel), r3-r4 filters, r5-r6 sums of 256 * A + B, r8-r9 sums of B,
  * r11 expanded pixels, r12 filters, lr loops left. The stack is as in dot3_s8_dsp.c:
  *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
- *  +36 the requantisation, one- or two-sided. */
+ *  +36 the requantization, one- or two-sided. */
 
 /* clang-format off */
 #define SUMS(w, x0, x1) \

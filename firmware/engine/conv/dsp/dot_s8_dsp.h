@@ -7,13 +7,13 @@
  * |A| < 2^23; so the generator demands that. Weights of -128 are refused where 256 * a + b would leave 16 bits.
  *
  * A filter pair is a run of words: 256 * b0 + b1 + offset0, b1 (the biases, with the input's zero point folded in, and
- * the requantisation's offset of the first channel), then one word per two inputs. The number of inputs is padded with
- * zero weights to a multiple of four (a "group", two words); what the padding is multiplied with does not matter.
+ * the requantization's offset of the first channel), then one word per two inputs. The number of inputs is padded with
+ * zero weights to a multiple of four (a "group", two words); the inputs that the padding is multiplied with do not matter.
  *
  * Pixels. The inputs of 2 or 3 neighbouring pixels are widened to int16 pairs, so that one LDM fetches the same pair of
  * inputs of every pixel: int16 [depth / 2][pixels][2]; `expand_s8_dsp.h` makes them.
  *
- * Requantisation, with x = 256 * sum + offset:
+ * Requantization, with x = 256 * sum + offset:
  *     one-sided  out = saturate((x * multiplier + rounding * 2^32) >> (32 + shift))
  *     two-sided  the same, but x = 256 * sum + (offset ^ (sum >> 31))
  *     fixed      one-sided with a shift that the kernel knows, one instruction less for every output.

@@ -1,4 +1,4 @@
-/* What the assembly of `dot_s8_dsp.h` computes, in portable C: for tests on other machines. */
+/* The functions of `dot_s8_dsp.h` in portable C instead of assembly: for tests on other machines. */
 #ifndef ARENITE_DOT_S8_PLAIN_H
 #define ARENITE_DOT_S8_PLAIN_H
 

@@ -15,7 +15,7 @@
  * biases, 128 times as large, then for each plane, in this order, int16 [depth / 2][2 channels][2]: g0 + g1 + g2,
  * g0 - g1 + g2, 2 g0, -2 g2. `depth` is 3 rows of in_c channels, in groups of four as SXTB16 splits them: 0, 2, 1, 3.
  *
- * Requantisation is two-sided, see dot_s8_dsp.h. */
+ * Requantization is two-sided, see dot_s8_dsp.h. */
 #ifndef ARENITE_WINOGRAD3_S8_DSP_H
 #define ARENITE_WINOGRAD3_S8_DSP_H
 

@@ -2,7 +2,7 @@
 #ifndef ARENITE_CONV_2D_W4_DSP_H
 #define ARENITE_CONV_2D_W4_DSP_H
 
-#include "conv_2d_s8_dsp.h"
+#include "conv_2d_dsp_params.h"
 
 /* `filters` are [(out_c + 1) / 2][2 + groups] words, they and `requant` as dot_w4_dsp.h says. */
 void ar_conv_2d_w4_dsp(const ar_conv_2d_dsp_params *p);

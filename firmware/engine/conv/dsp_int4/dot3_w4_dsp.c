@@ -7,7 +7,7 @@
 /* r0-r2 inputs of the 3 pixels, r3-r4 filters, r5-r7 sums of 16 * A + B + 8 * X, r8-r10 of B + 8 * X, r11 expanded pixels,
  * r12 filters, lr loops left. The stack holds what has no register:
  *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
- *  +36 the requantisation, one- or two-sided, +40 sums. */
+ *  +36 the requantization, one- or two-sided, +40 sums. */
 
 /* clang-format off */
 /* Two inputs of every pixel with a word of filters, widened from the bytes; the first time the sums start with the

@@ -5,11 +5,11 @@
  * 16 * A + B + 8 * X, X being the sum of the inputs; what is left of them under a mask of the low halves gives B + 8 * X.
  * The difference is 16 * A, and 8 * X, which is known of each pixel before, leaves B.
  *
- * A filter pair is a run of words: 16 * b0 + b1 and b1 (the biases; in the top byte of b1 the requantisation's offset of
+ * A filter pair is a run of words: 16 * b0 + b1 and b1 (the biases; in the top byte of b1 the requantization's offset of
  * the second channel, where it is one-sided), then one word per four inputs: of the order in which they are widened, the
  * first, third, second and fourth from the lowest byte on.
  *
- * The table of a one-sided requantisation has offset0, multiplier0, multiplier1 for each pair; the two-sided one is the
+ * The table of a one-sided requantization has offset0, multiplier0, multiplier1 for each pair; the two-sided one is the
  * same as there. Inputs that fill up a group take part in X as in the sums, so they may be anything here too.
  */
 #ifndef ARENITE_DOT_W4_DSP_H

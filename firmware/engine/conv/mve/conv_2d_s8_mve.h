@@ -26,7 +26,7 @@ typedef struct {
 
 void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p);
 
-/* One output row. `rows` has k_h input rows, 0 where they lie outside of the image. */
+/* One output row. `rows` has k_h input rows, or 0 where they are outside the image. */
 void ar_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

@@ -22,7 +22,7 @@ __asm__(".set ar_stack_ar_gemm_s8_mve, 208");
  *   r5 weights   r7 pieces left   r9 32 * out_c   r1  output
  *   q0 q1 pixels   q2 q3 weights   q4 multipliers   q5 shifts   q6 zero point   VPR: the lanes of the rest
  *
- * Filters of up to 16 values, where requantisation costs most, stay in q2 to q5 for all pixels; the multipliers are then
+ * Filters of up to 16 values, where requantization costs most, stay in q2 to q5 for all pixels; the multipliers are then
  * in q6, the shifts in q7, the zero point in r5, and r9 is the way to the next pair of pixels. There is no vector left
  * for the step of `two_sided`, so that has to do with the other loop. */
 __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step,

@@ -5,7 +5,7 @@
  * Nothing is padded. Filters are taken four at a time; where `out_c` is not a multiple of four, the last group begins
  * earlier and some outputs are written twice, with the same value.
  *
- * Requantisation is LiteRT's own, four lanes at once. VQRDMULH is SaturatingRoundingDoublingHighMul (both round ties
+ * Requantization is LiteRT's own, four lanes at once. VQRDMULH is SaturatingRoundingDoublingHighMul (both round ties
  * upwards; the case that saturates needs a negative multiplier). VRSHL rounds ties upwards and RoundingDivideByPOT away
  * from zero: `two_sided` takes one off negative values first, which is the same for every shift of at least 1. Where
  * the output is clamped at its zero point all negative values give one output, and the step is left out.

@@ -33,7 +33,7 @@ typedef struct {
 void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
 void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
 
-/* One output row. `rows[k]` is the input row under the kernel's row k, 0 where that lies outside the image. */
+/* One output row. `rows[k]` is the input row under the kernel's row k, or 0 where that is outside the image. */
 void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -28,13 +28,13 @@ typedef struct {
 /* Where a short sum of biased weights starts, for x words that sum to `sum`. */
 AR_INLINE uint32_t ar_start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
 
-/* What the sums have still to read. */
+/* The inputs that the sums have still to read. */
 typedef struct {
     const uint32_t *x, *start;
     const uint8_t *w;
 } ar_cursor;
 
-/* Where size counts GCC inlines less, and the loops by hand would find no registers: plain C serves there. */
+/* With -Os GCC inlines less, and the hand-written loops would have too few registers: plain C is used there. */
 #if defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__) && defined(AR_NO_SIGNED_BYTES)
 #include "short_sums_s8_thumb1.h"
 #elif defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)

@@ -12,7 +12,7 @@ typedef struct {
     uint8_t per_byte;     /* binary logarithm of the codes in a byte */
 } ar_packed;
 
-/* How many weights (with `present`) and codes were read. */
+/* Position in packed weights: the weights (with `present`) and codes that were read. */
 typedef struct {
     uint32_t weights, codes;
 } ar_packed_place;

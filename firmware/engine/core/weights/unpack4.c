@@ -1,4 +1,4 @@
-/* Weights in half bytes, unpacked to scratch memory for the next kernel: eight weights in about ten instructions. */
+/* Unpacks int4 weights to int8 in scratch memory for the kernel that runs next: eight with about ten instructions. */
 #include "unpack4.h"
 
 #if defined(__ARM_FEATURE_MVE)

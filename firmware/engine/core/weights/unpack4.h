@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Each row has `head` words that are copied, and (count + 1) / 2 words of half bytes, which become `count` words: of the
- * low halves one, of the high halves the next. */
+/* Each row has `head` words that are copied, and (count + 1) / 2 words of int4 weights, which become `count` words: the
+ * low nibbles make one word, the high nibbles the next. */
 typedef struct {
     const uint32_t *from;
     uint32_t *to;

@@ -1,4 +1,4 @@
-/* A layer with half bytes as weights in a segment that runs row by row: they are made whole before each row. */
+/* A layer with int4 weights in a segment that runs row by row: they are unpacked to int8 before each row. */
 #ifndef ARENITE_UNPACKED_ROW_H
 #define ARENITE_UNPACKED_ROW_H
 

@@ -3,7 +3,7 @@
  * As in dot_s8_dsp.h two channels share one int16; here two such pairs, a quad, go through memory together. A quad is
  * four words of biases (256 * b0 + b1 + offset0, b1, 256 * b2 + b3 + offset2, b3), then for every two inputs a word of
  * the first pair and one of the second. The number of inputs is padded with zero weights to a multiple of 8, a group.
- * Inputs are int16 [depth], (0, 2) and (1, 3) of every four. The requantisation is one-sided.
+ * Inputs are int16 [depth], (0, 2) and (1, 3) of every four. The requantization is one-sided.
  */
 #ifndef ARENITE_ROW_DOT_S8_DSP_H
 #define ARENITE_ROW_DOT_S8_DSP_H

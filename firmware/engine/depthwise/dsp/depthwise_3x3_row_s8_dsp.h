@@ -51,4 +51,8 @@ typedef struct {
 /* pad_left: 0 or 1. Never reads outside the input rows. */
 void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip, int32_t pad_left);
 
+/* One row of the output as ar_depthwise_3x3_s8_dsp_row computes it, for stride 1 only, and faster. `params` is an
+ * ar_depthwise_3x3_dsp_params; rows[1] is never 0. */
+void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
+
 #endif

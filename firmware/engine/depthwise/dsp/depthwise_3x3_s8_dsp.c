@@ -16,7 +16,7 @@ typedef struct {
     ar_dw_row row; /* of every output row; `out`, `channels` and `end` are set for each */
 } group;
 
-/* What all rows of all groups share. */
+/* Constants that all rows of all groups share. */
 static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
 {
     const int32_t outputs = AR_DW_PIXELS / p->stride;
@@ -39,7 +39,7 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->row.part = p->out_w - full * outputs;
     g->row.part_offset = (g->row.part - 1) * p->channels;
 
-    /* What the last output reaches, padding in front included: the rest of the row is not needed. */
+    /* The columns that the last output reaches, padding in front included: the rest of the row is not needed. */
     const int32_t reach = (p->out_w - 1) * p->stride + 3;
     const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
     g->line.pixel = p->channels;

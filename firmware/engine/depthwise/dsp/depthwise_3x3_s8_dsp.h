@@ -7,7 +7,7 @@
  * A block holds what three pairs of pixels and one more give: 6 outputs at stride 1, 3 outputs at stride 2.
  * Lines: [blocks][4 channels][3 lines][4 pairs] of two int16; the last pair of a block is the first of the next.
  *
- * Exact: weights count 256 times, so a sum is 256 * acc plus the requantisation's offset, which the bias brings; the
+ * Exact: weights count 256 times, so a sum is 256 * acc plus the requantization's offset, which the bias brings; the
  * generator has proven that it stays in 32 bits, and that the output below is LiteRT's.
  *
  *     out = saturate((sum * multiplier + rounding * 2^32) >> (32 + 8))
@@ -91,8 +91,5 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 /* One row of the output. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, 0 where
  * that lies outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
-
-/* The same, for stride 1 only, and faster; rows[1] is never 0. See depthwise_3x3_row_s8_dsp.h. */
-void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

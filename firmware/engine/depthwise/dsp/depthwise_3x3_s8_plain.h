@@ -1,4 +1,4 @@
-/* What the assembly of `depthwise_3x3_s8_dsp.h` computes, in portable C: for tests on other machines. */
+/* The functions of `depthwise_3x3_s8_dsp.h` in portable C instead of assembly: for tests on other machines. */
 #ifndef ARENITE_DEPTHWISE_3X3_S8_PLAIN_H
 #define ARENITE_DEPTHWISE_3X3_S8_PLAIN_H
 

@@ -54,7 +54,7 @@ void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel);
 
 void ar_depthwise_conv_2d_s8_dsp(const ar_depthwise_dsp_params *p);
 
-/* One output row. `params` is an ar_depthwise_dsp_params; rows[k] is the input row of kernel row k, 0 where that lies
+/* One output row. `params` is an ar_depthwise_dsp_params; rows[k] is the input row of kernel row k, or 0 where that is
  * outside the image. */
 void ar_depthwise_conv_2d_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -8,7 +8,7 @@
  *     weights: bias int32 [16] with the input's zero point taken off, then int8 [taps][16], channels in plain order;
  *     scales: multiplier int32 [16], then shift int8 [16].
  * Channels that fill no block have zeros there; or, so that weights take no more room than they need, they are stored
- * in plain order and put into a block when the kernel starts (`rest_channels`). The requantisation is that of gemm_s8_mve.h.
+ * in plain order and put into a block when the kernel starts (`rest_channels`). The requantization is that of gemm_s8_mve.h.
  *
  * Up to 15 bytes behind the last channel of an input row are read, and change nothing.
  */

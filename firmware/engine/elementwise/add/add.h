@@ -1,4 +1,4 @@
-/* ADD, SUB and SQUARED_DIFFERENCE of quantised values: both inputs are brought to one scale, then combined. */
+/* ADD, SUB and SQUARED_DIFFERENCE of quantized values: both inputs are brought to one scale, then combined. */
 #ifndef ARENITE_ADD_H
 #define ARENITE_ADD_H
 

@@ -28,7 +28,7 @@ typedef struct {
     uint8_t shift2;
 } ar_compare_scaled_params;
 
-/* Quantised values of different scales: both are brought to one scale first. */
+/* Quantized values of different scales: both are brought to one scale first. */
 void ar_compare_scaled(const ar_compare_scaled_params *p);
 
 static inline uint8_t ar_accept(uint32_t accept, int32_t a, int32_t b)

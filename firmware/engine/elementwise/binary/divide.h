@@ -30,7 +30,7 @@ typedef struct {
     int8_t shift;
 } ar_divide_scaled_params;
 
-/* Quantised values, AR_INT8 or AR_INT16. */
+/* Quantized values, AR_INT8 or AR_INT16. */
 void ar_divide_scaled(const ar_divide_scaled_params *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* MUL of quantised values. */
+/* MUL of quantized values. */
 #ifndef ARENITE_MUL_H
 #define ARENITE_MUL_H
 

@@ -1,22 +1,5 @@
 /* MUL, int8. */
-#include "mul.h"
+#define MUL ar_mul_s8
+#define VALUE int8_t
 
-#include "fixed_point.h"
-
-void ar_mul_s8(const ar_mul_params *p)
-{
-    int8_t *out = p->output;
-    ar_rows rows;
-    ar_rows_start(&rows, p->input1, p->input2, 0);
-    do {
-        const int8_t *a = rows.in[0];
-        const int8_t *b = rows.in[1];
-        for (uint32_t i = p->shape.inner; i != 0; i--) {
-            const int32_t product = (*a + p->offset1) * (*b + p->offset2);
-            const int32_t scaled = ar_requant(product, p->multiplier, p->shift) + p->output_offset;
-            *out++ = (int8_t)ar_clamp(scaled, p->act_min, p->act_max);
-            a += p->shape.inner_step[0];
-            b += p->shape.inner_step[1];
-        }
-    } while (ar_rows_next(&rows, &p->shape));
-}
+#include "mul_body.h"

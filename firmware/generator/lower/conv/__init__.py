@@ -1,0 +1,1 @@
+"""Lowerings of CONV_2D and TRANSPOSE_CONV."""

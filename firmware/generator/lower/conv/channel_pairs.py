@@ -19,8 +19,8 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class TapOrder:
-    """How a window of k_h rows is read, as ``ar_conv_2d_dsp_params`` says; ``order`` is int64 [groups * 4], for every
-    input of the filters its place in [k_h][k_w][in_c], or -1."""
+    """The order in which a window of k_h rows is read, see ``ar_conv_2d_dsp_params``; ``order`` is int64 [groups *
+    4], for every input of the filters its place in [k_h][k_w][in_c], or -1."""
 
     runs: int
     run_width: int
@@ -81,7 +81,7 @@ def pair_biases(folded: FoldedLayer) -> np.ndarray:
 
 
 def pair_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of requantisations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
+    """The table of requantizations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
     ``row_dot_s8_dsp.h``."""
     requant = folded.requant
     m0, m1 = channel_pairs(requant.multiplier[:, None])
@@ -127,7 +127,7 @@ def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of one-sided requantisations, int32 [quads * 2, 3]."""
+    """The table of one-sided requantizations, int32 [quads * 2, 3]."""
     table = pair_requant(folded)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 

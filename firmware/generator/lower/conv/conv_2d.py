@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.convolution import (
     BIAS_OF,
     check_convolution,
     convolution_fields,
     u8,
+    view_convolution,
 )
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
@@ -49,11 +49,7 @@ class Conv2D(Lowering):
         return convolution_rows(graph, op, "ar_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, w, o = ctx.input(0), ctx.input(1), ctx.op.options
-        assert inp is not None and w is not None
-        _, k_h, k_w, k_c = w.shape
-        _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
-        _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
-        kernel = f"conv_2d_{SUFFIX[inp.dtype]}"
-        fields = convolution_fields(ctx, kernel=(k_h, k_w, k_c), padding=(top, left))
+        view = view_convolution(ctx.graph, ctx.op)
+        kernel = f"conv_2d_{SUFFIX[view.input.dtype]}"
+        fields = convolution_fields(ctx, view, view.weights.shape[3], view.padding)
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

@@ -8,20 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.channel_pairs import (
     TapOrder,
     packable,
     pair_words,
     tap_order,
 )
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: AR_CONV_DSP_ROWS of conv_2d_s8_dsp.h.
+#: AR_CONV_DSP_ROWS of conv_2d_dsp_params.h.
 MAX_ROWS = 16
 #: Neighbouring pixels that the fastest kernel takes together.
 _BLOCK = 3
@@ -37,7 +37,7 @@ SOURCES = (
 
 
 class ConvolutionDsp(Variant):
-    """What all convolutions over all channels share; ``axis`` is the weights' axis of output channels."""
+    """The base of all convolutions over all channels; ``axis`` is the weights' axis of output channels."""
 
     tiers = (DSP,)
     kernels: ClassVar[tuple[str, ...]] = SOURCES
@@ -56,7 +56,7 @@ class ConvolutionDsp(Variant):
         return folded is not None and self.storable(folded) and pair_requantization(folded) is not None
 
     def storable(self, folded: FoldedLayer) -> bool:
-        """Whether the weights have a place in the kernel's layout."""
+        """Whether the weights fit the kernel's layout."""
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -68,8 +68,7 @@ class ConvolutionDsp(Variant):
         return ((0, 0),) if w.shape[1:3] == (1, 1) and out.shape[3] <= inp.shape[3] else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = self._folded(ctx.graph, ctx.op)
-        assert folded is not None
+        folded = accepted(self._folded(ctx.graph, ctx.op))
         return self.call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
 
     def call(
@@ -107,11 +106,9 @@ def order_of(graph: Subgraph, op: Op) -> TapOrder:
 
 
 def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
-    """The fields of ``ar_conv_2d_dsp_params`` that say sizes."""
-    inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
-    o = op.options
-    _, top = conv_padding(o["padding"], inp.shape[1], w.shape[1], o["stride_h"], o["dilation_h_factor"])
-    _, left = conv_padding(o["padding"], inp.shape[2], w.shape[2], o["stride_w"], o["dilation_w_factor"])
+    """Return the fields of ``ar_conv_2d_dsp_params`` that are sizes."""
+    view = view_convolution(graph, op)
+    inp, out = view.input, view.output
     return {
         "batches": inp.shape[0],
         "in_h": inp.shape[1],
@@ -120,13 +117,13 @@ def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
         "out_h": out.shape[1],
         "out_w": out.shape[2],
         "out_c": out.shape[3],
-        "pad_top": top,
-        "pad_left": left,
-        "k_h": w.shape[1],
-        "stride_h": o["stride_h"],
-        "stride_w": o["stride_w"],
-        "dilation_h": o["dilation_h_factor"],
-        "dilation_w": o["dilation_w_factor"],
+        "pad_top": view.padding[0],
+        "pad_left": view.padding[1],
+        "k_h": view.kernel[0],
+        "stride_h": view.stride[0],
+        "stride_w": view.stride[1],
+        "dilation_h": view.dilation[0],
+        "dilation_w": view.dilation[1],
     }
 
 
@@ -169,8 +166,7 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
 def dsp_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
     """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields of ``shape_of``."""
     words = pair_words(folded, taps.order)
-    form = pair_requantization(folded)
-    assert form is not None
+    form = accepted(pair_requantization(folded))
     filters = np.concatenate([form.biases, words], axis=1)
     return KernelCall(
         "ar_conv_2d_s8_dsp",
@@ -190,8 +186,7 @@ def dsp_fields(
     requant: np.ndarray,
 ) -> dict[str, Any]:
     """All of ``ar_conv_2d_dsp_params``."""
-    form = pair_requantization(folded)
-    assert form is not None
+    form = accepted(pair_requantization(folded))
     return {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),

@@ -8,7 +8,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.channel_pairs import TapOrder, channel_pairs
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import ConvolutionDsp, dsp_fields
 from arenite.firmware.generator.lower.conv.pair_requantization import PairRequantization, pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_kernel
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
@@ -22,9 +22,9 @@ SOURCES = (
     "expand3_s8_dsp.c",
     "sum8_dsp.c",
 )
-#: Where each of the four inputs of a group stands in a word's bytes.
+#: The byte of a word that each of the four inputs of a group takes.
 _BYTES = np.array([0, 2, 1, 3])
-#: Pixels from which on whole weights save more instructions than it takes to make them.
+#: Pixels from which on unpacked weights save more instructions than unpacking takes.
 _PIXELS = 16
 #: Weights of a small FULLY_CONNECTED.
 SMALL = 2048
@@ -49,7 +49,7 @@ def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantizat
 
 
 def nibble_requant(form: PairRequantization) -> np.ndarray:
-    """The table of requantisations: one-sided int32 [pairs, 3], with the first channel's offset."""
+    """The table of requantizations: one-sided int32 [pairs, 3], with the first channel's offset."""
     if form.form == _TWO_SIDED:
         return form.requant
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
@@ -64,8 +64,7 @@ def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    form = pair_requantization(folded)
-    assert form is not None
+    form = accepted(pair_requantization(folded))
     filters = nibble_filters(folded, taps.order, form)
     return KernelCall(
         "ar_conv_2d_w4_dsp",
@@ -82,13 +81,13 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
 
 
 def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether one of the tier's own kernels runs with whole weights. Pairs with a weight of -8 have no half bytes."""
+    """Whether one of the tier's own kernels runs with unpacked weights. Pairs with a weight of -8 have no int4 form."""
     unpacked = unpacked_kernel(graph, op, target)
     return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
 
 def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether a FULLY_CONNECTED is too small a reason for more code where others want whole weights."""
+    """Whether a FULLY_CONNECTED is too small to add a kernel for, where other layers need unpacked weights."""
     small = graph.tensors[op.inputs[1]].elements < SMALL
     return target.optimise == "speed" and small and fast_whole(graph, op, target)
 
@@ -102,7 +101,7 @@ class _Convolution(ConvolutionDsp):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if not is_int4(graph, op, target) or not super().suits(graph, op, target):
             return False
-        # To make weights whole takes RAM; where only speed counts it pays if they are used often enough.
+        # Unpacking weights takes RAM; for speed it saves instructions if they are used often enough.
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
         return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
 

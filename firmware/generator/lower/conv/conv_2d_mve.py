@@ -7,9 +7,9 @@ from typing import ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
-from arenite.firmware.generator.lower.conv.gemm_layout_mve import gemm_fields, requantisation
-from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import gemm_fields, requantization
+from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, accepted, u16
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
@@ -29,9 +29,9 @@ class _Convolution(Variant):
 
     def filters(self, graph: Subgraph, op: Op) -> np.ndarray:
         """The weights as [out_c, k_h, k_w, in_c]."""
-        data = graph.tensors[op.inputs[1]].data
-        assert data is not None
-        return np.moveaxis(data, self.channel_axis, 0).reshape(self._shape(graph, op))
+        return np.moveaxis(view_convolution(graph, op).filters, self.channel_axis, 0).reshape(
+            self._shape(graph, op)
+        )
 
     def _shape(self, graph: Subgraph, op: Op) -> tuple[int, int, int, int]:
         """[out_c, k_h, k_w, in_c]."""
@@ -52,7 +52,7 @@ class _Convolution(Variant):
             return False
         if k_h * k_w * in_c > 0xFFFF:
             return False
-        return requantisation(graph, op) is not None
+        return requantization(graph, op) is not None
 
     def patch_pixels(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Windows copied at a time; 0 where the input's own bytes are the windows."""
@@ -68,23 +68,19 @@ class _Convolution(Variant):
         return self.patch_pixels(graph, op, target) * k_h * k_w * in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, bias, out, o = ctx.op, ctx.input(0), ctx.input(2), ctx.output(), ctx.op.options
-        twice = requantisation(ctx.graph, op)
-        assert inp is not None and twice is not None
+        op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
+        inp, out = view.input, view.output
+        twice = accepted(requantization(ctx.graph, op))
         batches, in_h, in_w, in_c = inp.shape
         filters = self.filters(ctx.graph, op)
         out_c, k_h, k_w, _ = filters.shape
-        dilation = o.get("dilation_h_factor", 1)
-        _, top = conv_padding(o["padding"], in_h, k_h, o["stride_h"], dilation)
-        _, left = conv_padding(o["padding"], in_w, k_w, o["stride_w"], 1)
-        low, high = activation_range(o.get("fused_activation_function", 0), out)
+        (top, left), (low, high) = view.padding, view.activation_range
         patches = self.patch_pixels(ctx.graph, op, ctx.target)
-        given = None if bias is None else bias.data
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "patches": ctx.scratch_ptr() if patches else NULL,
-            "gemm": gemm_fields(ctx, filters.reshape(out_c, -1), given, twice),
+            "gemm": gemm_fields(ctx, filters.reshape(out_c, -1), view.bias_values, twice),
             "batches": u16(op, batches, "batch size"),
             "in_h": u16(op, in_h, "input height"),
             "in_w": u16(op, in_w, "input width"),
@@ -96,9 +92,9 @@ class _Convolution(Variant):
             "pad_top": u16(op, top, "padding"),
             "pad_left": u16(op, left, "padding"),
             "patch_pixels": patches,
-            "stride_h": o["stride_h"],
-            "stride_w": o["stride_w"],
-            "dilation_h": dilation,
+            "stride_h": view.stride[0],
+            "stride_w": view.stride[1],
+            "dilation_h": view.dilation[0],
             "padding": inp.zero_point,
             "act_min": low,
             "act_max": high,

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
     count_runs,
@@ -28,7 +28,7 @@ _QUAD, _HALF = 4, 2
 _BEYOND = 6
 
 
-#: What biased weights have added.
+#: The number that is added to biased weights.
 _BIAS = 128
 
 
@@ -65,26 +65,21 @@ class Geometry:
 
 
 def geometry(graph: Subgraph, op: Op) -> Geometry:
-    """Of a CONV_2D or DEPTHWISE_CONV_2D. A layer whose kernel is one pixel becomes one long row, and an image of one
-    column is turned, so that neighbours lie in one row."""
-    inp, w, out, o = (
-        graph.tensors[op.inputs[0]],
-        graph.tensors[op.inputs[1]],
-        graph.tensors[op.outputs[0]],
-        op.options,
-    )
-    batches, in_h, in_w, in_c = inp.shape
-    _, out_h, out_w, out_c = out.shape
-    _, k_h, k_w, _ = w.shape
-    dilation_h, dilation_w = o["dilation_h_factor"], o["dilation_w_factor"]
-    _, top = conv_padding(o["padding"], in_h, k_h, o["stride_h"], dilation_h)
-    _, left = conv_padding(o["padding"], in_w, k_w, o["stride_w"], dilation_w)
-    plain = (k_h, k_w, o["stride_h"], o["stride_w"], top, left) == (1, 1, 1, 1, 0, 0)
+    """Return the sizes of a CONV_2D or DEPTHWISE_CONV_2D.
+
+    A layer whose kernel is one pixel becomes one long row, and an image of one column is turned, so that neighbours are
+    in one row.
+    """
+    view = view_convolution(graph, op)
+    batches, in_h, in_w, in_c = view.input.shape
+    _, out_h, out_w, out_c = view.output.shape
+    (k_h, k_w), (top, left) = view.kernel, view.padding
+    plain = (*view.kernel, *view.stride, *view.padding) == (1, 1, 1, 1, 0, 0)
     if plain and batches * in_h * in_w <= 0xFFFF:
         pixels = batches * in_h * in_w
         return Geometry(1, 1, pixels, in_c, 1, pixels, out_c, 1, 1, 0, 0, 1, 1, 1, 1)
-    down = (in_h, out_h, k_h, top, o["stride_h"], dilation_h)
-    across = (in_w, out_w, k_w, left, o["stride_w"], dilation_w)
+    down = (in_h, out_h, k_h, top, view.stride[0], view.dilation[0])
+    across = (in_w, out_w, k_w, left, view.stride[1], view.dilation[1])
     if in_w == 1 and k_w == 1:
         down, across = across, down
     return Geometry(
@@ -120,7 +115,7 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
 
 
 class _Pairs(Variant):
-    """What CONV_2D and DEPTHWISE_CONV_2D with one input channel share: that is a convolution too."""
+    """The base of CONV_2D and of DEPTHWISE_CONV_2D with one input channel, which is a convolution too."""
 
     kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
     tiers = ("scalar", "dsp", "mve")
@@ -154,14 +149,10 @@ class _Pairs(Variant):
         return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        packing = self._weights(ctx.graph, ctx.op)
-        assert packing is not None
-        folded, by_channel = packing
+        folded, by_channel = accepted(self._weights(ctx.graph, ctx.op))
         offset = biased(ctx.target.core)
         count = pixels_per_word(ctx.target.core)
-        packed = pack_weights(by_channel, _BIAS * offset, count)
-        assert packed is not None
-        weights, runs = packed
+        weights, runs = accepted(pack_weights(by_channel, _BIAS * offset, count))
         fields: dict[str, Any] = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: Sums come this many times as large: twice from the transform, and 64 from the weights.
+#: Sums are scaled by this factor: twice from the transform, and 64 from the weights.
 _SCALE = 128
-#: A layer must save this many instructions per inference for every byte of flash that it costs: 24 bytes of transformed
-#: filters replace 9 of weights, and about a quarter of an instruction is saved per multiply-accumulate (measured).
+#: A layer must save this number of instructions per inference for every byte of flash that it costs: 24 bytes of
+#: transformed filters replace 9 of weights, and about a quarter of an instruction is saved per multiply-accumulate
+#: (measured).
 _WORTH = 32
 _SAVED_PER_MAC, _EXTRA_BYTES_PER_WEIGHT = 0.25, 24 / 9 - 1
 #: Inputs of a group of four channels in the order in which SXTB16 splits a word.
@@ -51,11 +52,9 @@ class Conv2DWinogradDsp(Variant):
         return 72 * in_c + 4 * (out_w + 2) * in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, out = ctx.op, ctx.input(0), ctx.output()
-        assert inp is not None
-        folded = fold_convolution(ctx.graph, op, axis=0, two_sided=True)
-        assert folded is not None
-        top, left = (conv_padding(op.options["padding"], inp.shape[k], 3, 1, 1)[1] for k in (1, 2))
+        view = view_convolution(ctx.graph, ctx.op)
+        inp, out, (top, left) = view.input, view.output, view.padding
+        folded = accepted(fold_convolution(ctx.graph, ctx.op, axis=0, two_sided=True))
         return KernelCall(
             "ar_conv_2d_s8_winograd_dsp",
             "conv_2d_s8_winograd_dsp.h",
@@ -90,7 +89,8 @@ def winograd_filters(folded: FoldedLayer) -> np.ndarray:
     ``winograd3_s8_dsp.h``."""
     g0, g1, g2 = np.moveaxis(folded.weights, 2, 0)  # each [out_c, k_h, in_c]
     planes = np.stack([g0 + g1 + g2, g0 - g1 + g2, 2 * g0, -2 * g2], axis=1) * (_SCALE // 2)
-    assert np.abs(planes).max(initial=0) < 1 << 15
+    if np.abs(planes).max(initial=0) >= 1 << 15:
+        raise ValueError("Transformed filters leave 16 bits, although those of int8 weights cannot.")
     channels, _, _, in_c = planes.shape
     order = (4 * np.arange(in_c // 4)[:, None] + np.array(_GROUP)).reshape(-1)
     inputs = planes[..., order].reshape(channels, 4, -1) & 0xFFFF

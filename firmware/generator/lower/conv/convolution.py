@@ -1,4 +1,5 @@
-"""What the convolutions share: checks of weights and bias, multipliers, and the fields of ``ar_conv_2d_params``."""
+"""Parts that all convolutions share: checks of weights and bias, multipliers, and the fields of
+``ar_conv_2d_params``."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.converters.graph.quantized_arithmetic import activation_range
+from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     LowerContext,
@@ -33,7 +34,76 @@ ACTIVATIONS = ("int8", "int16")
 BIAS_OF = {"int8": "int32", "int16": "int64"}
 #: The schema's TensorType.INT32.
 _INT32 = 2
-REQUANTISE = "Re-quantise the model with symmetric per-channel int8 weights."
+REQUANTIZE = "Re-quantize the model with symmetric per-channel int8 weights."
+
+
+@dataclass(frozen=True)
+class ConvolutionView:
+    """A convolution as its kernels see it. Pairs are vertical and horizontal.
+
+    ``input``: [batches, height, width, channels]. ``weights``: [out_c, k_h, k_w, k_c], for DEPTHWISE_CONV_2D
+    [1, k_h, k_w, out_c]. ``position``: the index of the input among the operator's inputs.
+    """
+
+    op: Op
+    input: Tensor
+    weights: Tensor
+    bias: Tensor | None
+    output: Tensor
+    position: int = 0
+
+    @property
+    def kernel(self) -> tuple[int, int]:
+        """Height and width of the window."""
+        return self.weights.shape[1], self.weights.shape[2]
+
+    @property
+    def stride(self) -> tuple[int, int]:
+        return self.op.options["stride_h"], self.op.options["stride_w"]
+
+    @property
+    def dilation(self) -> tuple[int, int]:
+        options = self.op.options
+        return options.get("dilation_h_factor", 1), options.get("dilation_w_factor", 1)
+
+    @property
+    def padding(self) -> tuple[int, int]:
+        """Rows of padding above the image, and columns left of it."""
+        size, mode = self.input.shape[1:3], self.op.options["padding"]
+        top, left = (
+            conv_padding(mode, size[k], self.kernel[k], self.stride[k], self.dilation[k])[1] for k in (0, 1)
+        )
+        return top, left
+
+    @property
+    def activation_range(self) -> tuple[int, int]:
+        """The lowest and highest output value that the fused activation allows."""
+        return activation_range(self.op.options.get("fused_activation_function", 0), self.output)
+
+    @property
+    def filters(self) -> np.ndarray:
+        """The constant weights. Raises ``UnsupportedModelError`` for weights that are computed at run time."""
+        return require_constant(self.op, self.weights, "weights")
+
+    @property
+    def bias_values(self) -> np.ndarray | None:
+        """The constant bias; None for a convolution without one."""
+        return None if self.bias is None else self.bias.data
+
+
+def view_convolution(
+    graph: Subgraph, op: Op, data: int = 0, weights: int = 1, bias: int = 2
+) -> ConvolutionView:
+    """Return the view of a convolution whose tensors are at these positions among the operator's inputs."""
+    optional = op.input(bias)
+    return ConvolutionView(
+        op,
+        graph.tensors[op.inputs[data]],
+        graph.tensors[op.inputs[weights]],
+        None if optional < 0 else graph.tensors[optional],
+        graph.tensors[op.outputs[0]],
+        data,
+    )
 
 
 def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: int, axis: int) -> None:
@@ -45,7 +115,7 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
     if op.input(bias) >= 0:
         check_bias(op, graph.tensors[op.input(bias)], inp)
     if inp.dtype == "int16" and op.options.get("quantized_bias_type") == _INT32:
-        raise refuse(op, None, "asks for a 32-bit accumulator", "Quantise the biases to int64.")
+        raise refuse(op, None, "asks for a 32-bit accumulator", "Quantize the biases to int64.")
     check_accumulator(op, graph, weights, bias, axis)
     u8(op, op.options["stride_h"], "vertical stride")
     u8(op, op.options["stride_w"], "horizontal stride")
@@ -53,7 +123,7 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
 
 
 def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
-    """Quantised int8 or int16 in and out, of one type; int16 symmetric."""
+    """Quantized int8 or int16 in and out, of one type; int16 symmetric."""
     require_dtype(op, inp, ACTIVATIONS)
     require_dtype(op, out, (inp.dtype,))
     require_quantized(op, inp)
@@ -61,14 +131,14 @@ def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
 
 
 def check_weights(op: Op, weights: Tensor, axis: int) -> None:
-    """Constant int8 weights, symmetric, quantised per tensor or along ``axis``."""
+    """Constant int8 weights, symmetric, quantized per tensor or along ``axis``."""
     require_dtype(op, weights, ("int8",))
     require_constant(op, weights, "weights")
     if weights.quant is None or any(weights.quant.zero_point):
-        raise refuse(op, weights, "weights must be quantised with zero point 0", REQUANTISE)
+        raise refuse(op, weights, "weights must be quantized with zero point 0", REQUANTIZE)
     if weights.quant.per_axis and weights.quant.axis != axis:
         raise refuse(
-            op, weights, f"weights are quantised along axis {weights.quant.axis}, expected {axis}", REQUANTISE
+            op, weights, f"weights are quantized along axis {weights.quant.axis}, expected {axis}", REQUANTIZE
         )
 
 
@@ -78,7 +148,7 @@ def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
     require_dtype(op, bias, (BIAS_OF[inp.dtype],))
     # LiteRT adds the bias to a 64-bit sum and scales the low 48 bits of it.
     if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
-        raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTISE)
+        raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTIZE)
 
 
 def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
@@ -89,8 +159,7 @@ def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: in
     others = tuple(a for a in range(4) if a != axis)
     largest = np.abs(w.data.astype(np.int64)).sum(axis=others) * 255
     if op.input(bias) >= 0:
-        values = graph.tensors[op.input(bias)].data
-        assert values is not None
+        values = require_constant(op, graph.tensors[op.input(bias)], "bias")
         largest = largest + np.abs(values.astype(np.int64))
     if np.any(largest >= 1 << 31):
         raise refuse(op, w, "its sums can overflow 32 bits", "Split the layer into smaller ones.")
@@ -111,7 +180,7 @@ def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple
     """The 16 bits of a multiplier that LiteRT keeps for a 64-bit sum, and its shift; see ``ar_requant_wide``."""
     if shift > 7:  # where LiteRT leaves its documented range
         raise refuse(
-            op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTISE
+            op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTIZE
         )
     return min((multiplier + (1 << 15)) >> 16, 0x7FFF), shift
 
@@ -125,7 +194,7 @@ def u8(op: Op, value: int, what: str) -> int:
 
 @dataclass(frozen=True)
 class _Stored:
-    """A layer as it lies in flash: words of ``pack`` or ``dense``, where there is a proof."""
+    """A layer as it is stored in flash: words of ``pack`` or ``dense``, where there is a proof."""
 
     channels: LayerChannels
     packed: np.ndarray | None
@@ -139,7 +208,7 @@ def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
 def _stored(
     target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
 ) -> _Stored:
-    """How the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
+    """Return the form in which the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
     levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
     reach = (-128 - inp.zero_point, 127 - inp.zero_point)
 
@@ -159,37 +228,30 @@ def _stored(
 
 
 def convolution_fields(
-    ctx: LowerContext,
-    *,
-    data: int = 0,
-    weights: int = 1,
-    bias: int = 2,
-    axis: int = 0,
-    kernel: tuple[int, int, int],
-    padding: tuple[int, int],
+    ctx: LowerContext, view: ConvolutionView, k_c: int, padding: tuple[int, int], *, axis: int = 0
 ) -> dict[str, Any]:
-    """All of ``ar_conv_2d_params``; ``axis`` is the weights' output channel axis, ``kernel`` is (k_h, k_w, k_c),
-    ``padding`` (top, left)."""
-    op, out = ctx.op, ctx.output()
-    inp, w, b = ctx.input(data), ctx.input(weights), ctx.input(bias)
-    assert inp is not None and w is not None and w.data is not None
+    """Return all fields of ``ar_conv_2d_params``.
+
+    ``k_c``: channels of a filter; ``padding``: top and left; ``axis``: the weights' axis of output channels.
+    """
+    op, inp, w, out = view.op, view.input, view.weights, view.output
     batches, in_h, in_w, in_c = inp.shape
     multiplier, shift = multipliers(op, inp, w, out)
     if len(multiplier) == 1:
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
-    act_min, act_max = activation_range(op.options.get("fused_activation_function", 0), out)
-    layer = LayerChannels(multiplier, shift, _biases(b, len(multiplier)), w.data)
+    act_min, act_max = view.activation_range
+    layer = LayerChannels(multiplier, shift, _biases(view.bias, len(multiplier)), view.filters)
     stored = _stored(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
     if stored is not None:
         layer = stored.channels
     dense = stored.dense if stored is not None else None
     packed = stored.packed if stored is not None else None
-    bias_values = None if b is None else b.data
+    bias_values = view.bias_values
     if dense is not None:
         bias_values = dense.bias
     table = layer.multiplier if packed is None else packed
     return {
-        "input": ctx.input_ptr(data),
+        "input": ctx.input_ptr(view.position),
         "output": ctx.output_ptr(),
         "weights": ctx.weights(layer.weights, "weights"),
         "bias": NULL if bias_values is None else ctx.weights(bias_values, "bias"),
@@ -204,15 +266,15 @@ def convolution_fields(
         "out_h": u16(op, out.shape[1], "output height"),
         "out_w": u16(op, out.shape[2], "output width"),
         "out_c": u16(op, out.shape[3], "output channels"),
-        "k_h": u16(op, kernel[0], "kernel height"),
-        "k_w": u16(op, kernel[1], "kernel width"),
-        "k_c": u16(op, kernel[2], "kernel channels"),
+        "k_h": u16(op, view.kernel[0], "kernel height"),
+        "k_w": u16(op, view.kernel[1], "kernel width"),
+        "k_c": u16(op, k_c, "kernel channels"),
         "pad_top": u16(op, padding[0], "padding"),
         "pad_left": u16(op, padding[1], "padding"),
-        "stride_h": op.options["stride_h"],
-        "stride_w": op.options["stride_w"],
-        "dilation_h": u8(op, op.options.get("dilation_h_factor", 1), "vertical dilation"),
-        "dilation_w": u8(op, op.options.get("dilation_w_factor", 1), "horizontal dilation"),
+        "stride_h": view.stride[0],
+        "stride_w": view.stride[1],
+        "dilation_h": u8(op, view.dilation[0], "vertical dilation"),
+        "dilation_w": u8(op, view.dilation[1], "horizontal dilation"),
         "input_offset": -inp.zero_point,
         "output_offset": out.zero_point,
         "act_min": act_min,

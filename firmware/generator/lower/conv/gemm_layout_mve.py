@@ -18,7 +18,7 @@ _PIECES = (32, 16)
 
 @dataclass(frozen=True)
 class DoubleRounding:
-    """A convolution's requantisation with two roundings, as Helium's own instructions do it.
+    """A convolution's requantization with two roundings, as Helium's own instructions do it.
 
     ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; negative throughout if ``two_sided``:
     then some output below its zero point can be seen, and negative sums need a step of their own.
@@ -29,7 +29,7 @@ class DoubleRounding:
     two_sided: bool
 
 
-def requantisation(graph: Subgraph, op: Op) -> DoubleRounding | None:
+def requantization(graph: Subgraph, op: Op) -> DoubleRounding | None:
     """That of a convolution that its lowering's ``check`` has accepted; None where its scales do not fit."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     channels = out.shape[3]
@@ -66,8 +66,7 @@ def gemm_fields(
     ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, twice: DoubleRounding
 ) -> dict[str, Any]:
     """All of ``ar_gemm_s8_mve_params``; ``filters`` is int8 [channels, depth] in the order of a window's bytes."""
-    inp = ctx.input(0)
-    assert inp is not None
+    inp = ctx.input_tensor(0)
     return {
         "weights": ctx.weights(pack_filters(filters), "weights"),
         "bias": ctx.weights(folded_bias(filters, bias, inp.zero_point), "bias"),

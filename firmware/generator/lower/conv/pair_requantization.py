@@ -1,4 +1,4 @@
-"""The requantisation of a layer for the kernels of ``dot_s8_dsp.h``: which form, its biases and its table."""
+"""The requantization of a layer for the kernels of ``dot_s8_dsp.h``: which form, its biases and its table."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 
 #: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
 _SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
-#: Layers that are kept: whether one suits and its lowering both ask.
+#: Number of layers that are cached: ``suits`` and ``lower`` need the same result.
 _CACHED_LAYERS = 512
 
 

@@ -5,7 +5,11 @@ from __future__ import annotations
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
-from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields
+from arenite.firmware.generator.lower.conv.convolution import (
+    check_convolution,
+    convolution_fields,
+    view_convolution,
+)
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -32,14 +36,11 @@ class TransposeConv(Lowering):
         return graph.tensors[op.inputs[_DATA]].elements * k_h * k_w * out_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, w, out, o = ctx.input(_DATA), ctx.input(_WEIGHTS), ctx.output(), ctx.op.options
-        assert inp is not None and w is not None
-        _, k_h, k_w, k_c = w.shape
+        view = view_convolution(ctx.graph, ctx.op, _DATA, _WEIGHTS, _BIAS)
+        out, (k_h, k_w), o = view.output, view.kernel, ctx.op.options
         # The padding of the convolution that this one transposes: from the output's size.
         _, top = conv_padding(o["padding"], out.shape[1], k_h, o["stride_h"], 1)
         _, left = conv_padding(o["padding"], out.shape[2], k_w, o["stride_w"], 1)
-        kernel = f"transpose_conv_{SUFFIX[inp.dtype]}"
-        fields = convolution_fields(
-            ctx, data=_DATA, weights=_WEIGHTS, bias=_BIAS, kernel=(k_h, k_w, k_c), padding=(top, left)
-        )
+        kernel = f"transpose_conv_{SUFFIX[view.input.dtype]}"
+        fields = convolution_fields(ctx, view, view.weights.shape[3], (top, left))
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

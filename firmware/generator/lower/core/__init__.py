@@ -1,0 +1,1 @@
+"""Base classes of lowerings and variants, row functions, and packed weights."""

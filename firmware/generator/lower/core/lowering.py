@@ -1,11 +1,11 @@
-"""What a lowering is: one class per operator that turns it into one kernel call with constant parameters."""
+"""Lowerings: one class per operator that turns it into one kernel call with constant parameters."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,8 @@ from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.target import Target
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class KernelCall:
 
 
 class LowerContext(ABC):
-    """What a lowering may ask while it makes its call. Implemented by the generator."""
+    """The tensors and addresses that a lowering uses for its call. Implemented by the generator."""
 
     graph: Subgraph
     op: Op
@@ -77,6 +79,13 @@ class LowerContext(ABC):
         """The input tensor at ``position``; None when it is absent."""
         index = self.op.input(position)
         return None if index < 0 else self.graph.tensors[index]
+
+    def input_tensor(self, position: int) -> Tensor:
+        """Return the input tensor at ``position``, which the operator must have. Raises ``UnsupportedModelError``."""
+        tensor = self.input(position)
+        if tensor is None:
+            raise refuse(self.op, None, f"has no input {position}", "Export the model again with all inputs.")
+        return tensor
 
     def output(self, position: int = 0) -> Tensor:
         return self.graph.tensors[self.op.outputs[position]]
@@ -124,7 +133,7 @@ class Lowering(ABC):
     kernels: ClassVar[tuple[str, ...]] = ()
 
     def check(self, graph: Subgraph, op: Op) -> None:  # noqa: B027 - an operator may have nothing to refuse
-        """Raise through ``refuse`` what this lowering cannot run exactly."""
+        """Raise the error of ``refuse`` for an op that this lowering cannot run exactly."""
 
     def scratch(self, graph: Subgraph, op: Op) -> int:
         """Bytes of kernel scratch, live only while the op runs."""
@@ -143,7 +152,8 @@ class Lowering(ABC):
         return 0
 
     def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
-        """How the op runs row by row, with the parameters of its kernel; None where it cannot."""
+        """Return the requirements for running the op row by row with the parameters of its kernel; None where it
+        cannot."""
         return None
 
     @abstractmethod
@@ -172,23 +182,30 @@ def refuse(op: Op, tensor: Tensor | None, why: str, hint: str) -> UnsupportedMod
     return UnsupportedModelError(f"{describe(op)}{where}: {why}.", hint)
 
 
+def accepted(form: T | None) -> T:
+    """Return ``form``, which exists for every layer that ``check`` or ``suits`` has accepted. Raises ``ValueError``."""
+    if form is None:
+        raise ValueError("A layer was lowered with a kernel that does not suit it.")
+    return form
+
+
 def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
     if tensor.dtype not in allowed:
         raise refuse(
             op,
             tensor,
             f"has type {tensor.dtype}, supported: {', '.join(allowed)}",
-            "Quantise the model to int8 (or int16 activations) with per-channel weights: arenite convert does it.",
+            "Quantize the model to int8 (or int16 activations) with per-channel weights: arenite convert does it.",
         )
 
 
 def require_quantized(op: Op, tensor: Tensor) -> None:
-    """Per-tensor quantisation; int16 has zero point 0, as TFLite demands."""
+    """Per-tensor quantization; int16 has zero point 0, as TFLite demands."""
     if tensor.quant is None or tensor.quant.per_axis:
-        raise refuse(op, tensor, "must be quantised with one scale", "Quantise the model to int8 or int16.")
+        raise refuse(op, tensor, "must be quantized with one scale", "Quantize the model to int8 or int16.")
     if tensor.dtype == "int16" and tensor.zero_point != 0:
         raise refuse(
-            op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Re-quantise the model."
+            op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Re-quantize the model."
         )
 
 

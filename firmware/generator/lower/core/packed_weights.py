@@ -13,7 +13,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.redirected_weights import (
     RedirectedContext,
     lower_redirected,
@@ -24,10 +24,10 @@ from arenite.firmware.generator.target import TIERS, Target
 from arenite.firmware.generator.weight_packing import PackedCodes, smallest_codes
 
 #: Bytes of flash that the kernels take, about, above those that they replace (a Cortex-M built for size), and a layer's
-#: own parameters. To save less is not worth the instructions.
+#: own parameters. Below that the instructions cost more than they save.
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
-#: Unpacking costs instructions: a layer must save one part in so many of its weights.
+#: Unpacking costs instructions: a layer must save at least this fraction (1 / n) of its weights.
 _MIN_SAVING_DIVISOR = 4
 #: Graphs whose decision is kept.
 _CACHED_GRAPHS = 32
@@ -50,7 +50,7 @@ class _Packed(Variant):
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
     def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[PackedCodes | None, int]:
-        """The weights as codes, channel after channel, and the bytes that they save; 0 where that is not worth it."""
+        """The weights as codes, channel after channel, and the bytes that they save; 0 where they save too little."""
         (values,) = weights_of(graph, op, target, None)
         codes = smallest_codes(np.moveaxis(values, self.axis, 0))
         if codes is None:
@@ -69,8 +69,7 @@ class _Packed(Variant):
 
     def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
         """The operator's own call, without weights, and the fields of ``ar_packed``."""
-        codes, _ = self.codes(ctx.graph, ctx.op, ctx.target)
-        assert codes is not None
+        codes = accepted(self.codes(ctx.graph, ctx.op, ctx.target)[0])
         inner = lower_redirected(RedirectedContext(ctx, lambda _: NULL), None)
 
         def stored(values: np.ndarray | None, hint: str) -> Expr:

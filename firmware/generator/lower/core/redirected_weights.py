@@ -7,16 +7,24 @@ from collections.abc import Callable
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.core.lowering import LOWERINGS, NULL, Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import (
+    LOWERINGS,
+    NULL,
+    Expr,
+    KernelCall,
+    LowerContext,
+    accepted,
+)
 from arenite.firmware.generator.lower.core.variant import Variant
 from arenite.firmware.generator.target import Target
 
-#: What lowerings call the weights, other than biases; and the position of the weights among the inputs.
+#: The names that lowerings give to weights other than biases; and the position of the weights among the inputs.
 _HINTS, _POSITION = ("weights", "filters"), 1
 
 
 class RedirectedContext(LowerContext):
-    """Another context, but that weights are given to ``place``, which says where they will be."""
+    """A context that passes weights to ``place``, which returns their address, and otherwise behaves like another
+    context."""
 
     def __init__(self, inner: LowerContext, place: Callable[[np.ndarray], Expr]) -> None:
         self.graph, self.op, self.target = inner.graph, inner.op, inner.target
@@ -84,6 +92,4 @@ def weights_of(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) 
 
 def lower_redirected(ctx: LowerContext, kernel: Variant | None) -> KernelCall:
     """The call of ``kernel``, or of the operator's own."""
-    call = LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx)
-    assert call is not None
-    return call
+    return accepted(LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx))

@@ -1,4 +1,4 @@
-"""What operators tell the streaming planner of their row functions."""
+"""Row functions of operators, described for the streaming planner."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_UINT8, _MAX_UINT16 = 255, 65535
 
 #: Instructions of the executor for one row.
 _ROW = 120
-#: A kernel that computes three pixels at a time, asked for fewer, loads weights again: instructions per product that
+#: A kernel that computes three pixels at a time loads weights again for fewer: instructions per product that
 #: an unused place costs, about.
 _PIXELS, _WASTE = 3, 0.35
 

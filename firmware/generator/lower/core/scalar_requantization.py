@@ -1,4 +1,4 @@
-"""What the fast kernels of cores without SIMD share: the proven requantisation as they take it."""
+"""The proven requantization in the form that the fast kernels of cores without SIMD take."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
 #: Left shift of the accumulator in ``ar_affine_s8``.
 SCALE = 8
-#: What a two-sided offset may be: one less is stored in eight bits.
+#: The range of a two-sided offset: one less is stored in eight bits.
 _OFFSETS = (1, 256)
-#: What one byte can count: those that fit, and those that do not.
+#: The counts that one byte holds: quads that fit, and quads that do not.
 _MAX_FITTING, _MAX_OVERFLOWING = 31, 7
 
 

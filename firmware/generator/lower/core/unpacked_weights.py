@@ -1,4 +1,4 @@
-"""int4 weights for the kernels that want bytes: half bytes in flash, made whole in scratch before a layer runs."""
+"""int4 weights for kernels that take int8: they are unpacked to int8 in scratch memory before a layer runs."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
     StructArray,
+    accepted,
 )
 from arenite.firmware.generator.lower.core.redirected_weights import (
     RedirectedContext,
@@ -27,17 +28,17 @@ from arenite.firmware.generator.weight_packing import NibbleRows, pack_nibbles
 
 #: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
 _ALIGNMENT = 16
-#: Where RAM counts, more than this is not spent on whole weights.
+#: The most RAM that is spent on unpacked weights where RAM counts.
 _LITTLE = {"ram": 1024, "flash": 0}
 #: Bytes of whole weights that serve one product each, where neither speed nor RAM alone counts.
 _ONCE = 4096
-#: Bytes of flash for each weight, at most: layouts that repeat weights are not worth it.
+#: Bytes of flash for each weight, at most: layouts that repeat weights take too much.
 _MAX_BYTES_PER_WEIGHT = 1.25
 #: The C function of one row of such a layer.
 ROW_FUNCTION = "ar_unpacked_row"
 #: Instructions of ``ar_unpack4``, about.
 _CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
-#: Layers that are kept: several questions are asked about each.
+#: Number of layers that are cached: several methods need the result.
 _CACHED_LAYERS = 512
 
 
@@ -72,7 +73,8 @@ class _Unpacked(Variant):
         return kernel.in_place(graph, op, target)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """As the kernel does, but that the weights are made whole for each row: others use the memory in between."""
+        """As the kernel does, except that the weights are unpacked for each row: other layers use the memory in
+        between."""
         chosen = _unpacked_kernel(graph, op, target)
         if chosen.kernel is None:
             row_needs = LOWERINGS[op.name].rows(graph, op)
@@ -135,14 +137,12 @@ def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel 
 
 
 def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel:
-    kernel = unpacked_kernel(graph, op, target)
-    assert kernel is not None
-    return kernel
+    return accepted(unpacked_kernel(graph, op, target))
 
 
 def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-    # For int16 activations there is no other way.
+    # int16 activations have no other kernel.
     most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
     if _once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
         most = _ONCE
@@ -181,7 +181,7 @@ def unpacked_row(before: KernelCall, row: KernelCall) -> KernelCall:
         "params": StructArray(row.params_type, [row.fields]),
     }
     sources = (*row.sources, *before.sources, "unpacked_row.c")
-    headers = (row.header, before.header)
+    headers = (row.header, *row.headers, before.header)
     return KernelCall(
         ROW_FUNCTION, "unpacked_row.h", sources, "ar_unpacked_row_params", fields, headers=headers
     )

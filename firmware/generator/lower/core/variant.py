@@ -1,4 +1,5 @@
-"""Faster ways to run an operator: one kernel each, with the conditions under which it is exact and worth its place."""
+"""Variants: faster kernels of an operator, with the conditions under which each is exact and saves more than it
+costs."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ class Variant(ABC):
 
     @abstractmethod
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        """Whether the kernel gives exactly the operator's bytes here, and pays. ``check`` has accepted the op."""
+        """Whether the kernel computes exactly the operator's bytes here and is faster. ``check`` has accepted the
+        op."""
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Bytes of kernel scratch, live only while the op runs."""
@@ -40,8 +42,8 @@ class Variant(ABC):
         return ()
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """How the op runs row by row, with the parameters that ``lower`` gives; None where it cannot. Where the needs
-        say ``row_alone``, ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
+        """Return the requirements for running row by row with the parameters of ``lower``; None where it cannot. With
+        ``row_alone`` ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
         column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
         if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not column:
             row_needs = convolution_rows(graph, op, self.row_function)
@@ -81,7 +83,7 @@ def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     """The variant that runs ``op`` on ``target``; None when the operator's own kernel does.
 
-    Where flash is what counts only those with packed weights: others pay for their speed with code and tables.
+    Where flash counts, only variants with packed weights: the others gain their speed with more code and tables.
     """
     for candidate in _VARIANTS.get(op.name, ()):
         if target.optimise == "flash" and not candidate.packed:

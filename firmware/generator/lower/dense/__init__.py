@@ -1,0 +1,1 @@
+"""Lowerings of FULLY_CONNECTED and BATCH_MATMUL."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
-from arenite.firmware.generator.lower.conv.convolution import REQUANTISE, check_activations, narrow_multiplier
+from arenite.firmware.generator.lower.conv.convolution import REQUANTIZE, check_activations, narrow_multiplier
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
@@ -37,10 +37,15 @@ class BatchMatMul(Lowering):
         require_dtype(op, rhs, ("int8",) if lhs.dtype == "int8" else ("int16", "int8"))
         require_quantized(op, rhs)
         if lhs.dtype == "int16" and rhs.zero_point:
-            raise refuse(op, rhs, "must have zero point 0 beside int16", REQUANTISE)
+            raise refuse(op, rhs, "must have zero point 0 beside int16", REQUANTIZE)
         for tensor in (lhs, rhs):
             if not 2 <= len(tensor.shape) <= 5:
-                raise refuse(op, tensor, "must have 2 to 5 dimensions", "Reshape it.")
+                raise refuse(
+                    op,
+                    tensor,
+                    "must have 2 to 5 dimensions",
+                    "Export the model with a reshape to 2 to 5 dimensions before it.",
+                )
         depth = lhs.shape[-2 if op.options["adj_x"] else -1]
         if lhs.dtype == "int8" and depth > _DEPTH_LIMIT:
             raise refuse(op, lhs, f"sums of over {_DEPTH_LIMIT} products can overflow 32 bits", "Split it.")
@@ -51,8 +56,7 @@ class BatchMatMul(Lowering):
         return graph.tensors[op.outputs[0]].elements * lhs.shape[-2 if op.options["adj_x"] else -1]
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, lhs, rhs, out = ctx.op, ctx.input(0), ctx.input(1), ctx.output()
-        assert lhs is not None and rhs is not None
+        op, lhs, rhs, out = ctx.op, ctx.input_tensor(0), ctx.input_tensor(1), ctx.output()
         adj_x, adj_y = bool(op.options["adj_x"]), bool(op.options["adj_y"])
         multiplier, shift = scaling(op, lhs, rhs, out)
         batch = (1, 1, 1, *out.shape[:-2])[-3:]

@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import activation_range
-from arenite.firmware.generator.lower.conv.convolution import REQUANTISE, check_activations
+from arenite.firmware.generator.lower.conv.convolution import REQUANTIZE, check_activations
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     KernelCall,
@@ -40,11 +40,11 @@ class FullyConnected(Lowering):
         check_activations(op, inp, out)
         require_dtype(op, w, ("int8",))
         if w.quant is None:
-            raise refuse(op, w, "weights must be quantised", REQUANTISE)
+            raise refuse(op, w, "weights must be quantized", REQUANTIZE)
         if w.quant.per_axis and (w.quant.axis != 0 or any(w.quant.zero_point)):
-            raise refuse(op, w, "per-channel weights must be along axis 0 with zero point 0", REQUANTISE)
+            raise refuse(op, w, "per-channel weights must be along axis 0 with zero point 0", REQUANTIZE)
         if w.stored == "int4" and any(w.quant.zero_point):
-            raise refuse(op, w, "int4 weights must have zero point 0", REQUANTISE)
+            raise refuse(op, w, "int4 weights must have zero point 0", REQUANTIZE)
         if op.options["weights_format"] != _DEFAULT_FORMAT:
             raise refuse(
                 op, w, "shuffled weights are not supported", "Convert the model with default weights."
@@ -60,8 +60,8 @@ class FullyConnected(Lowering):
         return graph.tensors[op.outputs[0]].elements * graph.tensors[op.inputs[1]].shape[1]
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, w, bias, out = ctx.op, ctx.input(0), ctx.input(1), ctx.input(2), ctx.output()
-        assert inp is not None and w is not None and w.quant is not None
+        op, inp, w = ctx.op, ctx.input_tensor(0), ctx.input_tensor(1)
+        bias, out = ctx.input(2), ctx.output()
         units, depth = w.shape
         act_min, act_max = activation_range(op.options["fused_activation_function"], out)
         scales = real_scale(inp, w, out)
@@ -115,4 +115,4 @@ def check_accumulator(op: Op, graph: Subgraph) -> None:
     if np.any(largest >= (1 << 31 if narrow else 1 << 53)):
         raise refuse(op, w, "its sums can overflow the accumulator", "Split the layer into smaller ones.")
     if np.any(largest * real_scale(inp, w, out) >= (1 << 31) - (1 << 16)):
-        raise refuse(op, out, "its scale is too small for the layer's sums", REQUANTISE)
+        raise refuse(op, out, "its scale is too small for the layer's sums", REQUANTIZE)

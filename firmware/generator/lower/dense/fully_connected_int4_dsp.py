@@ -46,7 +46,7 @@ def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def nibble_quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of requantisations, int32 [quads * 2, 4]."""
+    """The table of requantizations, int32 [quads * 2, 4]."""
     offset, _ = channel_pairs(folded.requant.offset[:, None])
     table = np.concatenate([pair_requant(folded), offset.astype(np.int32)], axis=1)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
@@ -65,7 +65,7 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 
 
 def _small(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether a layer is too small a reason for more code: that of other layers will do."""
+    """Whether a layer is too small to add a kernel for: the kernel of another layer serves it."""
     if target.optimise == "speed":
         return small_beside_whole(graph, op, target)
     return graph.tensors[op.inputs[1]].elements < SMALL

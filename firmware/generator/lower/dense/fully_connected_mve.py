@@ -7,8 +7,13 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import SAME, activation_range
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias
-from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantisation as convolution_requantisation
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantization as convolution_requantisation
+from arenite.firmware.generator.lower.core.lowering import (
+    KernelCall,
+    LowerContext,
+    accepted,
+    require_constant,
+)
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.layer_scales import (
     accumulator_range,
@@ -22,7 +27,7 @@ from arenite.firmware.generator.target import MVE, Target
 _GROUP = 4
 
 
-def requantisation(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
+def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
     """Proven multipliers and shifts, -1 or less, of ``ar_requant_once``, per unit or one of each; None without."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
@@ -47,11 +52,10 @@ class FullyConnectedMve(Variant):
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype != "int8" or w.data is None or weights_offset(w):
             return False
-        return requantisation(graph, op) is not None
+        return requantization(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        requant = requantisation(ctx.graph, ctx.op)
-        assert requant is not None
+        requant = accepted(requantization(ctx.graph, ctx.op))
         return units_call(ctx, *requant, {"twice": 0, "two_sided": 0})
 
 
@@ -75,8 +79,7 @@ class ConvolutionOfOnePixelMve(Variant):
         return convolution_requantisation(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        twice = convolution_requantisation(ctx.graph, ctx.op)
-        assert twice is not None
+        twice = accepted(convolution_requantisation(ctx.graph, ctx.op))
         flags = {"twice": 1, "two_sided": int(twice.two_sided)}
         return units_call(ctx, twice.multiplier, twice.shift, flags)
 
@@ -85,9 +88,9 @@ def units_call(
     ctx: LowerContext, multiplier: np.ndarray, shift: np.ndarray, flags: dict[str, int]
 ) -> KernelCall:
     """The kernel's call; multipliers and shifts are per unit, or one of each."""
-    inp, w, bias, out = ctx.input(0), ctx.input(1), ctx.input(2), ctx.output()
-    assert inp is not None and w is not None and w.data is not None
-    filters = w.data.reshape(w.shape[0], -1)
+    inp, bias, out = ctx.input_tensor(0), ctx.input(2), ctx.output()
+    weights = require_constant(ctx.op, ctx.input(1), "weights")
+    filters = weights.reshape(len(weights), -1)
     units, depth = filters.shape
     per_unit = len(multiplier) > 1
     if len(multiplier) < _GROUP:
@@ -102,7 +105,7 @@ def units_call(
         {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "weights": ctx.weights(w.data, "weights"),
+            "weights": ctx.weights(weights, "weights"),
             "bias": ctx.weights(sums, "bias"),
             "multiplier": ctx.table(multiplier, "multiplier"),
             "shift": ctx.table(shift, "shift"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import requant_fields, scaled_bias, sums_fit
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
@@ -36,7 +36,7 @@ class FullyConnectedPairs(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Cores whose multiplication adds, or that have few registers, gain less than the flash is worth.
+        # Cores whose multiplication adds, or that have few registers, gain too little for the flash that it takes.
         if not target.core.startswith("rv32") or target.optimise != "speed":
             return False
         if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:
@@ -45,10 +45,8 @@ class FullyConnectedPairs(Variant):
         return folded is not None and pack_pairs(folded.weights) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = foldable(ctx.graph, ctx.op), ctx.input(1), ctx.output()
-        assert folded is not None and w is not None
-        packed = pack_pairs(folded.weights)
-        assert packed is not None
+        folded, w, out = accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
+        packed = accepted(pack_pairs(folded.weights))
         units, depth = w.shape
         fields = {
             "input": ctx.input_ptr(0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
     has_offsets,
@@ -23,9 +23,9 @@ QUAD = 4
 _MIN_RUN = 2
 #: Units whose weights share a word.
 _UNITS = 4
-#: What one byte can count.
+#: The largest count that one byte holds.
 _MAX_RUN = 255
-#: Fewest products for which the kernel is worth its place.
+#: The smallest number of products for which the kernel saves more than its code costs.
 MIN_MACS = 1024
 #: Bytes of scratch for a quad: two sums and four int16.
 _QUAD_BYTES = 16
@@ -83,7 +83,7 @@ class FullyConnectedScalar(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Where RAM counts, inputs widened fourfold are out of proportion: such a layer has one row of activations.
+        # Where RAM counts, inputs that are widened to four times their size take too much of it.
         if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
             return False
         # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
@@ -96,11 +96,9 @@ class FullyConnectedScalar(Variant):
         return _QUAD_BYTES * (-(-graph.tensors[op.inputs[1]].shape[1] // QUAD) + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = foldable(ctx.graph, ctx.op), ctx.input(1), ctx.output()
-        assert folded is not None and w is not None
+        folded, w, out = accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
         count = words(ctx.target.core)
-        packed = pack_weights(folded.weights, count)
-        assert packed is not None
+        packed = accepted(pack_weights(folded.weights, count))
         units, depth = w.shape
         fields = {
             "input": ctx.input_ptr(0),

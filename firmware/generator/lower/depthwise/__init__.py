@@ -1,0 +1,1 @@
+"""Lowerings of DEPTHWISE_CONV_2D."""

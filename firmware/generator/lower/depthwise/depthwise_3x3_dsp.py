@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
@@ -77,7 +77,11 @@ class Depthwise3x3Dsp(Variant):
             return replace(row_needs, extra=extra)
         kernel = "depthwise_3x3_s1_s8_dsp.c"  # whose address the parameters hold
         return replace(
-            row_needs, extra=extra, function="ar_depthwise_3x3_s1_s8_dsp_row", sources=(*_ROW_S1, kernel)
+            row_needs,
+            extra=extra,
+            function="ar_depthwise_3x3_s1_s8_dsp_row",
+            sources=(*_ROW_S1, kernel),
+            headers=("depthwise_3x3_row_s8_dsp.h",),
         )
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
@@ -86,11 +90,9 @@ class Depthwise3x3Dsp(Variant):
         return ((0, 0),) if op.options["stride_h"] == 1 and inp.shape == out.shape else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, out = ctx.op, ctx.input(0), ctx.output()
-        prepared = _prepare(ctx.graph, op)
-        assert inp is not None and prepared is not None
-        folded, fixed = prepared
-        stride = op.options["stride_w"]
+        view = view_convolution(ctx.graph, ctx.op)
+        inp, out, stride = view.input, view.output, view.stride[1]
+        folded, fixed = accepted(_prepare(ctx.graph, ctx.op))
         kernel = f"depthwise_3x3_s{stride}_s8_dsp"
         return KernelCall(
             "ar_depthwise_3x3_s8_dsp",
@@ -112,8 +114,8 @@ class Depthwise3x3Dsp(Variant):
                 "channels": inp.shape[3],
                 "out_h": out.shape[1],
                 "out_w": out.shape[2],
-                "pad_top": conv_padding(op.options["padding"], inp.shape[1], 3, stride, 1)[1],
-                "pad_left": conv_padding(op.options["padding"], inp.shape[2], 3, stride, 1)[1],
+                "pad_top": view.padding[0],
+                "pad_left": view.padding[1],
                 "stride": stride,
                 "zero_point": folded.input_zero_point,
             },

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.conv_2d import SUFFIX
-from arenite.firmware.generator.lower.conv.convolution import check_convolution, convolution_fields, u8
+from arenite.firmware.generator.lower.conv.convolution import (
+    check_convolution,
+    convolution_fields,
+    u8,
+    view_convolution,
+)
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -44,14 +48,9 @@ class DepthwiseConv2D(Lowering):
         return convolution_rows(graph, op, "ar_depthwise_conv_2d_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, w, o = ctx.input(0), ctx.input(1), ctx.op.options
-        assert inp is not None and w is not None
-        _, k_h, k_w, out_c = w.shape
-        _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
-        _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
-        kernel = f"depthwise_conv_2d_{SUFFIX[inp.dtype]}"
+        view = view_convolution(ctx.graph, ctx.op)
+        kernel = f"depthwise_conv_2d_{SUFFIX[view.input.dtype]}"
         # LiteRT goes by the shapes; the option `depth_multiplier` is not read.
-        fields = convolution_fields(
-            ctx, axis=3, kernel=(k_h, k_w, out_c // inp.shape[3]), padding=(top, left)
-        )
+        k_c = view.weights.shape[3] // view.input.shape[3]
+        fields = convolution_fields(ctx, view, k_c, view.padding, axis=3)
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.quantized_arithmetic import activation_range, conv_padding
-from arenite.firmware.generator.lower.conv.gemm_layout_mve import DoubleRounding, folded_bias, requantisation
-from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, u16
+from arenite.firmware.generator.lower.conv.convolution import view_convolution
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import DoubleRounding, folded_bias, requantization
+from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, accepted, u16
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
@@ -62,30 +62,21 @@ class _Depthwise(Variant):
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MAX_ROWS:
             return False
-        return sums_fit(taps_of(w.data)) and requantisation(graph, op) is not None
+        return sums_fit(taps_of(w.data)) and requantization(graph, op) is not None
 
     def fields(self, ctx: LowerContext, repeat: int = 1, rest: int = 0) -> dict[str, Any]:
         """All of ``ar_depthwise_mve_params`` but its scratch; constants ``repeat`` times in a block, and the last
         ``rest`` channels in no block at all."""
-        op, inp, w, bias, out, o = (
-            ctx.op,
-            ctx.input(0),
-            ctx.input(1),
-            ctx.input(2),
-            ctx.output(),
-            ctx.op.options,
-        )
-        twice = requantisation(ctx.graph, op)
-        assert inp is not None and w is not None and w.data is not None and twice is not None
-        filters = taps_of(w.data)
-        sums = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
+        op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
+        inp, out = view.input, view.output
+        twice = accepted(requantization(ctx.graph, op))
+        filters = taps_of(view.filters)
+        sums = folded_bias(filters, view.bias_values, inp.zero_point)
         tiled = DoubleRounding(
             np.tile(twice.multiplier, repeat), np.tile(twice.shift, repeat), twice.two_sided
         )
-        _, k_h, k_w, channels = w.shape
-        _, top = conv_padding(o["padding"], inp.shape[1], k_h, o["stride_h"], o["dilation_h_factor"])
-        _, left = conv_padding(o["padding"], inp.shape[2], k_w, o["stride_w"], o["dilation_w_factor"])
-        low, high = activation_range(o.get("fused_activation_function", 0), out)
+        channels = view.weights.shape[3]
+        (k_h, k_w), (top, left), (low, high) = view.kernel, view.padding, view.activation_range
         return {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
@@ -167,8 +158,7 @@ class DepthwiseMve(_Depthwise):
         return k_h * k_w * _ADDRESS + channels + BLOCK - 1
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        w = ctx.input(1)
-        assert w is not None
+        w = ctx.input_tensor(1)
         fields = swap_axes(self.fields(ctx)) | {
             "taps": ctx.scratch_ptr(),
             "padding": ctx.scratch_ptr(w.shape[1] * w.shape[2] * _ADDRESS),

@@ -1,0 +1,1 @@
+"""Lowerings of operators that compute each output element by itself."""

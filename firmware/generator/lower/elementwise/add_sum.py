@@ -1,4 +1,4 @@
-"""What the kernels of ADD and SUB as one multiply-add share, see ``affine_sum.py``."""
+"""The base of the kernels of ADD and SUB as one multiply-add, see ``affine_sum.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the element-by-element operators of two inputs share."""
+"""The base of the elementwise operators with two inputs."""
 
 from __future__ import annotations
 

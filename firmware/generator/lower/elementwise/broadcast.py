@@ -1,4 +1,4 @@
-"""How inputs of different shapes are walked together in the order of the output's elements."""
+"""Broadcasting: steps through inputs of different shapes in the order of the output's elements."""
 
 from __future__ import annotations
 

@@ -50,8 +50,7 @@ class Cast(Lowering):
         return ((0, 0),) if same_bytes(inp, out) else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if same_bytes(inp, out):
             return copy_call(ctx)
         name = "cast_int"

@@ -87,7 +87,7 @@ class NotEqual(Compare):
             raise refuse(
                 op,
                 first,
-                "TFLite does not compute NOT_EQUAL of int16 without quantisation",
+                "TFLite does not compute NOT_EQUAL of int16 without quantization",
                 "Cast to int32 before it, or use EQUAL and LOGICAL_NOT.",
             )
 

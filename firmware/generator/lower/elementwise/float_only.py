@@ -16,7 +16,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 class FloatOnly(Lowering):
     supports = "not supported: TFLite has it for float32 only"
-    hint: ClassVar[str] = "Move the layer to the host, or replace it before quantising."
+    hint: ClassVar[str] = "Move the layer to the host, or replace it before quantizing."
 
     def check(self, graph: Subgraph, op: Op) -> None:
         tensor = graph.tensors[op.inputs[0]]
@@ -54,4 +54,4 @@ class Cos(FloatOnly):
 @register
 class Square(FloatOnly):
     op_name = "SQUARE"
-    hint = "Write x * x: MUL is quantised."
+    hint = "Write x * x: MUL is quantized."

@@ -39,8 +39,7 @@ class Prelu(Lowering):
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, alpha, out = ctx.input(0), ctx.input(1), ctx.output()
-        assert inp is not None and alpha is not None
+        inp, alpha, out = ctx.input_tensor(0), ctx.input_tensor(1), ctx.output()
         multiplier, shift = quantize_multiplier(scale_ratio(inp, out))
         real = np.float32(inp.scale) * np.float32(alpha.scale) / np.float32(out.scale)
         alpha_multiplier, alpha_shift = quantize_multiplier(float(real))

@@ -82,8 +82,7 @@ class Quantize(Lowering):
         return ((0, 0),) if is_identity(inp, out) else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "float32":
             return float_call(ctx, "quantize_f32", inp, out)
         if is_identity(inp, out):
@@ -113,6 +112,5 @@ class Dequantize(Lowering):
             raise refuse(op, inp, f"scale {inp.scale:g} is too small", "Calibrate the model on real data.")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         return float_call(ctx, "dequantize_f32", out, inp)

@@ -9,8 +9,7 @@ from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 
 def requantize_call(ctx: LowerContext, real: float, limits: tuple[int, int]) -> KernelCall:
     """Input 0 times ``real``, rounded and clamped to ``limits`` in the output's units."""
-    inp, out = ctx.input(0), ctx.output()
-    assert inp is not None
+    inp, out = ctx.input_tensor(0), ctx.output()
     multiplier, shift = quantize_multiplier(real)
     fields = {
         "input": ctx.input_ptr(0),

@@ -1,4 +1,4 @@
-"""What the element-by-element operators of one input share: tables of 256 bytes for int8."""
+"""The base of the elementwise operators with one input: tables of 256 bytes for int8."""
 
 from __future__ import annotations
 
@@ -96,8 +96,7 @@ class Unary(Lowering):
         raise NotImplementedError
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int8":
             return map_8(ctx, self.table8(ctx.op, inp, out))
         return self.lower_wide(ctx, inp, out)

@@ -1,0 +1,1 @@
+"""Lowerings of operators that move elements without arithmetic, and of resizing."""

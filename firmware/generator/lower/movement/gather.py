@@ -28,7 +28,12 @@ MAX_DIMS = 8
 def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
     """Refuse constant indices outside of ``sizes`` (broadcast over the last axis), as LiteRT does."""
     if indices.data is not None and bool(((indices.data < 0) | (indices.data >= sizes)).any()):
-        raise refuse(op, indices, "holds an index outside of the dimension", "Fix the indices.")
+        raise refuse(
+            op,
+            indices,
+            "holds an index outside of the dimension",
+            "Export the model with indices from 0 to the dimension - 1.",
+        )
 
 
 def stored_indices(ctx: LowerContext, indices: Tensor, position: int) -> tuple[Expr, int]:
@@ -67,16 +72,25 @@ class Gather(Lowering):
         require_dtype(op, indices, INDEX_TYPES)
         axis, batch = self.dims(graph, op)
         if not x.shape or not 0 <= batch <= min(axis, len(indices.shape)):
-            raise refuse(op, x, f"axis {axis} and {batch} batch dimensions do not fit", "Fix the axis.")
+            raise refuse(
+                op,
+                x,
+                f"axis {axis} and {batch} batch dimensions do not fit its {len(x.shape)} dimensions",
+                "Export the model with 0 <= batch dimensions <= axis < rank.",
+            )
         expected = (*x.shape[:axis], *indices.shape[batch:], *x.shape[axis + 1 :])
         if x.shape[:batch] != indices.shape[:batch] or out.shape != expected or not x.shape[axis]:
-            raise refuse(op, out, f"shape {list(out.shape)}, expected {list(expected)}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)}, expected {list(expected)}",
+                "Export the model again: its shapes do not agree.",
+            )
         in_range(op, indices, x.shape[axis])
         u16(op, math.prod(x.shape[:batch]), "the product of the batch dimensions")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x, indices = ctx.input(0), ctx.input(1)
-        assert x is not None and indices is not None
+        x, indices = ctx.input_tensor(0), ctx.input_tensor(1)
         axis, batch = self.dims(ctx.graph, ctx.op)
         address, width = stored_indices(ctx, indices, 1)
         fields = {
@@ -106,18 +120,32 @@ class GatherNd(Lowering):
         require_dtype(op, out, (x.dtype,))
         require_dtype(op, indices, INDEX_TYPES)
         if not x.shape or not indices.shape or not x.elements:
-            raise refuse(op, x, "and the indices need at least one dimension", "Reshape.")
+            raise refuse(
+                op,
+                x,
+                "the input and the indices need at least one dimension",
+                "Export the model with a reshape before it.",
+            )
         depth = indices.shape[-1]
         if depth > min(len(x.shape), MAX_DIMS):
-            raise refuse(op, indices, f"names {depth} dimensions of {len(x.shape)}", "Fix the indices.")
+            raise refuse(
+                op,
+                indices,
+                f"names {depth} dimensions of an input with {len(x.shape)}",
+                "Export the model with shorter indices.",
+            )
         expected = (*indices.shape[:-1], *x.shape[depth:])
         if out.shape != expected:
-            raise refuse(op, out, f"shape {list(out.shape)}, expected {list(expected)}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)}, expected {list(expected)}",
+                "Export the model again: its shapes do not agree.",
+            )
         in_range(op, indices, np.array(x.shape[:depth]))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x, indices = ctx.input(0), ctx.input(1)
-        assert x is not None and indices is not None
+        x, indices = ctx.input_tensor(0), ctx.input_tensor(1)
         depth = indices.shape[-1]
         size = math.prod(x.shape[depth:]) * x.itemsize
         rows = math.prod(indices.shape[:-1])
@@ -165,22 +193,36 @@ class OneHot(Lowering):
         axis, depth = self.place(graph, op)
         expected = (*indices.shape[:axis], depth, *indices.shape[axis:])
         if out.shape != expected:
-            raise refuse(op, out, f"shape {list(out.shape)}, expected {list(expected)}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)}, expected {list(expected)}",
+                "Export the model again: its shapes do not agree.",
+            )
 
     def place(self, graph: Subgraph, op: Op) -> tuple[int, int]:
         """Axis and depth of the new dimension."""
         rank = len(graph.tensors[op.inputs[0]].shape)
         axis = int(op.options["axis"])
         if not -1 <= axis <= rank:
-            raise refuse(op, None, f"axis {axis} does not fit rank {rank}", "Fix the axis.")
+            raise refuse(
+                op,
+                None,
+                f"axis {axis} does not fit rank {rank}",
+                f"Export the model with an axis from -1 to {rank}.",
+            )
         depth = integers(graph, op, 1, "the depth")
         if len(depth) != 1 or depth[0] < 0:
-            raise refuse(op, graph.tensors[op.inputs[1]], f"depth {depth} is not one size", "Fix the depth.")
+            raise refuse(
+                op,
+                graph.tensors[op.inputs[1]],
+                f"depth {depth} is not one size",
+                "Export the model with one depth of at least 0.",
+            )
         return rank if axis == -1 else axis, depth[0]
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        indices = ctx.input(0)
-        assert indices is not None
+        indices = ctx.input_tensor(0)
         axis, depth = self.place(ctx.graph, ctx.op)
         fields = {
             "indices": ctx.input_ptr(0),

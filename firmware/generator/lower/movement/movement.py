@@ -1,6 +1,6 @@
-"""What operators that only move elements share: views of NumPy arrays become strided copies.
+"""The base of operators that only move elements: views of NumPy arrays become strided copies.
 
-An operator says which elements go where as pairs of array views, source and target. The arrays stand for the
+An operator describes its copies as pairs of array views, source and target. The arrays stand for the
 tensors; only their shapes and strides are used, never their contents.
 """
 
@@ -20,6 +20,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     LowerContext,
     Lowering,
     StructArray,
+    accepted,
     refuse,
     require_dtype,
 )
@@ -105,8 +106,7 @@ def view_copy(source: np.ndarray, target: np.ndarray) -> StridedCopy | None:
 
 def placeholder(tensor: Tensor) -> np.ndarray:
     """An array of the tensor's shape and element size; its memory is never touched."""
-    dtype = DTYPES[tensor.dtype]
-    assert dtype is not None
+    dtype = accepted(DTYPES[tensor.dtype])
     return np.empty(tensor.shape, f"V{dtype.itemsize}")
 
 
@@ -116,7 +116,7 @@ def filled(shape: Sequence[int], value: int | float, dtype: str) -> np.ndarray:
 
 
 def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
-    """Refuse when quantised values would change their meaning by being moved from ``a`` to ``b``."""
+    """Refuse when quantized values would change their meaning by being moved from ``a`` to ``b``."""
     if a.dtype not in ("int8", "uint8", "int16"):
         return
     left, right = (((1.0,), (0,)) if t.quant is None else (t.quant.scale, t.quant.zero_point) for t in (a, b))
@@ -158,7 +158,7 @@ class Movement(Lowering):
                 )
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
-        """Raise for arguments that are not constant, and for quantisation that LiteRT does not accept."""
+        """Raise for arguments that are not constant, and for quantization that LiteRT does not accept."""
 
     def _moved(self, op: Op) -> list[int]:
         return [i for k, i in enumerate(op.inputs) if self.moved is None or k in self.moved]

@@ -15,7 +15,12 @@ def paddings(graph: Subgraph, op: Op) -> list[tuple[int, int]]:
     flat = integers(graph, op, 1, "the paddings")
     pads = list(zip(flat[0::2], flat[1::2], strict=True))
     if len(pads) != len(graph.tensors[op.inputs[0]].shape) or min(flat, default=0) < 0:
-        raise refuse(op, graph.tensors[op.inputs[1]], f"paddings {flat} do not fit the input", "Fix them.")
+        raise refuse(
+            op,
+            graph.tensors[op.inputs[1]],
+            f"paddings {flat} do not fit the input",
+            "Give two paddings of at least 0 for each dimension.",
+        )
     return pads
 
 
@@ -50,7 +55,7 @@ class Pad(Movement):
 
     def value(self, graph: Subgraph, op: Op, ins: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         out = graph.tensors[op.outputs[0]]
-        # LiteRT knows a zero point for these types alone, whatever a file says of others.
+        # LiteRT uses a zero point for these types only, even where a file has one for another type.
         quantized = out.quant is not None and out.dtype in ("int8", "uint8", "int16")
         return filled(shape, out.zero_point if quantized else 0, out.dtype)
 
@@ -88,7 +93,12 @@ class MirrorPad(Movement):
         limit = 1 if int(op.options["mode"]) == 0 else 0
         for d, pads in zip(graph.tensors[op.inputs[0]].shape, paddings(graph, op), strict=True):
             if max(pads) > d - limit:
-                raise refuse(op, None, f"paddings {pads} mirror more than a dimension of {d}", "Pad less.")
+                raise refuse(
+                    op,
+                    None,
+                    f"paddings {pads} mirror more than a dimension of {d}",
+                    f"Use paddings up to {d - limit}.",
+                )
 
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         skip = 1 if int(op.options["mode"]) == 0 else 0  # REFLECT does not repeat the edge

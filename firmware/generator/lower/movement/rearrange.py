@@ -19,7 +19,12 @@ def integers(graph: Subgraph, op: Op, position: int, what: str) -> list[int]:
 def axis_of(op: Op, axis: int, rank: int) -> int:
     """``axis`` counted from the front; refused outside the rank."""
     if not -rank <= axis < rank:
-        raise refuse(op, None, f"axis {axis} does not fit rank {rank}", "Fix the axis.")
+        raise refuse(
+            op,
+            None,
+            f"axis {axis} does not fit rank {rank}",
+            f"Export the model with an axis from {-rank} to {rank - 1}.",
+        )
     return axis % rank if rank else 0
 
 

@@ -29,9 +29,16 @@ class Resize(Lowering):
         require_dtype(op, out, (x.dtype,))
         size = integers(graph, op, 1, "the size")
         if len(x.shape) != 4 or not x.elements:
-            raise refuse(op, x, "needs rank 4 and at least one element", "Reshape.")
+            raise refuse(
+                op, x, "needs rank 4 and at least one element", "Export the model with a reshape before it."
+            )
         if len(size) != 2 or min(size) < 1 or out.shape != (x.shape[0], *size, x.shape[3]):
-            raise refuse(op, out, f"shape {list(out.shape)} is not that of size {size}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)} is not that of size {size}",
+                "Export the model again: its shapes do not agree.",
+            )
         for value in (*x.shape, *out.shape):
             u16(op, value, "a dimension")
 
@@ -68,7 +75,7 @@ class ResizeBilinear(Resize):
         if op.options["align_corners"] and op.options["half_pixel_centers"]:
             raise refuse(op, None, "both align_corners and half_pixel_centers are set", "Choose one.")
         for axis in self.axes(graph, op):
-            # The rounded step may end past the last pixel, where LiteRT reads what lies behind it.
+            # The rounded step may end past the last pixel, where LiteRT reads beyond it.
             last = (axis["out_size"] - 1) * axis["step"] + axis["start"]
             if last >> 10 >= axis["in_size"]:
                 raise refuse(
@@ -79,8 +86,7 @@ class ResizeBilinear(Resize):
                 )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x = ctx.input(0)
-        assert x is not None
+        x = ctx.input_tensor(0)
         y_axis, x_axis = self.axes(ctx.graph, ctx.op)
         kernel = f"resize_bilinear_{'s8' if x.dtype == 'int8' else 's16'}"
         fields = {
@@ -115,8 +121,7 @@ class ResizeNearest(Resize):
     dtypes = ("int8", "uint8", "int16", "int32", "float32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x, out, o = ctx.input(0), ctx.output(), ctx.op.options
-        assert x is not None
+        x, out, o = ctx.input_tensor(0), ctx.output(), ctx.op.options
         flags = bool(o["align_corners"]), bool(o["half_pixel_centers"])
         rows, columns = (nearest(x.shape[k], out.shape[k], *flags) for k in (1, 2))
         fields = {

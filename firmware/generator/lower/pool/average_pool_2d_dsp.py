@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext
+from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext, accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -14,7 +14,7 @@ from arenite.firmware.generator.target import DSP, Target
 _MAX_PIXELS = 256
 #: Channels that are summed together.
 _GROUP = 4
-#: Where the row functions are: row by row the portable kernel runs.
+#: The file of the row functions: row by row the portable kernel runs.
 _ROWS = "average_pool_2d_s8.c"
 
 
@@ -39,6 +39,5 @@ class AveragePool2DDsp(Variant):
         return None if row_needs is None else replace(row_needs, sources=(_ROWS,))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        call = LOWERINGS[self.op_name].lower(ctx)
-        assert call is not None
+        call = accepted(LOWERINGS[self.op_name].lower(ctx))
         return replace(call, kernel="ar_average_pool_2d_s8_dsp", sources=self.kernels)

@@ -24,8 +24,7 @@ class Pool2D(Lowering):
         return pool_rows(graph, op, f"ar_{self.kernel}_s8_row")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp, out = ctx.op, ctx.input(0), ctx.output()
-        assert inp is not None
+        op, inp, out = ctx.op, ctx.input_tensor(0), ctx.output()
         o = op.options
         batches, in_h, in_w, channels = inp.shape
         _, top = conv_padding(o["padding"], in_h, o["filter_height"], o["stride_h"], 1)

@@ -1,0 +1,1 @@
+"""Lowerings of LSTM, SVDF and resource variables."""

@@ -15,6 +15,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
     Lowering,
+    accepted,
     refuse,
     register,
     require_constant,
@@ -95,7 +96,7 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
             op,
             None,
             f"has {len(op.intermediates)} intermediates instead of 5",
-            "Quantise the model fully to int8: float and hybrid LSTMs are not supported.",
+            "Quantize the model fully to int8: float and hybrid LSTMs are not supported.",
         )
     inp = graph.tensors[op.inputs[INPUT]]
     cell_state = require_state(op, tensor(CELL_STATE), "int16")
@@ -293,8 +294,7 @@ class UnidirectionalSequenceLstm(Lowering):
             }
         if norm is not None:
             multiplier, shift = quantize_multiplier(norm.scale)
-            gate_bias = m.bias[g]
-            assert gate_bias is not None
+            gate_bias = accepted(m.bias[g])
             fields |= {
                 "norm": ctx.weights(constant(norm), "norm"),
                 "norm_bias": ctx.weights(constant(gate_bias), "bias"),

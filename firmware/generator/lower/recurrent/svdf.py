@@ -62,10 +62,8 @@ class Svdf(Lowering):
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         op = ctx.op
-        inp, feature, time, bias, state = (ctx.input(k) for k in range(5))
-        out = ctx.output()
-        assert inp is not None and feature is not None and time is not None and state is not None
-        assert feature.data is not None and time.data is not None
+        inp, feature, time, state = (ctx.input_tensor(k) for k in (0, 1, 2, 4))
+        bias, out = ctx.input(3), ctx.output()
         multiplier_1, shift_1 = quantize_multiplier(
             float_product_ratio(inp.scale, feature.scale, state.scale)
         )
@@ -73,8 +71,8 @@ class Svdf(Lowering):
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "feature": ctx.weights(feature.data, "feature"),
-            "time": ctx.weights(time.data, "time"),
+            "feature": ctx.weights(require_constant(op, feature, "feature weights"), "feature"),
+            "time": ctx.weights(require_constant(op, time, "time weights"), "time"),
             "bias": NULL if bias is None or bias.data is None else ctx.weights(bias.data, "bias"),
             "state": ctx.input_ptr(4),
             "multiplier_1": multiplier_1,

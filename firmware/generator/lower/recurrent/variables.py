@@ -51,8 +51,7 @@ class AssignVariable(Lowering):
     kernels = ("copy.c",)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        value = ctx.input(1)
-        assert value is not None
+        value = ctx.input_tensor(1)
         return copy_bytes(ctx.input_ptr(1), variable_of(ctx), value.nbytes)
 
 

@@ -1,0 +1,1 @@
+"""Lowerings of reductions, softmax and other operators along an axis."""

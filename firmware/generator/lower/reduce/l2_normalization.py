@@ -29,18 +29,27 @@ class L2Normalization(Lowering):
             require_dtype(op, tensor, ("int8",))
             require_quantized(op, tensor)
         if (out.scale, out.zero_point) != (1 / 128, 0):
-            raise refuse(op, out, "must have scale 1/128 and zero point 0", "Re-quantise.")
+            raise refuse(
+                op,
+                out,
+                "must have scale 1/128 and zero point 0",
+                "Quantize the model again with LiteRT's converter.",
+            )
         if op.options["fused_activation_function"]:
             raise refuse(op, out, "a fused activation is not defined here", "Put it after this operator.")
         if not inp.shape or inp.shape[-1] > _DEPTH_LIMIT:
-            raise refuse(op, inp, f"the last axis must have 1 to {_DEPTH_LIMIT} elements", "Reshape it.")
+            raise refuse(
+                op,
+                inp,
+                f"the last axis must have 1 to {_DEPTH_LIMIT} elements",
+                "Export the model with a reshape before it.",
+            )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp = ctx.input(0)
-        assert inp is not None
+        inp = ctx.input_tensor(0)
         depth = inp.shape[-1]
         return KernelCall(
             "ar_l2_normalization_s8",

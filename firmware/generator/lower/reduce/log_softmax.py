@@ -33,18 +33,27 @@ class LogSoftmax(Lowering):
             require_dtype(op, tensor, ("int8",))
             require_quantized(op, tensor)
         if (out.scale, out.zero_point) != (_SCALE, _ZERO):
-            raise refuse(op, out, f"must have scale 1/16 and zero point {_ZERO}", "Re-quantise.")
+            raise refuse(
+                op,
+                out,
+                f"must have scale 1/16 and zero point {_ZERO}",
+                "Quantize the model again with LiteRT's converter.",
+            )
         check_depth(op, inp)
         check_input_scale(op, inp, 1.0)
         if reverse_factor(*to_q5(inp)) >= 1.0:
-            raise refuse(op, inp, f"its scale {inp.scale} is too small", "Re-quantise.")
+            raise refuse(
+                op,
+                inp,
+                f"its scale {inp.scale} is too small",
+                "Quantize the model again with LiteRT's converter.",
+            )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp = ctx.op, ctx.input(0)
-        assert inp is not None
+        op, inp = ctx.op, ctx.input_tensor(0)
         multiplier, shift = to_q5(inp)
         reverse_multiplier, reverse_shift = quantize_multiplier(reverse_factor(multiplier, shift))
         depth = inp.shape[-1]

@@ -63,7 +63,7 @@ def folded_count(shape: tuple[int, ...], axes: list[int]) -> int:
 
 
 class Reduce(Lowering):
-    """What all reductions share: constant axes, and outputs written in order."""
+    """The base of all reductions: constant axes, and outputs written in order."""
 
     dtypes: ClassVar[tuple[str, ...]]
 
@@ -87,15 +87,14 @@ class Reduce(Lowering):
         self.check_values(op, inp, out, folded_count(inp.shape, axes))
 
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
-        """Raise for quantisation that this reduction does not define; ``count`` inputs fold into one output."""
+        """Raise for quantization that this reduction does not define; ``count`` inputs fold into one output."""
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         """Always safe: outputs come in order, and input k belongs to an output whose number is at most k."""
         return ((0, 0),)
 
     def common(self, ctx: LowerContext) -> dict[str, Any]:
-        inp = ctx.input(0)
-        assert inp is not None
+        inp = ctx.input_tensor(0)
         dims = collapsed(inp.shape, reduced_axes(ctx.graph, ctx.op))
         return {
             "input": ctx.input_ptr(0),
@@ -109,8 +108,7 @@ class Reduce(Lowering):
         return KernelCall(f"ar_{kernel}", "reduce.h", (f"{kernel}.c",), "ar_reduce_params", fields)
 
     def scaled(self, ctx: LowerContext, multiplier: int, shift: int, unsigned: bool = False) -> KernelCall:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         low, high = INTEGER_RANGE["uint8" if unsigned else inp.dtype]
         fields = self.common(ctx) | {
@@ -134,8 +132,7 @@ class Mean(Reduce):
     dtypes = ("int8", "int16", "int32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
             return self.plain(ctx, "reduce_s32", "AR_FOLD_MEAN")
         # The division joins the multiplier, as far up as 32 bits and the shift's range allow.
@@ -156,8 +153,7 @@ class Sum(Reduce):
     dtypes = ("int8", "int32")
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
             return self.plain(ctx, "reduce_s32", "AR_FOLD_SUM")
         multiplier, shift = quantize_multiplier(inp.scale / out.scale)
@@ -180,15 +176,14 @@ class ReduceProd(Reduce):
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
         if inp.dtype == "int32":
             if inp.quant is not None:
-                raise refuse(op, inp, "is quantised int32", "Export the model with plain int32 values.")
+                raise refuse(op, inp, "is quantized int32", "Export the model with plain int32 values.")
         elif not -31 <= self.multiplier(inp, out, count)[1] < 8:
             raise refuse(
                 op, out, "its scale is too far from the input's", "Calibrate the model with more data."
             )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        inp, out = ctx.input(0), ctx.output()
-        assert inp is not None
+        inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
             return self.plain(ctx, "reduce_s32", "AR_FOLD_PROD")
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))

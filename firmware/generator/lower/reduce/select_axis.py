@@ -45,11 +45,15 @@ class Arg(Lowering):
         axis, _ = axis_split(graph, op)
         expected = (*x.shape[:axis], *x.shape[axis + 1 :])
         if out.shape != expected:
-            raise refuse(op, out, f"shape {list(out.shape)}, expected {list(expected)}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)}, expected {list(expected)}",
+                "Export the model again: its shapes do not agree.",
+            )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x, out = ctx.input(0), ctx.output()
-        assert x is not None
+        x, out = ctx.input_tensor(0), ctx.output()
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
@@ -95,11 +99,15 @@ class TopK(Lowering):
         expected = (*x.shape[:-1], k[0])
         for t in (values, indices):
             if t.shape != expected:
-                raise refuse(op, t, f"shape {list(t.shape)}, expected {list(expected)}", "Export again.")
+                raise refuse(
+                    op,
+                    t,
+                    f"shape {list(t.shape)}, expected {list(expected)}",
+                    "Export the model again: its shapes do not agree.",
+                )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        x = ctx.input(0)
-        assert x is not None
+        x = ctx.input_tensor(0)
         fields = {
             "input": ctx.input_ptr(0),
             "values": ctx.output_ptr(0),
@@ -125,7 +133,12 @@ class CumSum(Lowering):
         require_dtype(op, out, (x.dtype,))
         axis_split(graph, op)
         if out.shape != x.shape:
-            raise refuse(op, out, f"shape {list(out.shape)}, expected {list(x.shape)}", "Export again.")
+            raise refuse(
+                op,
+                out,
+                f"shape {list(out.shape)}, expected {list(x.shape)}",
+                "Export the model again: its shapes do not agree.",
+            )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)

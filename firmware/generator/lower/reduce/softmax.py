@@ -41,21 +41,28 @@ class Softmax(Lowering):
         scale, zero = OUTPUT[inp.dtype]
         if out.zero_point != zero or abs(out.scale - scale) > 0.001 * scale:
             raise refuse(
-                op, out, f"must have scale 1/{round(1 / scale)} and zero point {zero}", "Re-quantise."
+                op,
+                out,
+                f"must have scale 1/{round(1 / scale)} and zero point {zero}",
+                "Quantize the model again with LiteRT's converter.",
             )
         check_depth(op, inp)
         beta = op.options["beta"]
         if inp.dtype == "int8":
             check_input_scale(op, inp, beta)
         elif int16_multiplier(inp, beta)[1] > 14:  # a difference has 17 bits
-            raise refuse(op, inp, f"its scale {inp.scale} is out of range", "Re-quantise.")
+            raise refuse(
+                op,
+                inp,
+                f"its scale {inp.scale} is out of range",
+                "Quantize the model again with LiteRT's converter.",
+            )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        op, inp = ctx.op, ctx.input(0)
-        assert inp is not None
+        op, inp = ctx.op, ctx.input_tensor(0)
         depth = inp.shape[-1]
         fields = {
             "input": ctx.input_ptr(0),
@@ -92,7 +99,12 @@ def check_depth(op: Op, inp: Tensor) -> None:
 def check_input_scale(op: Op, inp: Tensor, beta: float) -> None:
     """LiteRT stops when a difference of 1 scales to at most 1 in Q5.26."""
     if beta * inp.scale * (1 << 26) <= 1:
-        raise refuse(op, inp, f"its scale {inp.scale} times beta {beta} is too small", "Re-quantise.")
+        raise refuse(
+            op,
+            inp,
+            f"its scale {inp.scale} times beta {beta} is too small",
+            "Quantize the model again with LiteRT's converter.",
+        )
 
 
 def difference_scaling(inp: Tensor, beta: float) -> tuple[int, int, int]:

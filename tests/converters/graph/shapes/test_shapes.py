@@ -78,14 +78,18 @@ def _graph(model: Model, index: int, **changes: Any) -> Subgraph:
 def test_a_wrong_shape_in_the_file_is_named() -> None:
     model = small_models.conv_net()
     out = model.main.ops[0].outputs[0]
-    message = "operator 0 CONV_2D, tensor 3 't3', field shape: is [1, 9, 8, 4], but the operator makes [1, 8, 8, 4]."
+    message = "operator 0 CONV_2D, tensor 3 't3', field shape: is [1, 9, 8, 4], but the operator gives [1, 8, 8, 4]."
     with pytest.raises(UnsupportedModelError, match=re.escape(message)):
         check_shapes(_graph(model, out, shape=(1, 9, 8, 4)))
 
 
 WRONG = [
     (0, {"shape": (8, 8, 3)}, "operator 0 CONV_2D: the input [8, 8, 3] has 3 dimensions, expected 4."),
-    (0, {"shape": (1, 8, 8, 4)}, "operator 0 CONV_2D: 4 input channels are no multiple of the weights' 3."),
+    (
+        0,
+        {"shape": (1, 8, 8, 4)},
+        "operator 0 CONV_2D: 4 input channels are not a multiple of the weights' 3.",
+    ),
     (2, {"shape": (5,)}, "operator 0 CONV_2D: the bias [5] does not have one value per output channel (4)."),
     (6, {"shape": (1, 7, 8, 4)}, "operator 1 DEPTHWISE_CONV_2D, tensor 6 't6', field shape: is [1, 7, 8, 4]"),
 ]
@@ -115,7 +119,7 @@ def test_the_number_of_outputs() -> None:
     x = n.input((1, 4))
     outs = [n.tensor((1, 2)) for _ in range(3)]
     n.add("SPLIT", [n.tensor((), "int32", data=1), x], outs, "SplitOptions", num_splits=2)
-    with pytest.raises(UnsupportedModelError, match="operator 0 SPLIT: makes 2 tensors, but the file has 3"):
+    with pytest.raises(UnsupportedModelError, match="operator 0 SPLIT: gives 2 tensors, but the file has 3"):
         check_shapes(n.model(outs).main)
 
 

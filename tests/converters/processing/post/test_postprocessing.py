@@ -253,7 +253,7 @@ MADE = {
         ([], "is a step top_k"),
         ([{"do": "top_k", "k": 0}], "k is 0"),
         ([{"do": "top_k", "k": 1, "best": 2}], "does not take 'best'"),
-        ([{"do": "top_k", "output": 3}], "speaks of output 3"),
+        ([{"do": "top_k", "output": 3}], "reads output 3"),
         ([{"do": "boxes"}], "boxes or yolo and then nms"),
         ([{"do": "boxes", "grid": [[2, 2]]}, {"do": "nms"}], "is not rows, columns"),
         ([{"do": "top_k", "threshold": 1.5, "logits": True}], "expected a probability"),

@@ -72,7 +72,7 @@ HERE = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in
 def test_every_resize_agrees_with_its_library(convention: str, method: str, size: tuple[int, int]) -> None:
     """Pillow's and OpenCV's to the byte, but for ties of OpenCV's area; TensorFlow's up to single precision."""
     if (convention, method) == ("opencv", "area") and size > (80, 60):
-        pytest.skip("OpenCV enlarges by another rule, and so the steps are refused")
+        pytest.skip("OpenCV enlarges by a different rule, and so the steps are refused")
     step = {"do": "letterbox", "width": size[0], "height": size[1], "fill": [9, 99, 199]}
     found = check_skew(image_spec(step | {"convention": convention, "method": method}, *NETWORK), pictures())
     assert found.agrees, found.sentence()
@@ -139,11 +139,11 @@ def test_a_pipeline_that_fails() -> None:
     spec = image_spec({"do": "resize", "width": 4, "height": 4})
     with pytest.raises(UsageError, match="The pipeline fails: ZeroDivisionError"):
         check_skew(spec, pictures(), pipeline=lambda _: 1 / 0)
-    with pytest.raises(UsageError, match="the pipeline makes"):
+    with pytest.raises(UsageError, match="the pipeline gives"):
         check_skew(spec, pictures(), pipeline=lambda _: np.zeros(3))
     with pytest.raises(UsageError, match="Cannot import 'nowhere:f'"):
         check_skew(spec, pictures(), pipeline="nowhere:f")
-    with pytest.raises(UsageError, match="nothing to compare"):
+    with pytest.raises(UsageError, match="no samples to compare"):
         check_skew(spec, [])
 
 

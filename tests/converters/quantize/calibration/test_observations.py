@@ -61,7 +61,7 @@ def test_values_that_are_not_finite_are_named() -> None:
     y = n.layer("LOG", [x], (1, 4))
     good = [np.full((1, 4), 2.0, np.float32)]
     bad = [np.array([[1, 1, 0, 1]], np.float32)]
-    with pytest.raises(UsageError, match=r"Sample 1 makes values of tensor 1 't1'"):
+    with pytest.raises(UsageError, match=r"Sample 1 gives values of tensor 1 't1'"):
         observe(n.bytes(y), Samples([good, bad]))
     with pytest.raises(UsageError, match="no calibration samples"):
         observe(n.bytes(y), Samples([]))

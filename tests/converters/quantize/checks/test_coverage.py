@@ -50,8 +50,8 @@ def test_clipped_share_and_error_are_those_of_the_values(seed: int, spread: floa
     made = tensor_coverage(stats(values), held)
     outside = (values < held.low - held.step / 2) | (values > held.high + held.step / 2)
     assert made.clipped == pytest.approx(outside.mean(), abs=0.005)
-    quantised = np.clip(np.round((values - held.low) / held.step), 0, 255) * held.step + held.low
-    true = 10 * np.log10(np.mean(values.astype(float) ** 2) / np.mean((values - quantised) ** 2))
+    quantized = np.clip(np.round((values - held.low) / held.step), 0, 255) * held.step + held.low
+    true = 10 * np.log10(np.mean(values.astype(float) ** 2) / np.mean((values - quantized) ** 2))
     assert made.sqnr_db == pytest.approx(true, abs=0.6)
 
 

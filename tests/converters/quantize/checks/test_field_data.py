@@ -24,9 +24,9 @@ def test_a_louder_sensor_clips_and_the_warning_names_the_input() -> None:
     field = dataset(*samples(400, 6, gain=gain), loud=gain > 1)
     recipe = load_recipe("int8")
     int8 = quantize(model, recipe, calibration).flatbuffer
-    report = check_data(model, recipe, calibration, field, quantised=int8)
-    assert report.quantised is not None and report.together is not None and not report.passed
-    lost = report.score.value - report.quantised.value
+    report = check_data(model, recipe, calibration, field, quantized=int8)
+    assert report.quantized is not None and report.together is not None and not report.passed
+    lost = report.score.value - report.quantized.value
     assert lost > 0.03  # more than a textbook's case of 3.2 points
     first = next(c for c in report.clipped if c.field.made_by == "input")
     # Of the loud half all values above 1/6 clip.
@@ -38,7 +38,7 @@ def test_a_louder_sensor_clips_and_the_warning_names_the_input() -> None:
     said = next(w for w in report.warnings if "input" in w)
     assert f"clip {first.field.clipped:.2%}" in said and f"{100 * first.loss:.1f} points of accuracy" in said
     assert (
-        report.quantised.slices["loud"]["True"].value < report.quantised.slices["loud"]["False"].value - 0.05
+        report.quantized.slices["loud"]["True"].value < report.quantized.slices["loud"]["False"].value - 0.05
     )
     json.dumps(report.to_json())
 

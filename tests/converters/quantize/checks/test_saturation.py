@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.quantize.calibration.observations import observe
-from arenite.converters.quantize.checks.saturation import check_quantised, saturation
+from arenite.converters.quantize.checks.saturation import check_quantized_model, saturation
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from tests.converters.quantize.trained_models import classifier, dataset, samples
@@ -19,20 +19,20 @@ def int8() -> bytes:
 def test_a_louder_sensor_is_named(int8: bytes) -> None:
     calibration = dataset(*samples(200, 5))
     field = dataset(*samples(200, 6, gain=np.full(200, 3.0)))
-    found, warnings = check_quantised(int8, field, calibration)
+    found, warnings = check_quantized_model(int8, field, calibration)
     x = np.concatenate([s[0] for s in field.inputs])
     first = found[0]
     assert first.made_by == "input" and first.at_high == pytest.approx((x > 1.002).mean(), abs=1e-3)
     said = next(w for w in warnings if "input tensor 0" in w)
-    assert f"{first.share:.2%}" in said and "lie beyond it (calibration data: 0.00%)" in said
+    assert f"{first.share:.2%}" in said and "are outside it (calibration data: 0.00%)" in said
     assert sum("FULLY_CONNECTED" in w for w in warnings) >= 1
     assert not any("SOFTMAX" in w for w in warnings)
 
 
 def test_data_like_the_calibration_data_pass_with_and_without_them(int8: bytes) -> None:
     field = dataset(*samples(150, 9))
-    assert check_quantised(int8, field, dataset(*samples(200, 5)))[1] == ()
-    assert check_quantised(int8, field)[1] == ()
+    assert check_quantized_model(int8, field, dataset(*samples(200, 5)))[1] == ()
+    assert check_quantized_model(int8, field)[1] == ()
     # Half of the values behind a RELU are zero, the lowest integer: no saturation.
     relu = [s for s in saturation(int8, field) if s.made_by == "FULLY_CONNECTED" and s.low == 0]
     assert relu and all(s.share < 0.001 for s in relu)

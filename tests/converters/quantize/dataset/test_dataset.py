@@ -67,17 +67,17 @@ def test_names_of_classes_become_numbers(tmp_path: Path) -> None:
 def test_what_integers_mean(tmp_path: Path) -> None:
     whole = RNG.integers(-128, 128, X.shape)
     small = whole.astype(np.int8)
-    assert "are these quantised?" in error(saved(tmp_path, x=small))
-    assert "are these quantised?" in error(saved(tmp_path, x=small.astype(np.int16)))
+    assert "are these quantized?" in error(saved(tmp_path, x=small))
+    assert "are these quantized?" in error(saved(tmp_path, x=small.astype(np.int16)))
     real = np.float32(0.5) * (whole - 3).astype(np.float32)
     stated = load_dataset(saved(tmp_path, x=small, scale=0.5, zero_point=3), [PLAIN])
-    beside = load_dataset(saved(tmp_path, x=small), [PLAIN], quantised=(0.5, 3))
+    beside = load_dataset(saved(tmp_path, x=small), [PLAIN], quantized=(0.5, 3))
     assert np.array_equal(stated.inputs[1][0][0], real[1]) and np.array_equal(beside.inputs[1][0][0], real[1])
     as_input = load_dataset(saved(tmp_path, x=small), [QUANTISED])
     assert np.array_equal(as_input.inputs[1][0][0], whole[1].astype(np.float32) * np.float32(0.0078125))
     pixels = load_dataset(saved(tmp_path, x=(whole + 128).astype(np.uint8)), [PLAIN])
     assert np.array_equal(pixels.inputs[1][0][0], (whole[1] + 128).astype(np.float32))
-    assert any("uint8 and taken as pixels" in n for n in pixels.notes)
+    assert any("used as pixels from 0 to 255" in n for n in pixels.notes)
     wide = load_dataset(saved(tmp_path, x=whole.astype(np.int64)), [PLAIN])
     assert np.array_equal(wide.inputs[1][0][0], whole[1].astype(np.float32))
 
@@ -85,7 +85,7 @@ def test_what_integers_mean(tmp_path: Path) -> None:
 def test_bad_scales(tmp_path: Path) -> None:
     small = RNG.integers(-128, 128, X.shape).astype(np.int8)
     assert "positive" in error(saved(tmp_path, x=small, scale=0.0))
-    assert "positive" in error(saved(tmp_path, x=small), quantised=(-1.0, 0))
+    assert "positive" in error(saved(tmp_path, x=small), quantized=(-1.0, 0))
     assert "one number per input" in error(saved(tmp_path, x=small, scale=np.ones(3)))
     assert "whole number" in error(saved(tmp_path, x=small, scale=1.0, zero_point=0.5))
     assert "without 'scale'" in error(saved(tmp_path, x=small, zero_point=1))
@@ -240,7 +240,7 @@ def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> N
         for j in range(6):
             pixels = RNG.integers(shade, shade + 100, (4, 5, 3)).astype(np.uint8)
             image.fromarray(pixels).save(tmp_path / "pictures" / name / f"{j}.png")
-    assert "nothing says how" in error(tmp_path / "pictures")
+    assert "preprocessing is not known" in error(tmp_path / "pictures")
 
     def read(path: Path) -> list[np.ndarray]:
         return [np.asarray(image.open(path), np.float32)[None] / 255]

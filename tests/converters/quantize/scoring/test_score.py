@@ -80,7 +80,7 @@ def test_mse_of_targets_reconstruction_and_reference() -> None:
     assert score_outputs(rows([1, 1, 1], [1, 1, 4]), same).value == pytest.approx(1.5)
     bare = dataset(np.zeros((2, 3), np.float32), None)
     assert score_outputs(rows([1, 2], [3, 4]), bare, "mse", reference=rows([1, 2], [3, 2])).value == 1
-    with pytest.raises(UsageError, match="nothing to compare"):
+    with pytest.raises(UsageError, match="no targets to compare"):
         score_outputs(rows([1, 2], [3, 4]), bare, "mse")
     before = score_outputs(rows([1, 2], [3, 6]), data)
     after = score_outputs(rows([1, 2], [3, 7]), data)
@@ -116,7 +116,7 @@ def test_a_single_output_is_compared_with_the_threshold() -> None:
     [
         (None, "accuracy", "no labels"),
         (np.array([0, 5]), "accuracy", "labels from 0 to 5"),
-        (np.array([0.5, 1.5]), "accuracy", "no class numbers"),
+        (np.array([0.5, 1.5]), "accuracy", "needs class numbers"),
         (np.array([1, 1]), "auc", "one label"),
         (np.array([0, 3]), "auc", "labels 0 and 1"),
         (np.array([0, 1]), "f1", "no metric 'f1'"),
@@ -163,7 +163,7 @@ def test_kws01_scores_what_is_published() -> None:
     graph = load_any(int8).main
     q = graph.tensors[graph.inputs[0]]
     data = load_dataset(
-        path, [load_any(plain).main.tensors[0]], quantised=(q.scale, q.zero_point), labels=True
+        path, [load_any(plain).main.tensors[0]], quantized=(q.scale, q.zero_point), labels=True
     )
     small = data.limited(250)
     said: list[tuple[int, int]] = []

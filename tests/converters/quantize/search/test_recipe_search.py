@@ -30,9 +30,9 @@ def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
     assert made.chosen is not None and made.chosen.build.flash <= limit and made.chosen.drop <= 0.02
     # The recipe that is handed over makes this very image, and the score is that of the reference kernels.
     data = dataset(*samples(150, 5))
-    outputs = run_dataset(made.chosen.quantised.flatbuffer, data, reference=True)
+    outputs = run_dataset(made.chosen.quantized.flatbuffer, data, reference=True)
     assert score_outputs(outputs, data, "accuracy").value == made.chosen.score.value
-    assert len(made.chosen.quantised.flatbuffer) <= limit
+    assert len(made.chosen.quantized.flatbuffer) <= limit
     assert (
         made.chosen.place in made.front
         or made.chosen.drop <= min(made.trials[k].drop for k in made.front) + 0.02
@@ -112,7 +112,7 @@ def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="another search"):
             run(budget, RecipeSearchOptions(trials=2, keep=keep), seed=seed)
     keep.write_bytes(b"something else entirely")
-    with pytest.raises(UsageError, match="no file of a search"):
+    with pytest.raises(UsageError, match="not a file of a search"):
         run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
 
 

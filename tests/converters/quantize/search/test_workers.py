@@ -75,7 +75,7 @@ def test_no_scheduler_is_a_sentence() -> None:
 
 
 def test_a_dying_worker_process_is_a_sentence() -> None:
-    with pytest.raises(ToolError, match="worker process of the search died"):
+    with pytest.raises(ToolError, match="worker process of the search ended"):
         run(Budget(), RecipeSearchOptions(trials=6, workers=2), Dying(os.getpid()))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import classifier, samples_for
-from tests.converters.quantize.quantized_runs import quality, quantised, run
+from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 
 def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
@@ -25,7 +25,7 @@ def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
         data = samples_for(model).inputs
         exact = run(to_flatbuffer(model), data).mean(axis=(0, 1))
         for on in (False, True):
-            made, _ = quantised(model, replace(recipe, bias_correction=on))
+            made, _ = quantized(model, replace(recipe, bias_correction=on))
             error = float(np.abs(run(made.flatbuffer, data).mean(axis=(0, 1)) - exact).mean())
             if on:
                 with_it += error

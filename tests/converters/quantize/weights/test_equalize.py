@@ -18,7 +18,7 @@ from arenite.converters.tflite.litert.interpreter import run_outputs, run_tensor
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
-from tests.converters.quantize.quantized_runs import quality, quantised
+from tests.converters.quantize.quantized_runs import quality, quantized
 
 
 def uneven(seed: int = 0) -> Model:
@@ -89,7 +89,7 @@ def test_tensors_that_are_not_named_keep_their_values() -> None:
     ):
         kept = {i for i in watched if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
     assert kept == set(watched) - found.scaled == {watched[-1]}
-    made, _ = quantised(model, load_recipe("int8_per_tensor"))
+    made, _ = quantized(model, load_recipe("int8_per_tensor"))
     assert not found.scaled & set(made.tensors)
 
 

@@ -1,0 +1,1 @@
+"""Convolutions against LiteRT, bit for bit."""

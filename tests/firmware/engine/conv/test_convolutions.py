@@ -105,7 +105,7 @@ def test_refusals(name: str) -> None:
     wrong_axis = Quantization(scales(4), (0,) * 4, 3 if name == "CONV_2D" else 0)
     refused(changed(model, 0, dtype="float32"), f"operator 0 {name}", "tensor 0", "float32")
     refused(changed(model, 0, dtype="uint8"), "uint8")
-    refused(changed(model, 0, quant=None), "quantised")
+    refused(changed(model, 0, quant=None), "quantized")
     refused(changed(model, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
     refused(changed(model, 1, data=None), "constant")
     refused(changed(model, 1, dtype="float32"), "float32")

@@ -1,0 +1,1 @@
+"""Matrix products against LiteRT, bit for bit."""

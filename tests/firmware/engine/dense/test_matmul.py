@@ -72,7 +72,7 @@ def test_fully_connected_refusals() -> None:
     check_supported(wide)
     refused(changed(model, 0, dtype="float32", quant=None), "operator 0 FULLY_CONNECTED", "float32")
     refused(changed(model, 1, dtype="float32"), "float32")
-    refused(changed(model, 1, quant=None), "quantised")
+    refused(changed(model, 1, quant=None), "quantized")
     refused(changed(model, 1, quant=Quantization(scales(4), (1,) * 4)), "zero point 0")
     refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "axis 0")
     refused(changed(model, 2, data=None), "bias must be constant")

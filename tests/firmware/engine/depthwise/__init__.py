@@ -1,0 +1,1 @@
+"""Depthwise convolutions against LiteRT, bit for bit."""

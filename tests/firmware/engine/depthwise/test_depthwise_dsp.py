@@ -108,7 +108,7 @@ def test_an_output_row_may_lie_on_its_input_row() -> None:
 
 
 def test_the_fixed_shift_changes_no_output() -> None:
-    """Both forms of the requantisation, for every accumulator of a channel."""
+    """Both forms of the requantization, for every accumulator of a channel."""
     graph = depthwise(6, 6, 8, padding=SAME).main
     folded = fold_convolution(graph, graph.ops[0], axis=3)
     assert folded is not None

@@ -216,7 +216,7 @@ FLOAT = ((2, 3), "float32", None)
 REFUSED: list[tuple[str, Model, str]] = [
     ("float", single("ADD", [FLOAT, FLOAT], FLOAT, "AddOptions"), "has type float32"),
     ("mixed types", single("MUL", [INT8, INT16], INT8, "MulOptions"), "has type int16"),
-    ("no scale", single("ADD", [INT8, ((2, 3), "int8", None)], INT8, "AddOptions"), "must be quantised"),
+    ("no scale", single("ADD", [INT8, ((2, 3), "int8", None)], INT8, "AddOptions"), "must be quantized"),
     (
         "int16 zero point",
         single("MUL", [INT16, ((2, 3), "int16", q(1, 4))], INT16, "MulOptions"),
@@ -257,7 +257,7 @@ REFUSED: list[tuple[str, Model, str]] = [
         ),
         "does not broadcast",
     ),
-    ("int16 !=", single("NOT_EQUAL", [((2, 3), "int16", None)] * 2, BOOL), "without quantisation"),
+    ("int16 !=", single("NOT_EQUAL", [((2, 3), "int16", None)] * 2, BOOL), "without quantization"),
     ("logical", single("LOGICAL_AND", [INT8, INT8], BOOL), "has type int8"),
     ("condition", single("SELECT_V2", [INT8, INT8, INT8], INT8), "has type int8"),
     ("select rank", single("SELECT", [((3,), "bool", None), INT8, INT8], INT8), "do not broadcast"),

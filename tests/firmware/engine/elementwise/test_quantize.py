@@ -131,8 +131,8 @@ PER_AXIS = ((4,), "int8", Quantization((0.1, 0.2, 0.3, 0.4), (0,) * 4, 0))
 REFUSED: list[tuple[str, Model, str]] = [
     ("to int32", single("QUANTIZE", [FLOAT], ((4,), "int32", q(0.1))), "has type int32"),
     ("from bool", single("QUANTIZE", [((4,), "bool", None)], INT8), "has type bool"),
-    ("per axis", single("QUANTIZE", [FLOAT], PER_AXIS), "must be quantised"),
-    ("from per axis", single("DEQUANTIZE", [PER_AXIS], FLOAT), "must be quantised"),
+    ("per axis", single("QUANTIZE", [FLOAT], PER_AXIS), "must be quantized"),
+    ("from per axis", single("DEQUANTIZE", [PER_AXIS], FLOAT), "must be quantized"),
     ("from int32", single("DEQUANTIZE", [((4,), "int32", q(0.1))], FLOAT), "has type int32"),
     ("shape", single("QUANTIZE", [FLOAT], ((2, 2), "int8", q(0.1))), "has shape"),
     ("tiny", single("DEQUANTIZE", [((4,), "int8", q(1e-38))], FLOAT), "too small"),

@@ -173,7 +173,7 @@ REFUSED: list[tuple[str, Model, str]] = [
     ("float", single("RELU", [FLOAT], FLOAT), "has type float32"),
     ("types", single("EXP", [INT8], INT16), "has type int16"),
     ("shape", single("ABS", [INT8], ((2, 2), "int8", q(0.1))), "has shape"),
-    ("no scale", single("TANH", [((4,), "int8", None)], INT8), "must be quantised"),
+    ("no scale", single("TANH", [((4,), "int8", None)], INT8), "must be quantized"),
     ("logistic scale", single("LOGISTIC", [INT8], ((4,), "int8", q(1 / 255))), "TFLite needs"),
     ("tanh scale", single("TANH", [INT16], ((4,), "int16", q(1 / 16384))), "1/32768"),
     ("tanh input", single("TANH", [((4,), "int16", q(50.0))], ((4,), "int16", q(1 / 32768))), "out of range"),

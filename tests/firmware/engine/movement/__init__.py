@@ -1,0 +1,1 @@
+"""Operators that move elements against LiteRT, bit for bit."""

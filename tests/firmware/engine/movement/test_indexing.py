@@ -50,7 +50,7 @@ def one(
     version: int = 1,
     **values: Any,
 ) -> Model:
-    """One operator. An input is (shape, type), or a constant array; int8 and int16 tensors are quantised alike."""
+    """One operator. An input is (shape, type), or a constant array; int8 and int16 tensors are quantized alike."""
     b = GraphBuilder()
     quant = {"int8": Quantization((0.1,), (3,)), "int16": Quantization((0.1,), (0,))}
     indices = [

@@ -1,0 +1,1 @@
+"""Operators with state against LiteRT, bit for bit."""

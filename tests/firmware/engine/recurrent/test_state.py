@@ -244,7 +244,7 @@ def test_svdf_refused() -> None:
     assert "must be a variable" in refusal(with_tensor(model, state, is_variable=False))
     assert "has type int8, supported: int16" in refusal(with_tensor(model, state, dtype="int8"))
     assert "feature weights must be constant" in refusal(with_tensor(model, feature, data=None))
-    assert "must be quantised" in refusal(with_tensor(model, time, quant=None))
+    assert "must be quantized" in refusal(with_tensor(model, time, quant=None))
     assert "the state [1, 9] is not" in refusal(with_tensor(model, state, shape=(1, 9)))
     relu6 = {**model.main.ops[0].options, "fused_activation_function": 3}
     assert "not RELU" in refusal(changed(model, 0, lambda op: replace(op, options=relu6)))

@@ -1,0 +1,1 @@
+"""Reductions and pools against LiteRT, bit for bit."""

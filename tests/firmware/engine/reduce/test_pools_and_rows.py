@@ -137,5 +137,5 @@ def test_refusals() -> None:
     average = pool("AVERAGE_POOL_2D", (1, 4, 4, 2), 2, 2, padding=1)
     check_supported(average)
     refused(changed(average, 0, dtype="uint8"), "operator 0 AVERAGE_POOL_2D", "uint8")
-    refused(changed(average, 0, quant=None), "quantised")
+    refused(changed(average, 0, quant=None), "quantized")
     refused(changed(average, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")

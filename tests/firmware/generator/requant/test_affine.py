@@ -1,4 +1,4 @@
-"""The affine requantisation equals the exact one for every reachable accumulator, and says so only when it does."""
+"""The affine requantization equals the exact one for every reachable accumulator, and says so only when it does."""
 
 from __future__ import annotations
 

@@ -200,11 +200,11 @@ def test_every_frame_is_read_anew() -> None:
 
 def test_what_does_not_suit_the_outputs_is_said() -> None:
     for steps, problem in (
-        ([{"do": "yolo"}, {"do": "nms"}], "is no table of boxes"),
-        ([{"do": "detections", "output": 0}], "is no table of boxes"),
-        ([{"do": "points", "values": 7}], "no points of 7"),
+        ([{"do": "yolo"}, {"do": "nms"}], "is not a table of boxes"),
+        ([{"do": "detections", "output": 0}], "is not a table of boxes"),
+        ([{"do": "points", "values": 7}], "not a multiple of 7"),
         ([{"do": "mask"}], "no height, width and channels"),
-        ([{"do": "top_k", "output": 4}], "speaks of output 4"),
+        ([{"do": "top_k", "output": 4}], "reads output 4"),
     ):
         with pytest.raises(UsageError, match=problem):
             reader(steps, slot(np.zeros(5, np.float32)))

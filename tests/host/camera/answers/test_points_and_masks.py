@@ -14,6 +14,9 @@ from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import Running, memory, photographs, zoo_model
 from tests.host.camera.answers.own_answers import Ours
 
+# Most of these tests fetch models that are large.
+pytestmark = pytest.mark.slow
+
 #: Of the astronaut: left, top, right, bottom of a window around her face, in pixels of 512.
 FACE = (130, 50, 310, 230)
 

@@ -11,7 +11,7 @@ import pytest
 from arenite.errors import AreniteError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.photos import _photographs
-from arenite.host.camera.sources.pixel_encoding import encode, resize_bilinear, synthetic_format
+from arenite.host.camera.sources.pixel_encoding import encode_pixels, resize_bilinear, synthetic_format
 
 SECOND = 1_000_000_000
 
@@ -44,7 +44,7 @@ def frame_of(
     release: Callable[[], None] | None = None,
 ) -> Frame:
     height, width = rgb.shape[:2]
-    planes = tuple(np.ascontiguousarray(plane) for plane in encode(rgb, pixels))
+    planes = tuple(np.ascontiguousarray(plane) for plane in encode_pixels(rgb, pixels))
     format = synthetic_format(pixels, width, height, 30.0)
     assert tuple(plane.strides[0] for plane in planes) == format.strides
     addresses = tuple(plane.ctypes.data for plane in planes)

@@ -73,18 +73,18 @@ YUYV = Format("yuyv", 64, 48, (128,))
 @pytest.mark.parametrize(
     ("steps", "format", "memory", "window", "says"),
     [
-        ([], YUYV, tensor(), None, "makes 48x64x3 values"),
-        ([RESIZE], YUYV, tensor((1, 12, 16, 1)), None, "makes 12x16x3 values"),
-        ([RESIZE], YUYV, tensor((1, 1000)), None, "makes 12x16x3 values|no picture"),
-        ([RESIZE], YUYV, tensor((1, 49, 10, 2)), None, "no picture"),
-        ([RESIZE], YUYV, tensor((2, 12, 16, 3)), None, "no picture"),
+        ([], YUYV, tensor(), None, "into 48x64x3 values"),
+        ([RESIZE], YUYV, tensor((1, 12, 16, 1)), None, "into 12x16x3 values"),
+        ([RESIZE], YUYV, tensor((1, 1000)), None, "into 12x16x3 values|not that of a picture"),
+        ([RESIZE], YUYV, tensor((1, 49, 10, 2)), None, "not that of a picture"),
+        ([RESIZE], YUYV, tensor((2, 12, 16, 3)), None, "not that of a picture"),
         ([RESIZE], YUYV, tensor(dtype="int32"), None, "is int32"),
-        ([RESIZE], YUYV, tensor(dtype="int8", scale=0.0), None, "nothing says"),
+        ([RESIZE], YUYV, tensor(dtype="int8", scale=0.0), None, "neither scale nor zero point"),
         ([RESIZE], Format("mjpeg", 64, 48, (128,)), tensor(), None, "'mjpeg'"),
         ([RESIZE], Format("yuyv", 64, 48, (127,)), tensor(), None, "stride is 127"),
         ([RESIZE], Format("yuyv", 63, 48, (128,)), tensor(), None, "even sides"),
-        ([RESIZE], Format("nv12", 64, 48, (64, 64, 64)), tensor(), None, "2 planes, not 3"),
-        ([RESIZE], YUYV, tensor(), CropWindow(60, 0, 8, 8), "does not lie in frames"),
+        ([RESIZE], Format("nv12", 64, 48, (64, 64, 64)), tensor(), None, "2 planes, but 3 strides"),
+        ([RESIZE], YUYV, tensor(), CropWindow(60, 0, 8, 8), "is not inside frames"),
         ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop wants 80x20"),
     ],
 )
@@ -117,7 +117,7 @@ def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
 def test_frames_of_another_format_are_refused() -> None:
     feed = FramePreprocessor(model([RESIZE]), YUYV, tensor())
     frame, _ = frame_of(Format("yuyv", 64, 40, (128,)))
-    with pytest.raises(UsageError, match="another feed"):
+    with pytest.raises(UsageError, match="another preprocessor"):
         feed.run(frame)
     frame, _ = frame_of(Format("yuyv", 64, 48, (128,)))
     feed.run(frame)

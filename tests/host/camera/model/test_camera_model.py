@@ -133,7 +133,7 @@ def test_the_quantisation_suggests_the_range(
     quant = Quantization((float(np.float32(scale)),), (zero,))
     found = opened(tmp_path, model(dtype=dtype, quant=quant))
     assert steps(found)[:2] == [Resize(6, 4, convention="opencv"), step]
-    assert found.preprocessing.quantise == Quantize(dtype, quant.scale[0], zero)
+    assert found.preprocessing.quantize_step == Quantize(dtype, quant.scale[0], zero)
     assert "suggests" in found.notes[0]
 
 
@@ -143,8 +143,8 @@ def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
     assert "0 to 1 is assumed" in found.notes[0]
     assert "best 5" in found.notes[1]
     pixels = opened(tmp_path, model(dtype="uint8"))
-    assert pixels.preprocessing.quantise == Quantize("uint8", 1.0, 0)
-    assert "taken for pixels" in pixels.notes[0]
+    assert pixels.preprocessing.quantize_step == Quantize("uint8", 1.0, 0)
+    assert "taken as pixel values" in pixels.notes[0]
     planes = opened(tmp_path, model((1, 3, 4, 6)))
     assert steps(planes)[0] == Resize(6, 4, convention="opencv")
     several = opened(tmp_path, model(outputs=((1, 7), (1, 3))))
@@ -175,7 +175,7 @@ def test_a_label_for_each_channel_means_a_mask(tmp_path: Path) -> None:
 
 def test_onnx(tmp_path: Path) -> None:
     weights = np.zeros((12, 5), np.float32)
-    with pytest.raises(UsageError, match="is no picture"):
+    with pytest.raises(UsageError, match="is not that of a picture"):
         opened(tmp_path, onnx_model(weights), "model.onnx")
     for bad in (b"\xff" * 40, onnx_model(weights)[:60], b"\0\0\0\0"):
         with pytest.raises(ModelError):
@@ -197,7 +197,7 @@ def test_a_name_that_leads_nowhere(name: str, problem: str) -> None:
 
 
 def test_files_that_are_no_models(tmp_path: Path) -> None:
-    for data, problem in ((b"", "is empty"), (b"hello, this is a text", "is no TFLite model")):
+    for data, problem in ((b"", "is empty"), (b"hello, this is a text", "is not a TFLite model")):
         with pytest.raises(ModelError, match=problem):
             opened(tmp_path, data)
     with pytest.raises(UsageError, match="Cannot read"):
@@ -212,7 +212,7 @@ def test_steps_that_do_not_suit_the_model(tmp_path: Path) -> None:
     (tmp_path / "pre.json").write_text(json.dumps(record))
     with pytest.raises(UsageError, match=r"5x4.*takes 6x4"):
         opened(tmp_path, model(), preprocessing=tmp_path / "pre.json")
-    with pytest.raises(UsageError, match="is no picture"):
+    with pytest.raises(UsageError, match="is not that of a picture"):
         opened(tmp_path, model((1, 40)))
     with pytest.raises(UsageError, match="bool"):
         opened(tmp_path, model(dtype="bool"))

@@ -129,7 +129,7 @@ def test_a_long_soak_has_few_parts(tmp_path: Path) -> None:
 def test_stopped_at_once(tmp_path: Path) -> None:
     result = Soak(Statistics(), 5, tmp_path).result()
     assert not result.steady
-    assert "Too short" in result.sentence()
+    assert "too short" in result.sentence()
     assert result.rows()
 
 

@@ -53,7 +53,7 @@ def test_onnx_is_recognised(tmp_path: Path) -> None:
     ("name", "words"),
     [
         ("litert_cpu", "There is no runtime 'litert_cpu'. Did you mean litert-cpu"),
-        ("xyz", "There is no runtime 'xyz'. There are litert-cpu"),
+        ("xyz", "There is no runtime 'xyz'. Use one of litert-cpu"),
         ("onnx-cpu", "Runtime onnx-cpu needs an ONNX model"),
         ("onnx-cuda", "Runtime onnx-cuda needs an ONNX model"),
     ],
@@ -84,7 +84,7 @@ def test_files_that_cannot_work(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"slots": 0}])
 def test_counts_that_cannot_work(wrong: dict[str, int], tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="make no runtime"):
+    with pytest.raises(UsageError, match="cannot have"):
         open_runtime(saved(conv_net(), tmp_path), **wrong)  # type: ignore[arg-type]
 
 

@@ -220,7 +220,7 @@ def test_what_others_say_meanwhile_is_not_lost(capfd: pytest.CaptureFixture[str]
 
     with pytest.raises(litert_library.LiteRtError) as error:
         litert_library.with_captured_log(fail)
-    assert error.value.said == "runtime failure (LiteRtRunCompiledModel): no such tensor"
+    assert error.value.message == "runtime failure (LiteRtRunCompiledModel): no such tensor"
     assert capfd.readouterr().err == ""
 
 

@@ -62,14 +62,14 @@ def test_another_size(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         outputs(runtime.slots[0])[0], np.maximum(given @ WEIGHTS, 0), rtol=1e-5, atol=1e-6
     )
-    with pytest.raises(ModelError, match="ONNX Runtime said"):
+    with pytest.raises(ModelError, match="ONNX Runtime reported"):
         opened(saved(tmp_path, "free"), input="3x13")
 
 
 def test_a_damaged_file(tmp_path: Path) -> None:
     path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(ModelError, match=r"model\.onnx: ONNX Runtime said"):
+    with pytest.raises(ModelError, match=r"model\.onnx: ONNX Runtime reported"):
         opened(path)
 
 

@@ -46,12 +46,12 @@ def test_a_small_gain_is_not_worth_it() -> None:
     assert choose_candidate([one, CandidateResult("litert-cpu", 2, 0.95)]) is not None
     row, reason = choose_candidate([one, CandidateResult("litert-cpu", 2, 0.95)]) or (None, "")
     assert row == one
-    assert reason == "litert-cpu: none of 1 others is 10 % better."
+    assert reason == "litert-cpu: no other candidate is 10 % better."
     row, reason = choose_candidate([one, CandidateResult("litert-gpu", 1, 0.5)]) or (None, "")
     assert row is not None
     assert row.name == "litert-gpu"
     assert reason == "litert-gpu: 0.500 ms, 2.00 times better than litert-cpu (1.000 ms)."
-    assert choose_candidate([one]) == (one, "litert-cpu: the only one.")
+    assert choose_candidate([one]) == (one, "litert-cpu: the only candidate.")
 
 
 def test_by_energy_the_frugal_one_wins() -> None:
@@ -91,6 +91,6 @@ def test_there_and_back_through_json() -> None:
     choice = RuntimeChoice("litert-cpu", 1, rows, "because")
     assert RuntimeChoice.from_json(json.loads(json.dumps(choice.to_json()))) == choice
     assert choice.rows() == [
-        ("litert-cpu", "1.000", "-", "taken; a note"),
+        ("litert-cpu", "1.000", "-", "chosen; a note"),
         ("x, 2 threads", "-", "-", "hung."),
     ]

@@ -11,9 +11,9 @@ import pytest
 
 from arenite.errors import ModelError, ToolError
 from arenite.host.camera.runtimes.factory import open_runtime
-from arenite.host.camera.runtimes.probe_client import joules
+from arenite.host.camera.runtimes.probe_client import joules_reader
 from arenite.host.camera.runtimes.runtime_selection import choose_runtime
-from arenite.host.camera.runtimes.selection_cache import remembered
+from arenite.host.camera.runtimes.selection_cache import load_choice
 from arenite.host.energy.base import ESTIMATED, MEASURED, Power
 from tests.host.camera.runtimes.small_models import custom_operator, picture_net, saved
 
@@ -49,9 +49,9 @@ def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path
     # It does nothing at all, so it is faster than any other, and still not taken.
     assert wrong.median_ms is not None
     assert wrong.median_ms < good.median_ms
-    assert wrong.problem.startswith("answers wrongly")
+    assert wrong.problem.startswith("gives wrong answers")
     assert [row[3].split(":")[0].split("(")[0].strip() for row in choice.rows()] == [
-        "taken", "crashed", "answers wrongly"
+        "chosen", "crashed", "gives wrong answers"
     ]  # fmt: skip
 
 
@@ -61,7 +61,7 @@ def test_a_delegate_that_hangs_is_out(misbehaving, tmp_path: Path) -> None:  # t
     hung = misbehaving("HANG")
     with pytest.raises(ModelError, match=r"hung: no answer within 2 s"):
         choose_runtime(path, names=[], delegates=[hung], threads=[1], seconds=0.05, timeout_s=2)
-    assert remembered(path) is None
+    assert load_choice(path) is None
 
 
 def test_where_the_graph_is_split_is_told(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
@@ -75,20 +75,20 @@ def test_where_the_graph_is_split_is_told(misbehaving, tmp_path: Path) -> None: 
 
 def test_the_decision_is_kept_for_this_file_and_these_options(tmp_path: Path) -> None:
     path = saved(picture_net(), tmp_path)
-    assert remembered(path) is None
+    assert load_choice(path) is None
     assert open_runtime(path).name == "litert-cpu"
     choice = choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
-    again = remembered(path)
+    again = load_choice(path)
     assert again is not None
     assert again.remembered
     assert again.measured == choice.measured
     assert open_runtime(path).name == "litert-interpreter"
-    assert remembered(path, options={"input": "1x8x8x3"}) is None
+    assert load_choice(path, options={"input": "1x8x8x3"}) is None
     other = saved(picture_net(9), tmp_path, "other.tflite")
-    assert remembered(other) is None
+    assert load_choice(other) is None
     (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
     kept.write_text("{broken")
-    assert remembered(path) is None
+    assert load_choice(path) is None
     assert open_runtime(path).name == "litert-cpu"
 
 
@@ -115,9 +115,9 @@ def test_a_delegate_is_measured_beside_the_others(
     idle = misbehaving("IDLE")
     runtime = open_runtime(path, idle, measure=True)
     assert not runtime.name.startswith("delegate:")
-    choice = remembered(path)
+    choice = load_choice(path)
     assert choice is not None
-    assert idle in {each.name for each in choice.measured if each.problem.startswith("answers wrongly")}
+    assert idle in {each.name for each in choice.measured if each.problem.startswith("gives wrong answers")}
     runtime.close()
 
 
@@ -126,7 +126,7 @@ def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     path = saved(picture_net(), tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one thread count is enough
     runtime = open_runtime(path, "auto", measure=True)
-    choice = remembered(path)
+    choice = load_choice(path)
     assert choice is not None
     assert runtime.name == choice.name
     tried = {each.name for each in choice.measured}
@@ -157,7 +157,7 @@ def test_joules_of_a_power_meter(kind: str) -> None:
             return Power(self.watts, kind, "a test")
 
     power, now = Fixed(), [10.0]
-    meter = joules(power, lambda: now[0])
+    meter = joules_reader(power, lambda: now[0])
     if kind == ESTIMATED:
         assert meter is None
         return

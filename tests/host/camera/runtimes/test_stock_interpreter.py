@@ -58,7 +58,7 @@ def test_another_size(tmp_path: Path) -> None:
     runtime = opened(saved(picture_net(), tmp_path), input="1x8x12x3")
     assert runtime.slots[0].inputs[0].shape == (1, 8, 12, 3)
     assert runtime.slots[0].outputs[0].shape == (1, 8, 12, 8)
-    with pytest.raises(ModelError, match="the interpreter said"):
+    with pytest.raises(ModelError, match="the interpreter reported"):
         opened(saved(fixed_net(), tmp_path), input="1x8x8x3")
 
 
@@ -77,7 +77,7 @@ def test_a_delegate_that_does_not_load(text: str, tmp_path: Path) -> None:
 
 
 def test_options_of_a_delegate_are_pairs(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="'usb' is no option"):
+    with pytest.raises(UsageError, match="'usb' is not an option"):
         opened(saved(conv_net(), tmp_path), delegate="libedgetpu.so.1,usb")
 
 

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from arenite.host.camera.scenarios.early_stopping import (
     binomial_cdf,
@@ -12,6 +11,8 @@ from arenite.host.camera.scenarios.early_stopping import (
     max_late_queries,
     min_queries,
 )
+
+binom = pytest.importorskip("scipy.stats", reason="needs scipy").binom
 
 PERCENTILES = st.sampled_from([50.0, 90.0, 95.0, 97.0, 99.0, 99.9])
 

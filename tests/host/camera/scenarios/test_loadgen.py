@@ -81,7 +81,7 @@ def check_latencies(found: Run, described: dict[str, float]) -> None:
 
 def test_single_stream(tmp_path: Path) -> None:
     found = run("single-stream", tmp_path)
-    rules = replace(RULES["single-stream"], least_s=SECONDS)
+    rules = replace(RULES["single-stream"], min_s=SECONDS)
     ours = evaluate_stream(rules, found.latencies, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
     assert round(ours.value * 1e6) == found.number("Early stopping 90.0th percentile estimate")
@@ -100,7 +100,7 @@ def test_multi_stream(tmp_path: Path) -> None:
     found = run("multi-stream", tmp_path)
     queries = np.array([found.latencies[found.query == number].max() for number in np.unique(found.query)])
     assert set(np.bincount(found.query)) == {8}
-    ours = evaluate_stream(replace(RULES["multi-stream"], least_s=SECONDS), queries, 2 * SECONDS, 2 * SECONDS)
+    ours = evaluate_stream(replace(RULES["multi-stream"], min_s=SECONDS), queries, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
     assert round(ours.value * 1e6) == found.number("Early stopping 99.0th percentile estimate")
     assert ours.valid
@@ -124,7 +124,7 @@ def test_server(tmp_path: Path, limit_ms: float) -> None:
     schedule = list(islice(poisson_arrivals(rate), count))
     assert schedule == found.due.tolist(), "the same arrivals, to the nanosecond"
     assert schedule[-2] < SECONDS * 1e9 <= schedule[-1]
-    rules = replace(RULES["server"], least_s=SECONDS)
+    rules = replace(RULES["server"], min_s=SECONDS)
     ours = evaluate_server(rules, found.latencies, SECONDS, schedule[-1] / 1e9, rate, limit_ms)
     assert found.said("Result is") == ("VALID" if ours.valid else "INVALID")
     check_latencies(found, ours.latency_ms())

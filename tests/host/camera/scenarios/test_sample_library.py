@@ -62,5 +62,5 @@ def test_a_source_that_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         def read(self, timeout_s: float) -> Frame | None:
             return None
 
-    with pytest.raises(DeviceError, match="gave no frame"):
+    with pytest.raises(DeviceError, match="delivered no frame"):
         collect_frames(Nothing(SyntheticPattern()))

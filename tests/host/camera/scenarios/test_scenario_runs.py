@@ -11,7 +11,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.scenarios.early_stopping import max_late_queries
 from arenite.host.camera.scenarios.frame_system import FrameSystem
-from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, samples
+from arenite.host.camera.scenarios.poisson_arrivals import poisson_arrivals, sample_indices
 from arenite.host.camera.scenarios.query_runs import offline_run, server_run, stream_run
 from arenite.host.camera.scenarios.rate_search import find_max_rate
 from arenite.host.camera.scenarios.rules import RULES
@@ -48,7 +48,7 @@ def test_a_short_run_is_never_valid_and_says_why() -> None:
     clock = VirtualClock()
     result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert not result.valid
-    assert result.reasons == ("60.0 s long, the rules ask for 600 s",)
+    assert result.reasons == ("60.0 s long, the rules require 600 s",)
     assert result.to_json()["valid"] is False
 
 
@@ -56,15 +56,15 @@ def test_what_people_are_told() -> None:
     clock = VirtualClock()
     short = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert short.sentence() == (
-        "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules ask for 600 s."
+        "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules require 600 s."
     )
     late = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0)
-    assert late.sentence() == "50.000 queries a second: valid."
+    assert late.sentence() == "50.000 queries per second: valid."
     rows = dict(late.rows())
     assert rows["later than 15 ms"] == "0"
     assert rows["p50 ms"] == "1.000"
     none = stream_run(
-        replace(RULES["single-stream"], least_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
+        replace(RULES["single-stream"], min_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
     )
     assert none.value is None
     assert none.sentence().startswith("no figure: not valid")
@@ -150,10 +150,10 @@ def test_a_hopeless_rate_is_broken_off() -> None:
     clock = VirtualClock()
     result = server_run(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 100.0, 15.0)
     assert result.duration_s < 60
-    assert "broken off" in result.reasons[-1]
+    assert "aborted" in result.reasons[-1]
 
 
-SHORT = replace(RULES["server"], least_s=60.0)
+SHORT = replace(RULES["server"], min_s=60.0)
 
 
 @pytest.mark.parametrize(("served", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
@@ -186,8 +186,8 @@ def test_arrivals_are_poisson() -> None:
 def test_arrivals_and_samples_are_the_same_every_time() -> None:
     assert list(islice(poisson_arrivals(10.0), 50)) == list(islice(poisson_arrivals(10.0), 50))
     assert list(islice(poisson_arrivals(10.0, 1), 50)) != list(islice(poisson_arrivals(10.0, 2), 50))
-    chosen = list(islice(samples(7, 3), 700))
-    assert chosen == list(islice(samples(7, 3), 700))
+    chosen = list(islice(sample_indices(7, 3), 700))
+    assert chosen == list(islice(sample_indices(7, 3), 700))
     assert set(chosen) == set(range(7))
 
 
@@ -210,7 +210,7 @@ def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
     assert set(stages) == {"preprocess", "invoke", "postprocess", "total", "age"}
     assert 0 < stages["invoke"]["p50"] < stages["total"]["p50"] == stages["age"]["p50"]
     assert not result.valid
-    assert "the rules ask for 600 s" in " ".join(result.reasons)
+    assert "the rules require 600 s" in " ".join(result.reasons)
     assert result.samples > 0
     described = result.to_json()
     assert (described["scenario"], described["kind"]) == (name, "measured")

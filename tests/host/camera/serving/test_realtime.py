@@ -48,7 +48,9 @@ def test_pinning_is_inherited_by_later_threads() -> None:
         thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
         thread.start()
         thread.join()
-        return granted == RequestOutcome("pin", True, f"on processor {target}.") and seen == [{target}]
+        return granted == RequestOutcome("pin", True, f"The thread runs on processor {target}.") and seen == [
+            {target}
+        ]
 
     in_child(work)
 
@@ -96,7 +98,7 @@ def test_without_rights_everything_is_refused_with_its_limit() -> None:
             and "0 bytes" in locked.detail
             and not raised.granted
             and "ulimit -r" in raised.detail
-            and "limit 0" in raised.detail
+            and "limit is 0" in raised.detail
             and os.sched_getscheduler(0) == os.SCHED_OTHER
         )
 

@@ -110,7 +110,7 @@ def test_three_in_a_row_end_at_the_first_that_says_no() -> None:
     cascade = Cascade(stages)
     assert cascade.serve(no_face()).model == "face_detection_short_range"
     assert cascade.serve(face()).model == "efficientnet_lite0"
-    assert [stage.asked for stage in stages] == [2, 2, 1]
+    assert [stage.runs for stage in stages] == [2, 2, 1]
     assert cascade.name == "visual_wake_words -> face_detection_short_range -> efficientnet_lite0"
     cascade.close()
 

@@ -50,11 +50,11 @@ def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "no two models"),
-        ("vww:person>=0.6", "no two models"),
-        ("vww:person>=0.6 ->", "no two models"),
-        ("vww -> blazeface", "does not say when"),
-        (":person>=0.6 -> blazeface", "does not say when"),
+        ("", "does not have two models"),
+        ("vww:person>=0.6", "does not have two models"),
+        ("vww:person>=0.6 ->", "does not have two models"),
+        ("vww -> blazeface", "no condition for the next model"),
+        (":person>=0.6 -> blazeface", "no condition for the next model"),
         ("vww:person -> blazeface", "'person' is not LABEL>=SCORE"),
         ("vww:person>0.6 -> blazeface", "is not LABEL>=SCORE"),
         ("vww:person>=high -> blazeface", "is not LABEL>=SCORE"),
@@ -62,7 +62,7 @@ def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
         ("vww:person>=0 -> blazeface", "is 0,"),
         ("vww:person>=0.5 crop 0.5 -> blazeface", "crop of 0.5"),
         ("vww:person>=0.5 crop big -> blazeface", "is not LABEL>=SCORE"),
-        ("vww:person>=0.5 -> blazeface:face>=0.3", "no model behind"),
+        ("vww:person>=0.5 -> blazeface:face>=0.3", "no model follows"),
     ],
 )
 def test_what_is_no_cascade(text: str, problem: str) -> None:

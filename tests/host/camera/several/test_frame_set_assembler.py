@@ -79,7 +79,7 @@ def test_at_the_timeout_the_previous_frame_stands_in() -> None:
     assert rig.assembler.deadline_ns == 163 * MS
     assert rig.take(162) is None
     assert rig.take(163) == ([133, 100], (True, False))
-    assert rig.assembler.counters[1].stood_in == 1
+    assert rig.assembler.counters[1].repeated == 1
 
 
 def test_a_camera_that_never_began_is_missing() -> None:
@@ -242,7 +242,7 @@ def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]
     for camera, counted in enumerate(rig.assembler.counters):
         used = sum(made.fresh[camera] for made in sets)
         assert counted.used == used
-        assert counted.stood_in + counted.missing == len(sets) - used
+        assert counted.repeated + counted.missing == len(sets) - used
         assert counted.arrived == sum(arrival.camera == camera for arrival in arrivals)
     rig.assembler.close()
     assert all(c.arrived == c.used + c.dropped for c in rig.assembler.counters)

@@ -84,7 +84,10 @@ def test_what_is_in_use_stays() -> None:
         shelf.pool.get("b")
         shelf.pool.get("a")
         assert shelf.pool.loaded == ("c", "b", "a")
-        with shelf.pool.use("b"), pytest.raises(UsageError, match="Model d does not fit beside c, b, in use"):
+        with (
+            shelf.pool.use("b"),
+            pytest.raises(UsageError, match="Model d does not fit in memory together with c, b,"),
+        ):
             shelf.pool.get("d")
         assert set(shelf.alive) == {"b", "c"}
     shelf.pool.get("d")
@@ -95,7 +98,7 @@ def test_one_that_never_fits_is_refused_and_closed() -> None:
     shelf = Shelf(40)
     shelf.pool.get("a")
     for _ in range(2):  # also when its size is known before
-        with pytest.raises(UsageError, match=r"Model d needs 45 bytes, and the memory budget is 40"):
+        with pytest.raises(UsageError, match=r"Model d needs 45 bytes, but the memory budget is 40"):
             shelf.pool.get("d")
     assert shelf.alive == ["a"]
     assert len(shelf.made) == 2  # the second time it is not even loaded

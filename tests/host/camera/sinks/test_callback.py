@@ -67,7 +67,7 @@ def test_from_a_file_and_from_a_module(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("nothing", "'nothing' names no callback"),
+        ("nothing", "'nothing' is not the name of a callback"),
         ("no_such_module_of_ours:f", "Cannot import no_such_module_of_ours: ModuleNotFoundError"),
         ("{dir}/none.py:f", "There is no file"),
         ("{dir}/broken.py:f", "Cannot import .*: ZeroDivisionError"),

@@ -238,8 +238,8 @@ def test_addresses() -> None:
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
-        ("http://h/t", "no mqtt://"),
-        ("mqtt:///t", "no mqtt://"),
+        ("http://h/t", "does not begin with mqtt://"),
+        ("mqtt:///t", "does not begin with mqtt://"),
         ("mqtt://u:sesame@h", "topic ''"),
         ("mqtt://u:sesame@h/a/%23", "topic 'a/#'"),
         ("mqtt://u:sesame@h:99999/t", "malformed"),

@@ -25,7 +25,7 @@ def test_names_of_nothing(spec: str) -> None:
 
 def test_paces() -> None:
     assert open_source("synthetic").live and not open_source("synthetic", pace="file").live
-    with pytest.raises(UsageError, match="no pace 'slow'"):
+    with pytest.raises(UsageError, match="'slow' is not a pace"):
         open_source("synthetic", pace="slow")
 
 

@@ -107,9 +107,9 @@ def test_pipelines_that_give_no_pictures(pipeline: str, told: str) -> None:
 
 
 def test_pipelines_that_cannot_be_read() -> None:
-    with pytest.raises(UsageError, match="names no pipeline"):
+    with pytest.raises(UsageError, match="needs a pipeline"):
         open_source("gst: ")
-    with pytest.raises(UsageError, match="names no CSI camera"):
+    with pytest.raises(UsageError, match="is not the name of a CSI camera"):
         open_source("csi:front")
     if shutil.which("gst-launch-1.0"):
         with pytest.raises(UsageError, match="unbalanced quotes"):
@@ -124,7 +124,7 @@ def test_a_jetsons_camera() -> None:
     assert "framerate=29970/1000" in csi_pipeline(
         0, 1280, 720, 29.97, "bgra"
     ) and "format=BGRx" in csi_pipeline(0, 1, 1, 1, "bgra")
-    with pytest.raises(UsageError, match="no yuyv"):
+    with pytest.raises(UsageError, match="does not deliver yuyv"):
         csi_pipeline(0, 1280, 720, 30.0, "yuyv")
 
 
@@ -158,7 +158,7 @@ def test_a_pipeline_that_changes_its_size_is_started_again() -> None:
     source = open_source(f"gst:concat name=c {small} ! c. {large} ! c. c. ! identity sync=true")
     try:
         assert source.open().width == 8
-        with pytest.raises(SourceLost, match=r"from now on it gives|ended"):
+        with pytest.raises(SourceLost, match=r"it now delivers|ended"):
             while True:
                 frame = source.inner.read(5)  # type: ignore[attr-defined]
                 assert frame is not None and frame.format.width == 8

@@ -99,7 +99,7 @@ def test_broken_bytes_give_a_picture_or_none(broken: list[tuple[int, int]]) -> N
 
 
 def test_pixels_that_are_not_made() -> None:
-    with pytest.raises(UsageError, match="not decoded to yuyv"):
+    with pytest.raises(UsageError, match="cannot be decoded to yuyv"):
         MjpegDecoder("yuyv")
 
 

@@ -85,9 +85,9 @@ def test_both_decoders_read_the_same(folder: Path) -> None:
     for order in ("rgb", "bgr"):
         assert (decode_picture(data, order, "noise") == _by_opencv(data, order, "noise")).all()
     for decode in (decode_picture, _by_opencv):
-        with pytest.raises(UsageError, match="noise is no picture"):
+        with pytest.raises(UsageError, match="noise is not a picture"):
             decode(b"nothing", "rgb", "noise")
-    with pytest.raises(UsageError, match="noise is no picture"):
+    with pytest.raises(UsageError, match="noise is not a picture"):
         _by_opencv(b"", "rgb", "noise")
 
 
@@ -98,7 +98,7 @@ def test_a_damaged_file_may_be_the_first(folder: Path) -> None:
     assert [source.read(0) is not None for _ in range(3)] == [False, True, True]
     for path in folder.iterdir():
         path.write_bytes(b"")
-    with pytest.raises(UsageError, match=r"0\.png is no picture"):
+    with pytest.raises(UsageError, match=r"0\.png is not a picture"):
         open_source(str(folder)).open()
 
 
@@ -108,5 +108,5 @@ def test_whatever_a_decoder_makes_of_malformed_files() -> None:
     Image.new("RGB", (4, 4)).save(file, "DDS")
     data = bytearray(file.getvalue())
     data[80:84] = (131).to_bytes(4, "little")
-    with pytest.raises(UsageError, match="x is no picture"):
+    with pytest.raises(UsageError, match="x is not a picture"):
         decode_picture(bytes(data), "rgb", "x")

@@ -9,7 +9,12 @@ from hypothesis import strategies as st
 
 from arenite.converters.processing.specification.pixel_formats import unpack
 from arenite.errors import UsageError
-from arenite.host.camera.sources.pixel_encoding import PIXELS, encode, resize_bilinear, synthetic_format
+from arenite.host.camera.sources.pixel_encoding import (
+    PIXELS,
+    encode_pixels,
+    resize_bilinear,
+    synthetic_format,
+)
 
 
 def read_again(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: int) -> np.ndarray:
@@ -21,7 +26,7 @@ def read_again(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: 
 @given(colour=st.tuples(*[st.integers(0, 255)] * 3))
 def test_a_colour_comes_back(pixels: str, colour: tuple[int, int, int]) -> None:
     picture = np.broadcast_to(np.array(colour, np.uint8), (4, 6, 3))
-    again = read_again(encode(picture, pixels), pixels, 6, 4)
+    again = read_again(encode_pixels(picture, pixels), pixels, 6, 4)
     # Video range has 219 levels of luma; red, green and blue lose at most two of theirs by that.
     limit = 3 if pixels in ("yuyv", "uyvy", "nv12") else 0
     assert np.abs(again.astype(int) - picture).max() <= limit
@@ -29,7 +34,7 @@ def test_a_colour_comes_back(pixels: str, colour: tuple[int, int, int]) -> None:
 
 @given(st.integers(0, 255))
 def test_grey(level: int) -> None:
-    (plane,) = encode(np.full((2, 2, 3), level, np.uint8), "grey")
+    (plane,) = encode_pixels(np.full((2, 2, 3), level, np.uint8), "grey")
     assert (plane == level).all()
 
 
@@ -37,7 +42,7 @@ def test_pairs_of_pixels_share_a_colour_and_keep_their_brightness() -> None:
     picture = np.zeros((2, 4, 3), np.uint8)
     picture[:, 1::2] = 255
     for pixels in ("yuyv", "uyvy", "nv12"):
-        again = read_again(encode(picture, pixels), pixels, 4, 2)
+        again = read_again(encode_pixels(picture, pixels), pixels, 4, 2)
         assert (again[:, 0::2] == 0).all() and (again[:, 1::2] == 255).all()
 
 

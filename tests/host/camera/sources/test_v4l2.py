@@ -33,7 +33,7 @@ from arenite.host.camera.sources.v4l2_modes import RequestedMode
 def test_what_is_no_camera_says_so(tmp_path: Path) -> None:
     for path in ("/dev/null", str(tmp_path / "file")):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.raises(UsageError, match="is no camera"):
+        with pytest.raises(UsageError, match="is not a camera"):
             V4l2Camera(path).open()
     with pytest.raises(SourceLost, match="no such device"):
         V4l2Camera(str(tmp_path / "video0")).open()
@@ -121,7 +121,7 @@ def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:
 def test_wishes_are_kept_over_a_change_of_rate() -> None:
     source = V4l2Camera("/dev/video77", RequestedMode(640, 480, 30.0, "yuyv"))
     source.set_rate(10)
-    assert source._wish == RequestedMode(640, 480, 10, "yuyv")
+    assert source._request == RequestedMode(640, 480, 10, "yuyv")
 
 
 def filled(planes: list[tuple[int, int]], used: list[int]) -> V4l2Buffers:

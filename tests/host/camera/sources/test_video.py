@@ -97,7 +97,7 @@ def test_at_its_own_pace_late_frames_are_skipped(film: Path) -> None:
 
 def test_what_is_no_video(tmp_path: Path) -> None:
     (tmp_path / "film.mp4").write_bytes(b"nothing of the kind")
-    with pytest.raises(UsageError, match="no video"):
+    with pytest.raises(UsageError, match="is not a video"):
         open_source(str(tmp_path / "film.mp4")).open()
 
 

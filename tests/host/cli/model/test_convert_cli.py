@@ -83,7 +83,7 @@ BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] 
     ),
     "integers without a scale": (
         lambda: {"x": np.random.default_rng(0).integers(-128, 128, (40, FEATURES)).astype(np.int8)},
-        ("is int8 (-128 to 127)", "are these quantised?", "scale and zero_point"),
+        ("is int8 (-128 to 127)", "are these quantized?", "scale and zero_point"),
     ),
     "a scale of zero": (
         lambda: {
@@ -167,7 +167,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration <empty>": ("has no samples", "pictures"),
     "SOURCE --calibration <pictures>": ("holds pictures", "preprocessing"),
     "SOURCE --calibration DATA --test <pixels>": ("255 times as large", "divided by 255", "Scale samples"),
-    "SOURCE --calibration DATA --test <tiny>": ("less than 2%", "scaled already", "Scale samples"),
+    "SOURCE --calibration DATA --test <tiny>": ("less than 2%", "already scaled", "Scale samples"),
     "INT8 --test <pixels_int8>": ("times as large", "Scale samples"),
     "SOURCE --calibration DATA --recipe int3": ("no recipe 'int3'", "int16x8", "w4"),
     "SOURCE --calibration DATA --recipe absent.toml": ("Cannot read the recipe absent.toml",),
@@ -179,13 +179,13 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration DATA --board qemu_microbit --budget ram=12q": ("'ram=12q'", "k (1024)"),
     "SOURCE --calibration DATA --board qemu_microbit --budget RAM": ("has no value", "drop=1%"),
     "SOURCE --calibration DATA --board qemu_microbit --budget size=3k": ("no 'size'", "flash (bytes"),
-    "SOURCE --calibration DATA --board qemu_microbit --budget drop=0.01": ("no percentage", "drop=1%"),
+    "SOURCE --calibration DATA --board qemu_microbit --budget drop=0.01": ("not a percentage", "drop=1%"),
     "SOURCE --calibration DATA --board qemu_microbit --budget ram=1k,ram=2k": ("ram twice",),
     "SOURCE --calibration DATA --budget flash=8k": ("A budget is kept on a board", "--board"),
     "SOURCE --board qemu_microbit --budget flash=8k": ("need calibration samples",),
     "SOURCE --check-data DATA": ("need calibration samples",),
     "SOURCE --calibration DATA --board qemu_microbit --budget flash=8k --study <study.db>": (
-        "study.db is no file of a search",
+        "study.db is not a file of a search",
     ),
     "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
         "has no targets",

@@ -1,0 +1,41 @@
+/* The body of FULLY_CONNECTED with one row on cores with the DSP extension: the row is widened once, then multiplied with
+ * quads of filters. The file that includes it defines the filters before:
+ *     FULLY_CONNECTED     the name of the function
+ *     dot_work            the parameters of the inner product, the same up to `quad` for all
+ *     DOT_WORK_MORE       the values of what follows that, after a comma
+ *     DOT4                the inner product
+ *     GROUP_WORDS         words of a quad's filters for a group of inputs
+ *     QUAD_REQUANT_WORDS  words of a quad's requantization
+ *     WIDENED(p)          after the row has been widened
+ */
+#include "affine_requant.h"
+#include "widen_row_dsp.h"
+
+void FULLY_CONNECTED(const ar_fully_connected_dsp_params *p)
+{
+    widen_row(p->scratch, p->input, p->depth);
+    WIDENED(p);
+
+    const int32_t quads = p->units / 4;
+    const int32_t size = 4 + p->groups * GROUP_WORDS;
+    dot_work d = {p->output,   p->requant,
+                  p->rounding, p->shift,
+                  p->scratch,  p->filters + quads * size,
+                  p->groups,   p->filters DOT_WORK_MORE};
+    if (quads) {
+        DOT4(&d);
+    }
+    const int32_t rest = p->units & 3;
+    if (rest) { /* the last quad has fewer channels: its outputs go through a buffer */
+        int8_t last[4];
+        d.out = last;
+        d.requant += QUAD_REQUANT_WORDS * quads;
+        d.quad = d.end;
+        d.end += size;
+        DOT4(&d);
+        for (int32_t i = 0; i < rest; i++) {
+            p->output[4 * quads + i] = last[i];
+        }
+    }
+    ar_clamp_s8(p->output, p->units, p->act_min, p->act_max);
+}
