@@ -111,7 +111,8 @@ class Emulator:
 
     def instructions_in_us(self, microseconds: int) -> int:
         """Instructions in this virtual time (the MLPerf monitor reports whole microseconds)."""
-        return round(microseconds * 1000 / 2**self.icount_shift)
+        value: int = round(microseconds * 1000 / 2**self.icount_shift)
+        return value
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Quantizers look only at ``builtin_code`` and call a model by its signature; file
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -120,7 +121,7 @@ def _dequantized(t: Tensor, index: int) -> Tensor:
     return Tensor(index, t.name, t.shape, "float32", data=values)
 
 
-def _float_options(op: Op) -> dict:
+def _float_options(op: Op) -> dict[str, Any]:
     """The options of ``op`` without the one that only concerns quantized inputs of float operators."""
     options = dict(op.options)
     if "asymmetric_quantize_inputs" in options:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,7 @@ class _QuantizedGraphBuilder:
         self.tensors: list[Tensor] = []
         self.ops: list[Op] = []
         self.origins: list[int] = []
-        self.constants: dict[tuple, int] = {}
+        self.constants: dict[tuple[Any, ...], int] = {}
         self.at: dict[TensorForm | int, int] = {}  # new index of a form, or of an unchanged tensor
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
@@ -277,7 +278,7 @@ class _QuantizedGraphBuilder:
         return out
 
 
-def _integer_options(op: Op) -> dict:
+def _integer_options(op: Op) -> dict[str, Any]:
     """The options of ``op`` on integers."""
     options = dict(op.options)
     if "pot_scale_int16" in options:

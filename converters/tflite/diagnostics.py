@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from arenite.errors import ModelError, UnsupportedModelError
 
@@ -39,7 +40,7 @@ class Repairs:
     """Collects repairs and reports them in one sentence per kind, with the first location as the example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list] = {}  # kind: [count, first location, sentence]
+        self._found: dict[str, list[Any]] = {}  # kind: [count, first location, sentence]
 
     def add(self, kind: str, place: str, sentence: Callable[[int, str], str]) -> None:
         """Note one repair; ``sentence(count, first location)`` reports all repairs of its ``kind`` together."""

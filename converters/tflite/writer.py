@@ -30,16 +30,16 @@ _DATA_ALIGNMENT = 16
 _TABLE_ROOM = 1 << 24
 
 
-class _Builder(flatbuffers.Builder):
+class _Builder(flatbuffers.Builder):  # type: ignore[misc]
     """Aligns byte vectors as LiteRT's kernels expect; the generated object API does not."""
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
-            return super().CreateNumpyVector(x)
+            return int(super().CreateNumpyVector(x))
         self.StartVector(1, x.size, _DATA_ALIGNMENT)
         self.head -= x.size
         self.Bytes[self.head : self.head + x.size] = x.tobytes()
-        return self.EndVector()
+        return int(self.EndVector())
 
 
 class _Writer:

@@ -4,6 +4,7 @@ import json
 import re
 import zipfile
 from contextlib import ExitStack
+from typing import Any
 
 import h5py
 import tensorflow as tf
@@ -18,7 +19,7 @@ _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no 
 _MAX_UNROLLED_STEPS = 128
 
 
-def convert(job):
+def convert(job: Any) -> Any:
     model, ran_by, notes, quantized = load(job)
     job.stage = f"convert {job.source}"
     tensors = list(getattr(model, "inputs", None) or [])
@@ -33,7 +34,7 @@ def convert(job):
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
 
-    def call(**values):
+    def call(**values: Any) -> Any:
         flat = [values[n] for n in names]
         result = model(_structured(model, flat), training=False)
         return {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
@@ -42,14 +43,14 @@ def convert(job):
     compiled = tf.function(call)
     outputs = [f"output_{i}" for i in range(len(tf.nest.flatten(model.outputs)))]
 
-    def run(sample):
+    def run(sample: Any) -> Any:
         values = {n: tf.constant(sample[n], d) for n, d in zip(names, dtypes, strict=True)}
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
     return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantized)
 
 
-def _full_precision(model):
+def _full_precision(model: Any) -> Any:
     """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit float
     kernels."""
     changed = 0
@@ -63,11 +64,11 @@ def _full_precision(model):
     return [f"{changed} layers of mixed precision compute in float32."] if changed else []
 
 
-def _unroll(model):
+def _unroll(model: Any) -> Any:
     """Recurrent layers as plain steps, which microcontrollers run; a loop of a subgraph is left where it is long."""
     notes = []
     for outer in getattr(model, "layers", []):
-        inner: list = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
+        inner: list[Any] = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
         for layer in [outer] if None in inner else inner:
             if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
                 continue
@@ -81,7 +82,7 @@ def _unroll(model):
     return notes
 
 
-def load(job):
+def load(job: Any) -> Any:
     """(model, what loaded it, notes, whether it was trained with quantization)."""
     version, config = _saved_by(job)
     if config is None:
@@ -112,7 +113,7 @@ def load(job):
         return model, ran_by, notes, quantized
 
 
-def _saved_by(job):
+def _saved_by(job: Any) -> Any:
     """(version of Keras, the model's configuration as JSON text or None for weights alone)."""
     if job.kind == "keras":
         with zipfile.ZipFile(job.source) as archive:
@@ -121,10 +122,10 @@ def _saved_by(job):
     with h5py.File(job.source, "r") as file:
         version, config = file.attrs.get("keras_version", "2"), file.attrs.get("model_config")
     decode = lambda v: v.decode() if isinstance(v, bytes) else v  # noqa: E731
-    return decode(version), decode(config)
+    return decode(version), decode(config)  # type: ignore[no-untyped-call]
 
 
-def _load_wrapped(job, wrapped):
+def _load_wrapped(job: Any, wrapped: Any) -> Any:
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
@@ -156,13 +157,13 @@ def _load_wrapped(job, wrapped):
 class _explained:
     """Reports the loading errors that have a remedy as sentences."""
 
-    def __init__(self, job):
+    def __init__(self, job: Any) -> None:
         self.job = job
 
-    def __enter__(self):
+    def __enter__(self) -> Any:
         return self
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         text = str(error)
         known = ("Could not locate", "Unknown layer", "could not be deserialized", "custom")
         if isinstance(error, (TypeError, ValueError)) and any(k in text for k in known):
@@ -175,7 +176,7 @@ class _explained:
             raise Refusal(f"{self.job.source} uses {name}.", _WITHOUT_CLASSES, "model") from error
 
 
-def _names(tensors):
+def _names(tensors: Any) -> Any:
     """A name for each input that can be a Python argument, unique."""
     unique_names = []
     for i, t in enumerate(tensors):
@@ -186,7 +187,7 @@ def _names(tensors):
     return unique_names
 
 
-def _structured(model, flat):
+def _structured(model: Any, flat: Any) -> Any:
     """``flat`` as the model takes its inputs: alone, in a list or by name."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None:

@@ -4,6 +4,7 @@ import os
 import re
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,7 +16,7 @@ _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 _QUANTIZED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
 
 
-def convert(job):
+def convert(job: Any) -> Any:
     model = _read(job)
     quantized = sorted({n.op_type for n in model.graph.node if _QUANTIZED.fullmatch(n.op_type)})
     if quantized:
@@ -46,7 +47,7 @@ def convert(job):
     outputs = [o.name for o in model.graph.output]
     safe_out = [f"output_{k}" if not n.isidentifier() else n for k, n in enumerate(outputs)]
 
-    def call(**values):
+    def call(**values: Any) -> Any:
         result = tf.nest.flatten(keras_model([values[n] for n in safe], training=False))
         return dict(zip(safe_out, result, strict=True))
 
@@ -54,7 +55,7 @@ def convert(job):
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     out_shapes = [tuple(t.shape) for t in keras_model.outputs]
 
-    def run(sample):
+    def run(sample: Any) -> Any:
         feed = {n: sample[s] for n, s in zip(names, safe, strict=True)}
         feed = {n: np.transpose(v, CHANNELS_FIRST) if n in turned else v for n, v in feed.items()}
         result = session.run(outputs, feed)
@@ -69,7 +70,7 @@ def convert(job):
     return Converted(flatbuffer, safe, safe_out, run, ran_by, notes, input_names=names, output_names=outputs)
 
 
-def _read(job):
+def _read(job: Any) -> Any:
     try:
         model = onnx.load(job.source)
         onnx.checker.check_model(model)
@@ -83,21 +84,21 @@ def _read(job):
     return model
 
 
-def _open_shape(value):
+def _open_shape(value: Any) -> Any:
     """The dimensions of a graph input, None for each that is not fixed."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
 
 
-def _fix(inputs, shapes):
+def _fix(inputs: Any, shapes: Any) -> None:
     for value, shape in zip(inputs, shapes, strict=True):
         for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
             dim.ClearField("dim_param")
             dim.dim_value = size
 
 
-def _simplified(model):
+def _simplified(model: Any) -> Any:
     """The model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf takes
     those for values that depend on the input."""
     import onnxsim
@@ -109,7 +110,7 @@ def _simplified(model):
     return made if same else model
 
 
-def _by_onnx2tf(model, names, shapes, turned, images):
+def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
     """The Keras model that onnx2tf makes, with fixed shapes."""
     import onnx2tf
 
@@ -140,7 +141,7 @@ def _by_onnx2tf(model, names, shapes, turned, images):
             os.chdir(start)
 
 
-def _in_layout(value, shape):
+def _in_layout(value: Any, shape: Any) -> Any:
     """``value`` of ONNX in the layout that the converter chose for an output of ``shape``."""
     if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:
         return np.transpose(value, (0, 2, 3, 1))

@@ -11,6 +11,7 @@ import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ import numpy as np
 class Refusal(Exception):
     """An error for the user, with a remedy. ``kind``: "usage" for a missing option, "model" for a bad model."""
 
-    def __init__(self, problem, hint, kind="usage"):
+    def __init__(self, problem: Any, hint: Any, kind: Any = "usage") -> None:
         super().__init__(problem)
         self.kind, self.problem, self.hint = kind, problem, hint
 
@@ -34,16 +35,16 @@ class Converted:
 
     def __init__(
         self,
-        flatbuffer,
-        inputs,
-        outputs,
-        run,
-        ran_by,
-        notes=(),
-        quantized=False,
-        input_names=(),
-        output_names=(),
-    ):
+        flatbuffer: Any,
+        inputs: Any,
+        outputs: Any,
+        run: Any,
+        ran_by: Any,
+        notes: Any = (),
+        quantized: Any = False,
+        input_names: Any = (),
+        output_names: Any = (),
+    ) -> None:
         self.flatbuffer, self.inputs, self.outputs = flatbuffer, list(inputs), list(outputs)
         self.input_names = list(input_names) or self.inputs
         self.output_names = list(output_names) or self.outputs
@@ -54,7 +55,7 @@ class Converted:
 class Job:
     """A job of the parent. ``stage`` is the current step, for the error message when it fails."""
 
-    def __init__(self, folder):
+    def __init__(self, folder: Any) -> None:
         self.folder = Path(folder)
         values = json.loads((self.folder / "job.json").read_text("utf-8"))
         self.source, self.kind = values["source"], values["kind"]
@@ -63,7 +64,7 @@ class Job:
         self.stage = f"read {self.source}"
 
 
-def main(converters, packages):
+def main(converters: Any, packages: Any) -> None:
     """Serve the parent until it closes standard input; ``converters``: kind to ``convert(job) -> Converted``.
 
     Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
@@ -94,19 +95,19 @@ def main(converters, packages):
             print("failed", file=replies, flush=True)
 
 
-def _hand_over(job, conversion):
+def _hand_over(job: Any, conversion: Any) -> None:
     (job.folder / "model.tflite").write_bytes(conversion.flatbuffer)
     names = ("inputs", "outputs", "input_names", "output_names")
     order = json.dumps({name: getattr(conversion, name) for name in names})
     (job.folder / "order.json").write_text(order, "utf-8")
 
 
-def _run(job, conversion, packages):
+def _run(job: Any, conversion: Any, packages: Any) -> None:
     """Run the source on the parent's samples and report."""
     with np.load(job.folder / "inputs.npz") as file:
         count = int(file["samples"])
         samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(conversion.inputs)} for k in range(count)]
-    outputs: dict = {}
+    outputs: dict[str, Any] = {}
     for k, sample in enumerate(samples):
         result = conversion.run(sample)
         for i, name in enumerate(conversion.outputs):
@@ -121,12 +122,12 @@ def _run(job, conversion, packages):
     (job.folder / "result.json").write_text(json.dumps(report), "utf-8")
 
 
-def _fail(job, kind, problem, hint):
+def _fail(job: Any, kind: Any, problem: Any, hint: Any) -> None:
     text = json.dumps({"kind": kind, "problem": problem, "hint": hint})
     (job.folder / "error.json").write_text(text, "utf-8")
 
 
-def _versions(packages):
+def _versions(packages: Any) -> Any:
     package_versions = {}
     for package in packages:
         try:
@@ -136,7 +137,7 @@ def _versions(packages):
     return package_versions
 
 
-def fixed_shapes(job, inputs):
+def fixed_shapes(job: Any, inputs: Any) -> Any:
     """Static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch becomes 1.
 
     ``job.shapes`` gives the open dimensions; a wrong or missing one is a ``Refusal``.
@@ -154,7 +155,7 @@ def fixed_shapes(job, inputs):
     return [_fixed(name, shape, given.get(name), len(inputs) > 1) for name, shape in inputs]
 
 
-def _fixed(name, shape, given, several):
+def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
     shown = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
     if given is not None:
         if len(given) != len(shape) or any(
@@ -177,7 +178,7 @@ def _fixed(name, shape, given, several):
     )
 
 
-def channels_last(shape):
+def channels_last(shape: Any) -> Any:
     """The permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 

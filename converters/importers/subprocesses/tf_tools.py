@@ -2,13 +2,14 @@
 
 import re
 import tempfile
+from typing import Any
 
 import tensorflow as tf
 from protocol import Refusal
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2
 
 
-def to_tflite(function, inputs, trackable, quantized=False):
+def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False) -> Any:
     """``function(**{name: tensor}) -> {name: tensor}`` as a flatbuffer with a signature of those names.
 
     ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized``: it has trained ranges,
@@ -51,7 +52,7 @@ def to_tflite(function, inputs, trackable, quantized=False):
             ) from error
 
 
-def _frozen(concrete, specs):
+def _frozen(concrete: Any, specs: Any) -> Any:
     """The same concrete function with constants for variables; converters do not find those of Keras 3."""
     names = sorted(concrete.structured_outputs)
     order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
@@ -59,23 +60,23 @@ def _frozen(concrete, specs):
     # The frozen function no longer has the inputs that nothing reads.
     kept = [t.name.split(":")[0] for t in frozen.inputs]
 
-    def call(**values):
+    def call(**values: Any) -> Any:
         by_node = dict(zip(order, (values[n] for n in _argument_order(concrete, specs)), strict=True))
         return dict(zip(names, frozen(*(by_node[n] for n in kept)), strict=True))
 
     return tf.function(call).get_concrete_function(**specs)
 
 
-def _argument_order(concrete, specs):
+def _argument_order(concrete: Any, specs: Any) -> Any:
     """Names of the arguments in the order of the function's input tensors."""
     return [t.op.get_attr("_user_specified_name").decode() for t in concrete.inputs[: len(specs)]]
 
 
-def _nodes(concrete):
+def _nodes(concrete: Any) -> Any:
     graph = concrete.graph.as_graph_def()
     return [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
 
 
-def has_fake_quantization(concrete):
+def has_fake_quantization(concrete: Any) -> Any:
     """Whether the graph of a concrete function, or a function that it calls, simulates quantization."""
     return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))

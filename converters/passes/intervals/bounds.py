@@ -25,7 +25,8 @@ class Bounds:
     @property
     def constant(self) -> np.ndarray:
         """bool [channels]: the channel has the single value ``low`` at every position, for all inputs."""
-        return self.low == self.high
+        value: np.ndarray = self.low == self.high
+        return value
 
     def clamp(self, low: int, high: int) -> Bounds:
         return Bounds(np.clip(self.low, low, high), np.clip(self.high, low, high))

@@ -37,7 +37,8 @@ class Layer:
 
     @property
     def taps(self) -> int:
-        return self.weights.shape[1] * self.weights.shape[2]
+        value: int = self.weights.shape[1] * self.weights.shape[2]
+        return value
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
@@ -70,7 +71,8 @@ class Layer:
     @cached_property
     def largest(self) -> np.ndarray:
         """The magnitude that no partial sum of an output exceeds: int64 [out_c]."""
-        return np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
+        value: np.ndarray = np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
+        return value
 
 
 def layer_of(graph: Subgraph, op: Op) -> Layer | None:

@@ -43,7 +43,8 @@ class SoundSteps:
     def expected(self, stage: str, before: np.ndarray) -> Expected:
         """The result of a library for the output of our previous stage: int16 samples for the first stage,
         ``spectrum``."""
-        return getattr(self, f"_{stage}")(before)
+        value: Expected = getattr(self, f"_{stage}")(before)
+        return value
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
         """float64 samples as the training pipeline has them: padded, in [-1, 1), divided by the peak."""

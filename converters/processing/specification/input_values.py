@@ -71,7 +71,8 @@ def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
         rest = steps - whole
     rounded = whole.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
     low, high = INTEGER_RANGE[q.dtype]
-    return np.clip(rounded, low, high).astype(q.dtype)
+    value: np.ndarray = np.clip(rounded, low, high).astype(q.dtype)
+    return value
 
 
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
@@ -128,4 +129,5 @@ def apply_affine(spec: Preprocessing, map: Affine, values: np.ndarray) -> np.nda
         return moved.astype(np.float32) * np.array(map.step, np.float32)
     shift = np.array(map.shift, np.int64)
     scaled = (moved * np.array(map.multiplier, np.int64) + (np.int64(1) << (shift - 1))) >> shift
-    return np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantize_step.dtype)
+    value: np.ndarray = np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantize_step.dtype)
+    return value

@@ -109,9 +109,9 @@ class Preprocessing:
         allowed = _IMAGE if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
-                names = ", ".join(k.do for k in (*allowed, *_LAST))  # type: ignore[attr-defined]
+                names = ", ".join(k.do for k in (*allowed, *_LAST))
                 raise record_error(
-                    f"The step '{kind.do}' is not allowed here: for {self.source.kind} the steps are, "  # type: ignore[attr-defined]
+                    f"The step '{kind.do}' is not allowed here: for {self.source.kind} the steps are, "
                     f"normalise and quantise last, {names}."
                 )
         if not picture:

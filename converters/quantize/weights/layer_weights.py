@@ -6,6 +6,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,7 +23,7 @@ from arenite.converters.quantize.weights.integer_weights import (
 from arenite.converters.quantize.weights.rounding import round_for_output
 
 #: Weights that were rounded before, by everything that they depend on: a search reuses them in many recipes.
-_rounded: OrderedDict[tuple, QuantizedWeights] = OrderedDict()
+_rounded: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
 _MAX_CACHED_LAYERS = 256
 
 
@@ -35,7 +36,7 @@ def layer_weights(
 ) -> dict[int, QuantizedWeights]:
     """The integer weights of every layer with weights, rounded by its settings, by operator index."""
     out = _nearest_weights(graph, a, only)
-    shared: dict[tuple, list[int]] = {}
+    shared: dict[tuple[Any, ...], list[int]] = {}
     for op in graph.ops:
         if op.index in out and a.settings[op.index].rounding == "gptq" and can_have_moments(graph, op):
             settings = a.settings[op.index].per_channel, a.settings[op.index].weight_scale

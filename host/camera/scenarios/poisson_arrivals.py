@@ -21,7 +21,7 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
     """Endless times in ns; the first is 0."""
     generator = np.random.MT19937()
     # std::mt19937 is seeded in this way, with the low 32 bits of the seed.
-    generator._legacy_seeding(seed & 0xFFFFFFFF)  # type: ignore[attr-defined]
+    generator._legacy_seeding(seed & 0xFFFFFFFF)
     at = 0
     while True:
         words = generator.random_raw(2 * _DRAWS).astype(np.float64)

@@ -7,6 +7,7 @@ program's pictures have PyTorch's layout, channels first, with a batch of 1.
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,10 +17,10 @@ from torch.nn import functional
 _EPSILON = 1e-3  # of Keras's batch normalization
 
 
-class Network(nn.Module):
+class Network(nn.Module):  # type: ignore[misc]
     """Interprets ``Network.to_json()``; a batch normalization becomes part of the weights before it."""
 
-    def __init__(self, network, weights):
+    def __init__(self, network: Any, weights: Any) -> None:
         super().__init__()
         self.layers, self.outputs = network["layers"], network["outputs"]
         shapes = network["shapes"]
@@ -31,7 +32,7 @@ class Network(nn.Module):
                 self.register_buffer(layer["name"] + "_b", torch.tensor(bias))
                 layer["pad"] = _padding(before, layer) if len(before) == 3 else None
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         values = {"input": x}
         for layer in self.layers:
             y = self._operation(layer, [values[name] for name in layer["inputs"]])
@@ -39,7 +40,7 @@ class Network(nn.Module):
         made = [values[name] for name in self.outputs]
         return made[0] if len(made) == 1 else tuple(made)
 
-    def _operation(self, layer, inputs):
+    def _operation(self, layer: Any, inputs: Any) -> Any:
         kind, x = layer["kind"], inputs[0]
         if kind in ("conv", "depthwise"):
             weight, bias = getattr(self, layer["name"] + "_w"), getattr(self, layer["name"] + "_b")
@@ -63,7 +64,7 @@ class Network(nn.Module):
         return x  # dropout
 
 
-def _activation(name, y):
+def _activation(name: Any, y: Any) -> Any:
     if name == "softmax":
         return functional.softmax(y, -1)
     return {"": lambda v: v, "relu": functional.relu, "relu6": functional.relu6, "sigmoid": torch.sigmoid}[
@@ -71,7 +72,7 @@ def _activation(name, y):
     ](y)
 
 
-def _folded(layer, weights):
+def _folded(layer: Any, weights: Any) -> Any:
     """Kernel and bias with the batch normalization in them."""
     kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
     if not layer["normalize"]:
@@ -84,13 +85,13 @@ def _folded(layer, weights):
     return scaled.astype(np.float32), (beta - mean * factor).astype(np.float32)
 
 
-def _ordered(layer, kernel):
+def _ordered(layer: Any, kernel: Any) -> Any:
     """From (height, width, in, out) to (out, in, height, width); from (in, out) to (out, in)."""
     axes = {"conv": (3, 2, 0, 1), "depthwise": (2, 3, 0, 1), "dense": (1, 0)}[layer["kind"]]
     return np.ascontiguousarray(kernel.transpose(axes))
 
 
-def _padding(shape, layer):
+def _padding(shape: Any, layer: Any) -> Any:
     """Rows and columns added on each side by TensorFlow's "same" padding."""
     made = []
     for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
@@ -99,7 +100,7 @@ def _padding(shape, layer):
     return made
 
 
-def main(folder):
+def main(folder: Any) -> None:
     network = json.loads((folder / "job.json").read_text("utf-8"))["network"]
     with np.load(folder / "weights.npz") as file:
         model = Network(network, dict(file)).eval()

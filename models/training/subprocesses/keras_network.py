@@ -1,5 +1,7 @@
 """A Keras model from the plain description of a network. Runs in the environment "tensorflow", without Arenite."""
 
+from typing import Any
+
 from keras import Model, initializers, layers
 
 _ACTIVATIONS = {
@@ -10,7 +12,7 @@ _ACTIVATIONS = {
 }
 
 
-def build(network):
+def build(network: Any) -> Any:
     """``network`` is ``Network.to_json()`` of ``arenite.models.architectures.network``."""
     entry = layers.Input(tuple(network["input_shape"]), name="input")
     values = {"input": entry}
@@ -27,7 +29,7 @@ def build(network):
     return Model(entry, outputs[0] if len(outputs) == 1 else outputs, name=name)
 
 
-def _operation(layer):
+def _operation(layer: Any) -> Any:
     kind, name, bias = layer["kind"], layer["name"], not layer["normalize"]
     kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
     if kind == "conv":

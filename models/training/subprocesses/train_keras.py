@@ -11,6 +11,7 @@ import os
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = (
     "1"  # set before TensorFlow is loaded: it is twice as fast and gives the same bytes each time
@@ -23,30 +24,30 @@ import tensorflow as tf
 from keras_network import build
 
 
-class Batches(keras.utils.PyDataset):
+class Batches(keras.utils.PyDataset):  # type: ignore[misc]
     """Shuffled batches; the pictures of a batch are moved by up to ``shift`` pixels."""
 
-    def __init__(self, x, y, batch, shift, seed):
+    def __init__(self, x: Any, y: Any, batch: Any, shift: Any, seed: Any) -> None:
         super().__init__()
         self.x, self.y, self.batch, self.shift = x, y, batch, shift
         self.random = np.random.default_rng(seed)
         self.on_epoch_end()
 
-    def __len__(self):
+    def __len__(self) -> Any:
         return max(1, len(self.x) // self.batch)
 
-    def __getitem__(self, index):
+    def __getitem__(self, index: Any) -> Any:
         chosen = self.order[index * self.batch : (index + 1) * self.batch]
         x = self.x[chosen]
         if self.shift:
             x = moved(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
         return x, tuple(y[chosen] for y in self.y) if len(self.y) > 1 else self.y[0][chosen]
 
-    def on_epoch_end(self):
+    def on_epoch_end(self) -> None:
         self.order = self.random.permutation(len(self.x))
 
 
-def moved(x, dy, dx):
+def moved(x: Any, dy: Any, dx: Any) -> Any:
     """Pictures moved by ``dy`` rows and ``dx`` columns; new pixels get the value of each picture's first pixel."""
     y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
     h, w = x.shape[1:3]
@@ -56,14 +57,14 @@ def moved(x, dy, dx):
     return y
 
 
-class Report(keras.callbacks.Callback):
+class Report(keras.callbacks.Callback):  # type: ignore[misc]
     """Reports the progress of the training, a few times a second."""
 
-    def __init__(self, total, stream):
+    def __init__(self, total: Any, stream: Any) -> None:
         super().__init__()
         self.done, self.total, self.stream, self.next = 0, total, stream, 0.0
 
-    def on_train_batch_end(self, batch, logs=None):
+    def on_train_batch_end(self, batch: Any, logs: Any = None) -> None:
         self.done += 1
         if time.monotonic() >= self.next or self.done == self.total:
             self.next = time.monotonic() + 0.3
@@ -71,7 +72,7 @@ class Report(keras.callbacks.Callback):
             print(json.dumps(status), file=self.stream, flush=True)
 
 
-def weights_of(model, network):
+def weights_of(model: Any, network: Any) -> Any:
     """{layer/part: array} for the layers that have weights: kernel and bias, or kernel, gamma, beta, mean, variance."""
     layer_parts = {}
     for layer in network["layers"]:
@@ -90,7 +91,7 @@ def weights_of(model, network):
     return layer_parts
 
 
-def main(folder):
+def main(folder: Any) -> None:
     stream = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what frameworks print goes to the log
     job = json.loads((folder / "job.json").read_text("utf-8"))
