@@ -65,7 +65,7 @@ _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)
 
 
 @cache
-def arm_kind(instruction: Instruction) -> TimingClass:
+def arm_class(instruction: Instruction) -> TimingClass:
     """The timing class of one instruction."""
     base = _stripped(instruction.mnemonic.split(".")[0])
     operands = _split(instruction.operands)

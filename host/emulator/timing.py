@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
+from arenite.host.emulator.classifiers import classifier
 from arenite.host.emulator.disassembly import Instruction
-from arenite.host.emulator.instruction_class import TimingClass, classifier
+from arenite.host.emulator.instruction_class import TimingClass
 
 DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
 KINDS = ("estimated", "assumed")

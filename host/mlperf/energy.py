@@ -11,7 +11,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,10 +25,11 @@ from arenite.host.energy.windows.activity import InferenceWindow
 from arenite.host.energy.windows.alignment import align
 from arenite.host.energy.windows.find import InferenceWindows
 from arenite.host.energy.windows.marks import falling_edges
-from arenite.host.energy.windows.result import EnergyResult, measure
+from arenite.host.energy.windows.result import measure
 from arenite.host.mlperf.config import MlperfConfig
-from arenite.host.mlperf.energy_folder import write_energy
+from arenite.host.mlperf.energy_folder import Draw, write_energy
 from arenite.host.mlperf.energy_monitor import WARM_UP, EnergyMonitor, TimedRun
+from arenite.host.mlperf.energy_window import EnergyWindow
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 
 EDGES, LINES = "falling edges", "serial timestamps"
@@ -43,25 +43,6 @@ NEAR_SHARE, NEAR_S = 0.05, 0.1
 MAX_EDGE_SHIFT_S = 0.2
 #: Windows that may come out too short.
 MAX_REPEATS = 10
-
-
-@dataclass(frozen=True)
-class EnergyWindow:
-    """One window: what ran, how its bounds were found, and what was weighed; ``outputs`` after its last inference."""
-
-    run: TimedRun
-    method: str
-    result: EnergyResult
-    outputs: bytes
-
-    @property
-    def seconds(self) -> float:
-        """By the meter's clock."""
-        return float(self.result.duration_s[0])
-
-    @property
-    def uj_per_inference(self) -> float:
-        return float(self.result.energy_uj[0]) / self.run.inferences
 
 
 def measure_windows(
@@ -151,8 +132,13 @@ def run_energy(
     inputs: Sequence[bytes],
     reference: Reference,
     progress: Progress,
+    draw: Draw | None,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the result.
+
+    ``draw`` makes an SVG of a window for the folder; None leaves the pictures out.
+    Raises ``DeviceError`` when device or meter fail, ``UsageError`` where the folder cannot be written.
+    """
     windows = measure_windows(
         client,
         meter,
@@ -175,7 +161,7 @@ def run_energy(
     if exact != len(windows):
         invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT gives")
     each = np.array([window.uj_per_inference for window in windows])
-    write_energy(config.folder(project.board), windows, float(np.median(each)), invalid)
+    write_energy(config.folder(project.board), windows, float(np.median(each)), invalid, draw)
     p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))
     first = windows[0].result.trace
     notes = [f"Not valid for a submission: {text}." for text in invalid]

@@ -11,8 +11,9 @@ import pytest
 from arenite.errors import ProfileError, ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
+from arenite.host.emulator.classifiers import classifier
 from arenite.host.emulator.disassembly import Instruction, disassemble
-from arenite.host.emulator.instruction_class import TimingClass, classifier
+from arenite.host.emulator.instruction_class import TimingClass
 from arenite.host.emulator.timing import (
     DIRECTORY,
     KINDS,

@@ -1,0 +1,27 @@
+"""One measured window of the energy mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.host.energy.windows.result import EnergyResult
+from arenite.host.mlperf.energy_monitor import TimedRun
+
+
+@dataclass(frozen=True)
+class EnergyWindow:
+    """One window: what ran, how its bounds were found, and what was weighed; ``outputs`` after its last inference."""
+
+    run: TimedRun
+    method: str
+    result: EnergyResult
+    outputs: bytes
+
+    @property
+    def seconds(self) -> float:
+        """By the meter's clock."""
+        return float(self.result.duration_s[0])
+
+    @property
+    def uj_per_inference(self) -> float:
+        return float(self.result.energy_uj[0]) / self.run.inferences
