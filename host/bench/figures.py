@@ -1,4 +1,4 @@
-"""From ticks to the figures of a report, of all boards together and of each."""
+"""Converts ticks to the figures of a report, for all boards together and for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.profiles.boards import Board
 
 
 def percentiles(values: Sequence[int]) -> dict[str, int]:
-    """Nearest-rank percentiles, so that every figure is one that was measured."""
+    """Nearest-rank percentiles, so that every figure is a measured value."""
     ranked = sorted(values)
 
     def at(share: float) -> int:
@@ -45,7 +45,7 @@ def durations(
 def board_rows(
     board: Board, run_result: RunResult, judgement: VerificationResult, tick_hz: int
 ) -> list[dict[str, Any]]:
-    """One row per board that answered or should have: how many samples, how many right, and how fast."""
+    """One row per board: its samples, how many of them were right, and how fast it was."""
     errors = {s.name: s for s in run_result.served}
     rows = []
     for name, samples in board_samples(run_result.served, run_result.answers).items():

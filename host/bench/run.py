@@ -83,12 +83,15 @@ def bench(
         )
     if options.build.protocol == ENERGY:
         raise UsageError(
-            "Firmware for MLPerf's energy mode tells its times on a pin alone.", "Use --protocol mlperf here."
+            "Firmware for MLPerf's energy mode reports its times on a pin only.",
+            "Use --protocol mlperf here.",
         )
     if options.stateful and options.build.protocol == "mlperf":
-        raise UsageError("The MLPerf monitor starts every inference afresh.", "Leave out --stateful.")
+        raise UsageError(
+            "The MLPerf monitor starts every inference with fresh state.", "Leave out --stateful."
+        )
     if options.build.stream_input and options.build.protocol == "mlperf":
-        raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
+        raise UsageError("The MLPerf monitor stores the whole input.", "Leave out --stream-input.")
     with ExitStack() as stack:
         folder = stack.enter_context(project_folder(options.keep))
         project = generate_project(prepared, board, folder, options.build)
@@ -141,9 +144,10 @@ def bench(
 def _profile(
     project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
 ) -> tuple[Profile | None, str | None]:
-    """A profile of the first sample's inference, or None, with the reason where it was to be expected.
+    """A profile of the first sample's inference, or None, with a reason where the caller should expect a
+    profile.
 
-    Raises what ``profile`` raises when cycles were asked for.
+    Raises the errors of ``profile`` when cycles were requested.
     """
     if options.cycles is False:
         return None, None
@@ -162,12 +166,12 @@ def _profile(
     except AreniteError as error:
         if options.cycles:
             raise
-        return None, f"Cycles are a rule of thumb here: {error.problem} {error.hint}".strip()
+        return None, f"Cycles are estimated by a rule of thumb: {error.problem} {error.hint}".strip()
 
 
 @contextmanager
 def project_folder(keep: Path | None) -> Iterator[Path]:
-    """``keep``, or a folder that is gone afterwards."""
+    """``keep``, or a temporary folder that is deleted afterwards."""
     if keep is not None:
         yield keep
     else:
@@ -177,7 +181,8 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """An open line to the device that runs ``elf``: an emulator that is started, or a board that is flashed."""
+    """An open transport to the device that runs ``elf``: an emulator that is started, or a board that is
+    flashed."""
     if project.board.emulated:
         with start(project.board, elf) as machine:
             yield machine.transport
@@ -186,7 +191,7 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
     from arenite.host.flash.flash import flash
 
     done = flash(project.directory, project.board, port)
-    # "auto", and USB may name it anew.
+    # "auto", because USB may name the port differently.
     line = SerialTransport(done.port or port, baud_of(project.protocol, project.board))
     try:
         yield line

@@ -1,4 +1,4 @@
-"""What came from the devices beside what LiteRT's reference kernels give: every byte of every answer."""
+"""Compares the devices' answers with LiteRT's reference kernels: every byte of every answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OutputVerifier:
         self._known: dict[int, list[np.ndarray]] = {}
 
     def expected(self, index: int) -> list[np.ndarray]:
-        """The right outputs of one sample; with carried state they must be asked for in order."""
+        """The right outputs of one sample; with carried state they must be requested in order."""
         if index not in self._known:
             fresh = index == 0 or not self._stateful
             self._known[index] = self._reference.run(self._samples.inputs[index], reset=fresh)
@@ -31,8 +31,8 @@ class OutputVerifier:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """``exact``: samples whose outputs are right to the last byte; ``max_abs_diff``: None where it is no number;
-    ``accuracy``: None without labels."""
+    """``exact``: samples whose outputs are right to the last byte; ``max_abs_diff``: None where it is not a
+    number; ``accuracy``: None without labels."""
 
     exact: frozenset[int]
     max_abs_diff: float | None
@@ -47,9 +47,9 @@ def verify_all(
     first: Tensor | None,
     progress: Progress,
 ) -> VerificationResult:
-    """``outputs[k]`` are those of sample ``present[k]``; samples that are missing are none that are right.
+    """``outputs[k]`` are those of sample ``present[k]``; missing samples do not count as right.
 
-    ``first``: the model's first output, from which the accuracy is told.
+    ``first``: the model's first output, from which the accuracy is computed.
     """
     progress("check", 0, len(present))
     exact = set()
@@ -70,7 +70,8 @@ def verify_all(
 
 
 def difference(expected: np.ndarray, got: np.ndarray) -> float | None:
-    """The largest difference of two outputs; None where it is no number (a NaN or an infinity in one of them)."""
+    """The largest difference of two outputs; None where it is not a number (a NaN or an infinity in one of
+    them)."""
     if expected.tobytes() == got.tobytes():
         return 0
     if expected.dtype.kind != "f":

@@ -1,4 +1,4 @@
-"""How good source and image are on the same samples."""
+"""The scores of source and image on the same samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.host.conversion.request import ConversionRequest
 
 @dataclass(frozen=True)
 class Scores:
-    """The source model and the image on the same samples, and what the image lost (``metrics.drop``)."""
+    """The source model and the image on the same samples, and the loss of the image (``metrics.drop``)."""
 
     source: Score
     image: Score
@@ -32,10 +32,11 @@ class Scores:
 
 
 def check_drop(source: Score, of: str) -> None:
-    """Refuse a limit of the drop where there is nothing that could be lost."""
+    """Raises ``UsageError`` for a limit of the drop where no drop can be measured."""
     if source.metric == "mse" and source.value == 0:
         raise UsageError(
-            f"{of} has no targets: the model is compared with itself, and any difference is an infinite growth.",
+            f"{of} has no targets: the model is compared with itself, and any difference is an"
+            " infinite growth.",
             "Add targets y, or leave drop out of the budget.",
         )
 
@@ -45,7 +46,7 @@ Scored = tuple[list[np.ndarray], Score]
 
 
 def source_score(request: ConversionRequest, imported: ImportedModel, dataset: Dataset) -> Scored:
-    """Run the model that was given. Raises ``UsageError`` where the samples do not suit the metric."""
+    """Run the given model. Raises ``UsageError`` where the samples do not suit the metric."""
     outputs = run_dataset(imported.flatbuffer, dataset)
     return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
 

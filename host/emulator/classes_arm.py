@@ -60,7 +60,7 @@ _MVE_PREDICATE = re.compile(r"vp(st|t|not)|vctp")
 _MVE_MULTIPLY = re.compile(
     r"v(mul|mla|mls|mlal|rmla|rmls|q?d?mul|qr?dmul|qr?dmla|qdml|rmul|cmul|cmla|fma|fms)"
 )
-#: What adds across lanes into a core register.
+#: Instructions that add across lanes into a core register.
 _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)")
 
 
@@ -82,7 +82,7 @@ def arm_class(instruction: Instruction) -> TimingClass:
         return TimingClass(name, reads=_registers(",".join(operands)))
     if base in ("cmp", "cmn", "tst", "teq", "nop"):
         return TimingClass(name, reads=_registers(",".join(operands)))
-    # With two operands most write what they also read (adds r0, #1).
+    # With two operands most instructions write a register that they also read (adds r0, #1).
     kind = _made(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
     if "r15" in kind.writes:
         return TimingClass("branch_register", reads=kind.reads)
@@ -94,7 +94,7 @@ def _is_move(base: str) -> bool:
 
 
 def _stripped(mnemonic: str) -> str:
-    """Without a condition, and without the "s" of those that set flags."""
+    """The mnemonic without a condition, and without the "s" of instructions that set flags."""
     known = _CLASS_OF.keys()
     if mnemonic in known:
         return mnemonic
@@ -104,12 +104,12 @@ def _stripped(mnemonic: str) -> str:
             head in known or head.startswith(("ldr", "str", "ldm", "stm", "push", "pop"))
         ):
             return head
-    # "smmls", "mls", "lsls": only what is known without its s.
+    # "smmls", "mls", "lsls": the class table lists only the form without the final s.
     return mnemonic[:-1] if mnemonic.endswith("s") and mnemonic[:-1] in known else mnemonic
 
 
 def _split(operands: str) -> list[str]:
-    """At the commas outside brackets."""
+    """The operands, split at the commas outside brackets."""
     parts, depth, current = [], 0, ""
     for ch in operands:
         depth += (ch in "[{") - (ch in "]}")
@@ -132,7 +132,7 @@ def _made(name: str, operands: list[str], results: int, *, also_read: bool) -> T
 
 
 def _listed(text: str) -> int:
-    """Registers in "{r4, r5-r7, pc}"."""
+    """Registers in a list such as "{r4, r5-r7, pc}"."""
     count = 0
     for part in text.strip("{}^! ").split(","):
         ends = [int(re.sub(r"\D", "", _ALIASES.get(r.strip(), r.strip()))) for r in part.split("-")]

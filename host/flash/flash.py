@@ -1,6 +1,7 @@
-"""Put a built firmware on a board by the tool of its profile, and ask the board whether it runs it.
+"""Write a built firmware to a board with the tool of its profile, then ask the board which model it runs.
 
-An emulated board has no flash of its own: starting the emulator is what flashes it, unless it is asked for over GDB.
+An emulated board has no flash of its own: starting the emulator loads the program, unless ``--tool gdb``
+loads it.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ EMULATOR = "emulator"
 
 @dataclass(frozen=True)
 class FlashResult:
-    """What was done. ``verified``: the board was asked and runs the project's model; None when nobody could ask it."""
+    """The result of an upload. ``verified``: the board answered and runs the project's model; None when it
+    could not be asked."""
 
     tool: str
     port: str | None
@@ -64,7 +66,7 @@ def flash(
     check: bool = True,
     root: Path | None = None,
 ) -> FlashResult:
-    """Upload the firmware in ``directory`` to ``board``, then ask the board what it runs.
+    """Upload the firmware in ``directory`` to ``board``, then ask the board which model it runs.
 
     Args:
         directory: a built project.
@@ -74,10 +76,10 @@ def flash(
         probe: serial number of the debug probe.
         extra: more arguments for the tool.
         check: ask a real board afterwards.
-        root: where ``sys``, ``dev`` and ``proc`` are.
+        root: the folder that contains ``sys``, ``dev`` and ``proc``.
 
     Raises:
-        UsageError, ToolError: no such project, port or uploader.
+        UsageError, ToolError: the project, the port or the uploader does not exist.
         DeviceError: the uploader ran and failed, or the board does not answer or runs another model.
     """
     upload, manifest = _upload(directory, board, port, tool, probe, extra, root)
@@ -129,19 +131,20 @@ def _upload(
     if board.emulated:
         if port is not None and tool != "gdb":
             raise UsageError(
-                f"{board.name} is emulated and has no port.",
-                "Leave out --port, or load into a GDB server that runs: --tool gdb --port HOST:PORT.",
+                f"{board.name} is emulated and does not have a port.",
+                "Leave out --port, or load into a running GDB server: --tool gdb --port HOST:PORT.",
             )
         return replace(upload, port=port), manifest
     if port == AUTO and tool in ("uf2", "dfu") and in_bootloader(upload):
-        return upload, manifest  # it has no port now, and needs none
+        return upload, manifest  # it has no port now, and the tool needs none
     return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
 
 
 def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> FlashResult:
     if tool not in (None, EMULATOR, "gdb"):
         raise UsageError(
-            f"{upload.board.name} is emulated: '{tool}' cannot flash it.", "Use --tool gdb, or none."
+            f"{upload.board.name} is emulated: '{tool}' cannot flash it.",
+            "Use --tool gdb, or leave --tool out.",
         )
     program = read_program(upload.elf)
     way = flashed_emulator(upload) if tool == "gdb" else start(upload.board, upload.elf)
@@ -154,31 +157,31 @@ def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Fla
 def _checked(
     tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]
 ) -> FlashResult:
-    """Ask the board on the port that was named, else on the only one that can be its.
+    """Ask the board on the named port, else on the only port that can belong to it.
 
-    A board whose port nobody named may have none: then it is not asked, and that is said.
+    A board whose port was not named may have none; then it is not asked, and the result says so.
     """
     board, named = upload.board, upload.port
     fixed = named is not None and asked != AUTO and not Path(named).is_dir() and ":" not in named
 
     def port() -> str:
-        """Of a board with USB of its own the name may change: "auto" looks again."""
+        """The port of a board with USB of its own may change its name, so "auto" searches again."""
         return named if fixed and named is not None else find_port(board, upload.root)
 
-    # Only a board with USB of its own comes late: what hangs on a probe or an adapter is there all the time.
+    # Only a board with USB of its own appears late; probes and adapters stay on the bus.
     patience = COMES_BACK_S if fixed or asked == AUTO or board.targets.enter else 0.0
     try:
         path, identity, known = ask_again(port, manifest.get("baud", board.uart.baud), manifest, patience)
     except DeviceNotBackError as error:
         if fixed or asked == AUTO:
             raise
-        note = f"Not asked what it runs: {error.problem.splitlines()[0]}"
+        note = f"The board was not asked which model it runs: {error.problem.splitlines()[0]}"
         return FlashResult(tool, None, nbytes, None, None, note)
     return FlashResult(tool, path, nbytes, identity, known or None)
 
 
 def built_elf(directory: Path) -> Path:
-    """The ELF that the latest build of the project in ``directory`` left.  Raises UsageError when there is none."""
+    """The ELF of the latest build of the project in ``directory``. Raises UsageError when it does not exist."""
     board = read_manifest(directory)["board"]
     candidates = [Path(directory) / ".pio" / "build" / kind / "firmware.elf" for kind in (board, "direct")]
     present = [elf for elf in candidates if elf.is_file()]

@@ -1,7 +1,7 @@
-"""Flash memory behind a GDB server: which addresses are flash, and erasing and writing them.
+"""Flash memory behind a GDB server: its address ranges, and erasing and writing them.
 
-Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol", packets qXfer:memory-map:read, vFlashErase,
-vFlashWrite and vFlashDone, and section "Memory Map Format".
+Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol", packets qXfer:memory-map:read,
+vFlashErase, vFlashWrite and vFlashDone, and section "Memory Map Format".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FlashRegion:
         return self.start <= segment.address and segment.end <= self.start + self.size
 
     def blocks_of(self, segments: Sequence[Segment]) -> list[tuple[int, int]]:
-        """Address and size of what has to be erased for ``segments``, none of it twice."""
+        """Address and size of the blocks to erase for ``segments``, each block once."""
         numbers = {
             number
             for segment in segments
@@ -38,7 +38,7 @@ class FlashRegion:
 
 
 def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
-    """What the server calls flash; empty when it has no memory map, as an emulator.
+    """The server's flash regions; empty when it has no memory map, as with an emulator.
 
     Raises DeviceError for a map that cannot be read.
     """
@@ -66,7 +66,8 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
 
 
 def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segment]) -> None:
-    """Erase what ``segments`` touch of ``region`` and write them.  Raises DeviceError when the server refuses."""
+    """Erase the blocks of ``region`` that ``segments`` touch and write them. Raises DeviceError when the
+    server refuses."""
     for address, size in region.blocks_of(segments):
         remote.require_ok(remote.ask(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
     for segment in segments:

@@ -1,7 +1,8 @@
-"""A client of the GDB remote protocol: enough to load a program, read it back, and let it run.
+"""A client of the GDB remote protocol: enough to load a program, read it back, and run it.
 
-Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, cc the sum of the data's
-bytes modulo 256 in hexadecimal; both sides acknowledge with ``+`` until ``QStartNoAckMode`` ends that.
+Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, cc the sum of
+the data's bytes modulo 256 in hexadecimal; both sides acknowledge with ``+`` until ``QStartNoAckMode`` ends
+that.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ from pathlib import Path
 from arenite.errors import DeviceError
 
 _ESCAPE, _SPECIAL = 0x7D, b"#$}*"
-_LEAST_PACKET = 400  # bytes of a packet where the server names no size
+_LEAST_PACKET = 400  # bytes of a packet where the server does not state a size
 
 
 class GdbRemote:
     """A connection to a GDB server: ``HOST:PORT``, or the path of a Unix socket."""
 
     def __init__(self, address: str, *, timeout_s: float = 10.0) -> None:
-        """Connect, and learn what the server can.  Raises DeviceError when nobody listens or no GDB server answers."""
+        """Connect and read the server's features. Raises DeviceError when the connection fails or no GDB
+        server answers."""
         self.address = address
         self._timeout_s = timeout_s
         self._socket = _connect(address, timeout_s)
@@ -37,12 +39,13 @@ class GdbRemote:
         self.ask(b"?")  # stops a server that lets its target run
 
     def ask(self, packet: bytes) -> bytes:
-        """Send a packet; the reply's data, empty when the server does not know it."""
+        """Send a packet and return the reply's data, which is empty when the server does not know the packet."""
         self._send(packet)
         return self._reply(packet)
 
     def monitor(self, command: str) -> str:
-        """A command of the server's own (GDB's ``monitor``); what it printed.  Raises DeviceError when refused."""
+        """Run a command of the server's own (GDB's ``monitor``) and return its output. Raises DeviceError
+        when it is refused."""
         packet = b"qRcmd," + command.encode("ascii").hex().encode("ascii")
         self._send(packet)
         printed = ""
@@ -56,13 +59,13 @@ class GdbRemote:
                 raise self._refused(f"monitor {command}", reply)
 
     def write(self, address: int, data: bytes) -> None:
-        """Put ``data`` into memory at ``address``.  Raises DeviceError when the server refuses."""
+        """Write ``data`` into memory at ``address``. Raises DeviceError when the server refuses."""
         at = 0
         while at < len(data):
             at += self._write_some(address + at, data[at:])
 
     def _write_some(self, address: int, data: bytes) -> int:
-        """As much as one packet holds; binary where the server takes it, else in hexadecimal."""
+        """Write as much as one packet holds; binary where the server supports it, else in hexadecimal."""
         room = self.packet_size - 40
         if self._binary is not False:
             taken, body = escaped(data, room)
@@ -98,13 +101,13 @@ class GdbRemote:
         return int(reply[1:], 16) if reply[:1] == b"C" else None
 
     def detach(self) -> None:
-        """Let the target run, and go."""
+        """Let the target run and close the connection."""
         with contextlib.suppress(DeviceError):
             self.ask(b"D")
         self.close()
 
     def close(self) -> None:
-        """Close the connection; doing it twice is harmless."""
+        """Close the connection; a second call does nothing."""
         self._socket.close()
 
     def _send(self, packet: bytes) -> None:
@@ -132,7 +135,7 @@ class GdbRemote:
             left = end - time.monotonic()
             if left <= 0:
                 raise DeviceError(
-                    f"The GDB server at {self.address} gives no answer to {packet[:20]!r}.", "Start it again."
+                    f"The GDB server at {self.address} does not answer {packet[:20]!r}.", "Start it again."
                 )
             self._receive(left)
 
@@ -161,7 +164,9 @@ class GdbRemote:
         )
 
     def _lost(self, error: object) -> DeviceError:
-        return DeviceError(f"The GDB server at {self.address} went away: {error}.", "Start it again.")
+        return DeviceError(
+            f"The connection to the GDB server at {self.address} broke: {error}.", "Start it again."
+        )
 
 
 def _connect(address: str, timeout_s: float) -> socket.socket:
@@ -190,7 +195,7 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
 
 
 def escaped(data: bytes, room: int) -> tuple[int, bytes]:
-    """As many bytes of ``data`` as fit into ``room`` of a packet, and how they are written there."""
+    """The number of bytes of ``data`` that fit into ``room`` of a packet, and their escaped form."""
     taken, body = 0, bytearray()
     while taken < len(data) and len(body) < room - 1:
         byte = data[taken]
@@ -200,7 +205,7 @@ def escaped(data: bytes, room: int) -> tuple[int, bytes]:
 
 
 def unescaped(data: bytes) -> bytes:
-    """What :func:`escaped` wrote."""
+    """Undo :func:`escaped`."""
     out, after = bytearray(), False
     for byte in data:
         if after:

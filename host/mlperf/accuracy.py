@@ -1,4 +1,5 @@
-"""The accuracy mode: every sample once, what was answered before left out, and the quality against the floor."""
+"""The accuracy mode: runs every sample once, except those of an interrupted run, and checks the quality
+against the floor."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
 
-#: So many samples missing in a row, and the rest is not asked for: the line is of no use.
+#: After this many missing samples in a row the run stops: the connection does not work.
 GIVE_UP = 5
 
 
@@ -37,9 +38,11 @@ def run_accuracy(
     journal: Journal,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Ask for the samples that ``journal`` lacks, judge all, and write the folder; the mode's part of the result.
+    """Run the samples that ``journal`` lacks, check all answers, and write the folder; returns the mode's
+    part of the result.
 
-    ``inputs``: the bytes of each sample.  Raises ``DeviceError`` when the device is gone; what it answered is kept.
+    ``inputs``: the bytes of each sample. Raises ``DeviceError`` when the device is gone; its answers until
+    then are kept.
     """
     expected = []
     for k, sample in enumerate(asked.samples.inputs):
@@ -52,7 +55,10 @@ def run_accuracy(
         if resumed < len(inputs):
             repeated = _ask(project, elf, asked, inputs, expected, journal, progress)
     except DeviceError as error:
-        kept = f"{len(journal.answers)} of {len(inputs)} samples are kept: with --resume the run goes on from there."
+        kept = (
+            f"{len(journal.answers)} of {len(inputs)} samples are stored: with --resume the run"
+            " continues from there."
+        )
         error.hint = f"{error.hint} {kept}".strip()
         raise
     progress("run", len(journal.answers), len(inputs))
@@ -68,7 +74,7 @@ def _ask(
     journal: Journal,
     progress: Progress,
 ) -> int:
-    """Start the device, and ask for every sample that ``journal`` lacks; how many runs had to be repeated."""
+    """Start the device and run every sample that ``journal`` lacks; returns how many runs had to be repeated."""
     in_a_row = 0
     with open_device(project, elf, asked.port) as line:
         client = MonitorClient(line)
@@ -90,7 +96,7 @@ def _ask(
 def _judge(
     project: Project, asked: MlperfConfig, expected: Sequence[bytes], journal: Journal, counts: dict[str, int]
 ) -> dict[str, Any]:
-    """Count, compare with the floor, and write the folder."""
+    """Count the answers, compare with the floor, and write the folder."""
     generated, board, samples = project.generated, project.board, asked.samples
     tensors = output_tensors(generated)
     answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
@@ -101,7 +107,7 @@ def _judge(
     if answers:
         value = _quality(asked, generated, answers)
     if asked.task.metric == "top-1" and value is not None:
-        value *= len(answers) / len(samples)  # a missing sample is not a right one
+        value *= len(answers) / len(samples)  # a missing sample does not count as right
     floor = asked.task.floor
     passed = None if floor is None else value is not None and not missing and value >= floor
     now = datetime.now()
@@ -120,8 +126,8 @@ def _judge(
     notes = []
     if missing:
         notes.append(
-            f"{missing} samples have no answer that can be believed: the line changes what is said. Mend it, and run"
-            " the same command again: only these will be asked for."
+            f"{missing} samples have no reliable answer: the connection damages data. Repair it, and"
+            " run the same command again to retry only these."
         )
     return {
         "samples": len(samples),
@@ -137,7 +143,7 @@ def _judge(
 
 
 def _quality(asked: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]) -> float | None:
-    """Over the samples that were answered."""
+    """The quality over the samples that were answered."""
     labels = asked.samples.labels
     assert labels is not None
     chosen = np.array(list(answers))

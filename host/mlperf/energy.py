@@ -1,8 +1,9 @@
-"""The energy mode: the median of five windows of at least ten seconds and ten inferences, weighed by a meter.
+"""The energy mode: the median of five windows of at least ten seconds and ten inferences, measured by a
+meter.
 
-Each window is a recording of its own.  Where it begins and ends tell the falling edges of the device's pin when a
-digital input of the meter is connected to it, else the lines of the serial port; a few milliseconds of delay are
-little beside ten seconds.
+Each window is a recording of its own. The falling edges of the device's pin mark its start and end when a
+digital input of the meter is connected to the pin; otherwise the lines of the serial port do, and their few
+milliseconds of delay are small beside ten seconds.
 """
 
 from __future__ import annotations
@@ -33,15 +34,17 @@ from arenite.host.mlperf.energy_window import EnergyWindow
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 
 EDGES, LINES = "falling edges", "serial timestamps"
-#: Recorded before and after each window.
+#: Seconds recorded before and after each window.
 IDLE_MARGIN_S = 0.5
-#: A window is planned this much longer than the rule: inferences and clocks differ a little.
+#: A window is planned this much longer than the rule, because inferences and clocks vary a little.
 MARGIN = 1.03
-#: Two edges are those of a window when their distance is that of the serial port's lines, within this part or time.
+#: Two edges belong to a window when their distance equals that of the serial port's lines within this share
+#: or time.
 NEAR_SHARE, NEAR_S = 0.05, 0.1
-#: What the current may move a window that the lines give: USB and the start of a recording are late by less.
+#: The most that the current may move a window of the serial lines: USB and the start of a recording delay by
+#: less.
 MAX_EDGE_SHIFT_S = 0.2
-#: Windows that may come out too short.
+#: Windows that may turn out too short.
 MAX_REPEATS = 10
 
 
@@ -55,7 +58,7 @@ def measure_windows(
 ) -> list[EnergyWindow]:
     """Five windows of ``window_s`` or more, one input for each, from the first again when there are fewer.
 
-    ``meter`` is open.  Raises ``DeviceError`` when device or meter fail, or windows stay too short.
+    ``meter`` is open. Raises ``DeviceError`` when device or meter fail, or windows stay too short.
     """
     client.load(inputs[0])
     one = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
@@ -68,12 +71,13 @@ def measure_windows(
         if found.seconds >= window_s:
             windows.append(found)
             continue
-        # Faster than it promised, as an emulator on a busy computer may be: this window again, with more in it.
+        # Faster than before, as an emulator on a busy computer may be: repeat this window with more
+        # inferences.
         again += 1
         if again > MAX_REPEATS:
             raise DeviceError(
                 f"Windows of {count} inferences are still shorter than {window_s:g} s.",
-                "Its speed changes too much from run to run: run it alone.",
+                "Its speed changes too much from run to run; run nothing else beside it.",
             )
         count = math.ceil(count * max(window_s * MARGIN / found.seconds, 1.1))
     progress(WINDOWS, WINDOWS)
@@ -154,12 +158,13 @@ def run_energy(
     invalid = []
     if project.board.emulated:
         invalid.append(
-            "an emulated board draws no current: the figures are of what the meter is connected to"
+            "an emulated board draws no current: the figures are those of the device that the meter"
+            " is connected to"
         )
     if config.window_s < WINDOW_S:
         invalid.append(f"windows of {config.window_s:g} s, the rules ask for {WINDOW_S:g} s")
     if exact != len(windows):
-        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT gives")
+        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT's")
     each = np.array([window.uj_per_inference for window in windows])
     write_energy(config.folder(project.board), windows, float(np.median(each)), invalid, draw)
     p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))

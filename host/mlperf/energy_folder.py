@@ -1,8 +1,8 @@
-"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a picture of each
-window.
+"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a
+picture of each window.
 
-The lines are those that the runner prints and its submission checker looks for (github.com/mlcommons/tiny,
-benchmark/runner/main.py and tools/submission/submission_checker.py).
+The lines are those that the runner prints and that its submission checker looks for
+(github.com/mlcommons/tiny, benchmark/runner/main.py and tools/submission/submission_checker.py).
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from arenite.host.mlperf.energy_monitor import TimedRun
 
 @dataclass(frozen=True)
 class EnergyWindow:
-    """One window: what ran, how its bounds were found, and what was weighed; ``outputs`` after its last inference."""
+    """One window: its run, the method that found its bounds, and its energy; ``outputs`` after its last
+    inference."""
 
     run: TimedRun
     method: str
@@ -19,7 +20,7 @@ class EnergyWindow:
 
     @property
     def seconds(self) -> float:
-        """By the meter's clock."""
+        """Length of the window by the meter's clock."""
         return float(self.result.duration_s[0])
 
     @property

@@ -23,7 +23,7 @@ def stamped(text: str, when: datetime) -> str:
 
 
 def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
-    """The line that the submission checker reads the quality from."""
+    """The line with the quality that the submission checker reads."""
     if metric == "auc":
         return [stamped(f"AUC = {value:.3f}", when)]
     return [stamped(f"Top 1% = {100 * value:.1f}", when)]
@@ -42,7 +42,8 @@ def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: da
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """The same of an emulated board, whose seconds are virtual: no line that a checker could take for a throughput."""
+    """The same for an emulated board, whose seconds are virtual: no line can be mistaken for a throughput by
+    the checker."""
     own = [
         (
             f"Virtual runtime: {window['seconds']} sec.",
@@ -56,7 +57,7 @@ def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datet
 def _windows_told(
     windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], told: str, when: datetime
 ) -> list[str]:
-    """Each window with two lines of its ``own``, and what all come to between rules."""
+    """Each window with two lines of its ``own``, and the result of all windows between rules."""
     lines = []
     for k, (window, (first, second)) in enumerate(zip(windows, own, strict=True), 1):
         lines += [
@@ -71,7 +72,7 @@ def _windows_told(
 def write_results(
     folder: Path, lines: Sequence[str], entries: Sequence[dict[str, Any]], log: Sequence[str]
 ) -> None:
-    """Write the three files, each in one step.  Raises ``UsageError`` where that is not allowed."""
+    """Write the three files, each in one step. Raises ``UsageError`` where that is not allowed."""
     write_atomic(folder / "results.txt", "\n".join(lines) + "\n")
     write_atomic(folder / "results.json", json.dumps(list(entries)) + "\n")
     write_atomic(folder / "log.txt", "\n".join(log) + "\n")

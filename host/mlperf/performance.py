@@ -1,6 +1,6 @@
 """The performance mode: the median of five windows, each of ten seconds and ten inferences at least.
 
-On an emulated board the seconds are virtual, in which every instruction lasts equally long: the figure is then
+On an emulated board the seconds are virtual, and every instruction lasts equally long: the figure is then
 instructions per inference, as ``arenite bench`` counts them.
 """
 
@@ -43,7 +43,7 @@ class PerformanceWindow:
 
     @property
     def valid(self) -> bool:
-        """As the rules ask."""
+        """Whether the window is as long as the rules ask."""
         return self.microseconds >= WINDOW_S * 1e6 and self.inferences >= WINDOW_INFERENCES
 
 
@@ -71,7 +71,7 @@ def measure_windows(
             )
         window = PerformanceWindow(count, run.microseconds, client.raw_outputs())
         if not window.valid:
-            # Shorter than one inference had promised: all windows again, with more in each.
+            # Shorter than planned after the first inference: repeat all windows with more inferences in each.
             count = math.ceil(count * max(WINDOW_S * 1e6 * _MARGIN / window.microseconds, 1.1))
             windows.clear()
             continue
@@ -93,7 +93,8 @@ def run_performance(
     reference: Reference,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the
+    result."""
     board, emulator = project.board, project.board.emulator
     windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
     exact, rows = 0, []
@@ -117,7 +118,7 @@ def run_performance(
         throughput = {"median": 1e6 / median, "unit": "inferences per second"}
         lines = performance_lines(rows, 1e6 / median, now)
     if exact != len(windows):
-        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT gives.")
+        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT's.")
     entries = [
         {
             "infer": {"iterations": w.inferences, "elapsed_time": w.microseconds, "warmups": WARM_UP},

@@ -1,6 +1,8 @@
-"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the results.
+"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the
+results.
 
-The result is ``arenite.mlperf/1``.  Bytes are the device's; each is compared with LiteRT's reference kernels.
+The result is ``arenite.mlperf/1``. The device's outputs are compared with LiteRT's reference kernels byte by
+byte.
 """
 
 from __future__ import annotations
@@ -44,7 +46,8 @@ def run_mlperf(
     if config.mode == "energy" and config.meter is None:
         raise UsageError(
             "The energy mode needs a meter.",
-            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; `arenite energy` estimates without one.",
+            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; without a meter, `arenite energy`"
+            " gives an estimate.",
         )
     labels = config.samples.labels
     if config.mode == "accuracy" and labels is None:
@@ -82,7 +85,7 @@ def run_mlperf(
         inputs = [b"".join(np.ascontiguousarray(v).tobytes() for v in s) for s in config.samples.inputs]
         if config.mode == "energy":
             assert config.meter is not None
-            # The meter first: it may be what feeds the board.
+            # The meter is opened first, because it may supply the board.
             with config.meter as meter, open_device(project, elf, config.port) as transport:
                 monitor = EnergyMonitor(transport, timeout_s=30.0, infer_timeout_s=600.0)
                 monitor.connect()
@@ -117,7 +120,7 @@ def run_mlperf(
 
 
 def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str]:
-    """What keeps a result from being one by the rules."""
+    """The reasons why a result does not follow the rules."""
     task, graph = config.task, generated.model.main
     sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
     notes = []
@@ -135,7 +138,7 @@ def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str
         )
     if task.floor is None and config.mode == "accuracy":
         notes.append(
-            "The rules judge sww01 on a stream, by at most 8 false positives and 8 false negatives; this is the"
-            " accuracy of single windows, which has no floor."
+            "The rules score sww01 on a stream, by at most 8 false positives and 8 false negatives;"
+            " this is the accuracy of single windows, which has no floor."
         )
     return notes

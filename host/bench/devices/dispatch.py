@@ -1,4 +1,5 @@
-"""The samples of one run shared out between boards: each takes the next one; what a lost board left goes to others.
+"""Shares the samples of one run between boards: each takes the next one, and the samples of a lost board go
+to others.
 
 One board is served in the calling thread, several in a thread each.
 """
@@ -18,9 +19,9 @@ from arenite.host.bench.devices.session import DeviceSession, MemoryOverrunError
 from arenite.host.link.client import DeviceMemory, DeviceRestartedError
 from arenite.host.link.transport import PortGoneError, Transport
 
-#: So many samples missing in a row, and a line is of no use.
+#: After this many missing samples in a row a connection is given up.
 MAX_FAILURES = 5
-#: So often a board may come back and go away again without one answer.
+#: A board may come back and disappear again this often without one answer.
 MAX_RECONNECTIONS = 3
 
 
@@ -29,10 +30,11 @@ OpenSession = Callable[[], AbstractContextManager[Transport]]
 
 @dataclass(frozen=True)
 class DeviceSlot:
-    """One board.
+    """One board of a run.
 
-    ``open`` flashes or starts it; ``reopen`` waits until it is there again, or is None.  ``recover`` resets a board
-    that is there and does not answer, and tells by which way, or None where there is none; ``recovered`` opens it then.
+    ``open`` flashes or starts it; ``reopen`` waits until it is back, or is None. ``recover`` resets a board
+    that is connected but does not answer, and returns the method that it used, or None where there is none;
+    ``recovered`` opens the board after that.
     """
 
     name: str
@@ -44,9 +46,9 @@ class DeviceSlot:
 
 @dataclass
 class SlotResult:
-    """What one board did in this run.
+    """The work of one board in this run.
 
-    ``error``: why it stopped early; ``lost``: it went away, and was not just noisy.
+    ``error``: why it stopped early; ``lost``: it disappeared, and was not just noisy.
     """
 
     name: str
@@ -60,7 +62,8 @@ class SlotResult:
 
 @dataclass(frozen=True)
 class SessionCallbacks:
-    """How to ask: ``greet`` a line; ``ask`` it for one sample; ``say`` what a person should know meanwhile."""
+    """The functions of a run: ``handshake`` opens a session on a transport; ``request`` asks it for one
+    sample; ``report`` shows a message to the user."""
 
     greet: Callable[[Transport], DeviceSession]
     ask: Callable[[DeviceSession, int], DeviceAnswer | None]
@@ -75,10 +78,10 @@ def dispatch_samples(
     how: SessionCallbacks,
     progress: Progress,
 ) -> list[SlotResult]:
-    """Ask for every sample of ``todo``; answers go to ``kept``.
+    """Request every sample of ``todo``; the answers go to ``kept``.
 
-    What is not there afterwards is missing.  Raises what is no failure of a line: overrun memory on the device, a bug,
-    a full disk, an interruption.
+    A sample without an answer is missing afterwards. Raises the errors that are not failures of a connection:
+    overrun memory on the device, a bug, a full disk, an interruption.
     """
     work = SampleQueue(todo, kept, count, progress)
     served = [SlotResult(seat.name) for seat in seats]
@@ -104,7 +107,7 @@ def dispatch_samples(
     try:
         for thread in threads:
             while thread.is_alive():
-                thread.join(0.2)  # in pieces, so that an interruption is heard
+                thread.join(0.2)  # in short steps, so that an interruption is handled soon
     except KeyboardInterrupt:
         work.stop()
         for thread in threads:
@@ -124,7 +127,7 @@ def _serve(
     *,
     named: bool,
 ) -> None:
-    """Until nothing is left for this board, or it is of no use any more."""
+    """Serve one board until no samples are left for it, or it is given up."""
     fruitless, opener, was_reset = 0, seat.open, False
     while True:
         before = len(done.samples)
@@ -139,7 +142,7 @@ def _serve(
             if not was_reset and not work.stopped and _silent(error) and seat.recover is not None:
                 was_reset, way = True, seat.recover()
                 if way is not None and seat.recovered is not None:
-                    how.say(f"{error.problem} It was reset ({way}) and is asked again.")
+                    how.say(f"{error.problem} It was reset ({way}) and the run continues.")
                     opener = seat.recovered
                     continue
             waits = (
@@ -148,15 +151,17 @@ def _serve(
             if not waits or work.stopped:
                 done.error, done.lost = error, True
                 if named:
-                    how.say(f"{seat.name} is out: {error.problem} Its samples go to the others.")
+                    how.say(
+                        f"{seat.name} is out of the run: {error.problem} Its samples go to the other boards."
+                    )
                 return
-            how.say(f"{error.problem} Waiting for {seat.name}; {len(done.samples)} samples are safe.")
+            how.say(f"{error.problem} Waiting for {seat.name}; {len(done.samples)} samples are stored.")
             assert seat.reopen is not None
             opener = seat.reopen
 
 
 def _silent(error: AreniteError) -> bool:
-    """A board whose port is there, and that did not say what is wrong with it."""
+    """Whether a board's port is present, but the board did not answer with an error of its own."""
     return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
@@ -169,7 +174,7 @@ def _sit(
     opening: threading.Lock,
     named: bool,
 ) -> None:
-    """One sitting: from opening the line to the last sample, or to an error."""
+    """One session: from opening the transport to the last sample, or to an error."""
     with ExitStack() as stack:
         with opening:  # uploaders share a folder
             line = stack.enter_context(opener())
@@ -188,7 +193,8 @@ def _sit(
                     refused += 1
                     if refused >= MAX_FAILURES:
                         done.error = DeviceError(
-                            f"The line to {seat.name} is of no use: {refused} samples in a row could not be had.",
+                            f"The connection to {seat.name} was given up: {refused} samples in a row had no valid"
+                            " answer.",
                             "Check cable, speed and ground.",
                         )
                         return

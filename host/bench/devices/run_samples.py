@@ -1,4 +1,4 @@
-"""All samples of a run through one board or several, with a journal where there are many."""
+"""All samples of a run through one board or several, with a journal where there are many samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arenite.host.bench.verification import OutputVerifier
 from arenite.host.build.project import Project
 from arenite.host.link.client import DeviceMemory
 
-#: From so many samples on, what was answered is kept on disk.
+#: From this many samples on, the answers are stored on disk.
 JOURNAL_THRESHOLD = 50
 
 
@@ -30,9 +30,10 @@ JOURNAL_THRESHOLD = 50
 class RunConfig:
     """How samples get to boards.
 
-    ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators.  ``resume``: go on where an
-    earlier run stopped; None: when the samples are many.  ``wait_s``: how long a board that went away is waited for.
-    ``journals``: folder of the journals; None: in the cache.  ``say``: told what a person should know meanwhile.
+    ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators. ``resume``: go on
+    where an earlier run stopped; None: when the samples are many. ``wait_s``: how long to wait for a board
+    that disappeared. ``journals``: folder of the journals; None: in the cache. ``say``: called with messages
+    for the user.
     """
 
     ports: tuple[str, ...] = ()
@@ -43,13 +44,14 @@ class RunConfig:
     say: Callable[[str], None] = lambda _: None
 
 
-#: One board, nothing kept unless the samples are many.
+#: One board; answers are stored only when the samples are many.
 SINGLE_BOARD = RunConfig()
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """``answers`` by sample; ``served``: what each board did in this run; ``resumed``: answers of an earlier run."""
+    """``answers`` by sample; ``served``: the work of each board in this run; ``resumed``: answers of an
+    earlier run."""
 
     answers: dict[int, DeviceAnswer]
     served: list[SlotResult]
@@ -61,18 +63,18 @@ class RunResult:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what went wrong on the way."""
-        found = [f"{s.name} is out: {s.error.problem}" for s in self.served if s.error is not None]
+        """Sentences about the problems of the run."""
+        found = [f"{s.name} is out of the run: {s.error.problem}" for s in self.served if s.error is not None]
         if self.missing:
-            again = " Run the same command again: only these will be asked for." if self.journal else ""
+            again = " Run the same command again to retry only these." if self.journal else ""
             found.append(
-                f"{len(self.missing)} samples have no answer that can be believed, the first is number"
+                f"{len(self.missing)} samples have no reliable answer; the first is number"
                 f" {self.missing[0]}.{again}"
             )
         return found
 
     def finish(self) -> None:
-        """The result is made: nothing of it is asked for again, unless samples are missing."""
+        """Delete the journal of a finished run, unless samples are missing."""
         if self.journal is not None and not self.missing:
             self.journal.discard()
 
@@ -89,10 +91,10 @@ def run_samples(
     *,
     stateful: bool = False,
 ) -> RunResult:
-    """Every sample's answer, as far as it can be had; ``stack`` closes the journal.
+    """Every sample's answer, as far as the devices gave one; ``stack`` closes the journal.
 
-    Raises ``UsageError`` for what does not go together; ``DeviceError`` when no board is left: what was answered by
-    then is kept, and the hint says so.
+    Raises ``UsageError`` for options that do not go together; ``DeviceError`` when no board is left: the
+    answers until then are stored, and the hint says so.
     """
     baud = baud_of(project.protocol, project.board)
     places = device_slots(
@@ -108,12 +110,15 @@ def run_samples(
     kept: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
     kept.answers = {k: a for k, a in kept.answers.items() if k < len(samples)}
     todo = [k for k in range(len(samples)) if k not in kept.answers]
-    if not todo:  # cut short behind the last answer: the device's memory is still to be asked for
+    if not todo:  # interrupted after the last answer: the device's memory report is still missing
         kept.answers.pop(0)
         todo = [0]
     resumed = len(kept.answers)
     if resumed:
-        how.say(f"{resumed} of {len(samples)} samples were answered before; --no-resume asks for all again.")
+        how.say(
+            f"{resumed} of {len(samples)} samples were answered in an earlier run; --no-resume runs"
+            " all again."
+        )
 
     def ask(asker: DeviceSession, index: int) -> DeviceAnswer | None:
         expected = wanted[index] if wanted else None
@@ -135,7 +140,7 @@ def run_samples(
         raise _with_hint(lost[0].error, _kept(kept, len(samples)))
     if not kept.answers or unheard:
         told = next((s.error for s in served if s.error is not None), None)
-        raise told or DeviceError("Not one sample was answered.", "Check cable, speed and ground.")
+        raise told or DeviceError("None of the samples was answered.", "Check cable, speed and ground.")
     memory = None
     if memories:
         deepest = max(memories, key=lambda m: m.stack_used)
@@ -152,7 +157,8 @@ def run_samples(
 
 
 def _wanted(project: Project, samples: Samples, judge: OutputVerifier, progress: Progress) -> list[bytes]:
-    """The monitor has no checksum: its answers are weighed against LiteRT's while they come.  Else empty."""
+    """LiteRT's answers, with which the monitor's are compared because it has no checksum. Empty for the other
+    protocol."""
     if project.protocol != "mlperf":
         return []
     wanted = []
@@ -163,7 +169,8 @@ def _wanted(project: Project, samples: Samples, judge: OutputVerifier, progress:
 
 
 def _journal(project: Project, samples: Samples, how: RunConfig, stack: ExitStack) -> Journal | None:
-    """Raises ``UsageError`` when one was asked for and cannot be; otherwise the run goes on without."""
+    """Raises ``UsageError`` when a journal was requested and cannot be opened; otherwise the run goes on
+    without one."""
     if not how.resume and len(samples) < JOURNAL_THRESHOLD:
         return None
     key = {
@@ -180,14 +187,14 @@ def _journal(project: Project, samples: Samples, how: RunConfig, stack: ExitStac
     except UsageError as error:
         if how.resume:
             raise
-        how.say(f"Nothing is kept for a later run: {error.problem}")
+        how.say(f"The answers are not stored for a later run: {error.problem}")
         return None
 
 
 def _kept(kept: Journal | UnsavedAnswers, count: int) -> str:
     if isinstance(kept, UnsavedAnswers):
         return ""
-    return f"{len(kept.answers)} of {count} samples are kept: the same command goes on from there."
+    return f"{len(kept.answers)} of {count} samples are stored: the same command resumes there."
 
 
 def _with_hint(error: AreniteError, more: str) -> AreniteError:
@@ -196,7 +203,7 @@ def _with_hint(error: AreniteError, more: str) -> AreniteError:
 
 
 def board_samples(served: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
-    """The samples that each board answered, in this run and in those that it goes on from."""
+    """The samples that each board answered, in this run and in the earlier runs that it resumes."""
     if len(served) == 1:
         return {served[0].name: sorted(answers)}
     found: dict[str, list[int]] = {s.name: [] for s in served}

@@ -1,4 +1,4 @@
-"""The samples that are still to be asked for, between the threads that ask boards."""
+"""The samples that still need an answer, shared by the threads that serve the boards."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from arenite.host.bench.devices.measure import Progress
 
 
 class AnswerStore(Protocol):
-    """Where answers go: a journal, or memory."""
+    """A store of answers: a journal, or memory."""
 
     answers: dict[int, DeviceAnswer]
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Keep one."""
+        """Store one answer."""
 
 
 class SampleQueue:
-    """Which samples are still to be asked for; every method may be called by any thread."""
+    """The samples that still need an answer; all methods are safe to call from any thread."""
 
     def __init__(self, todo: Sequence[int], kept: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
@@ -31,7 +31,8 @@ class SampleQueue:
         self.stopped = False
 
     def take(self, name: str) -> int | None:
-        """The next sample for this board; None: nothing is left for it.  Waits while others may give one back."""
+        """The next sample for this board; None: none is left for it. Waits while other boards may still give
+        one back."""
         with self._changed:
             while not self.stopped:
                 at = next(
@@ -59,7 +60,7 @@ class SampleQueue:
             self._changed.notify_all()
 
     def give_back(self, index: int, refused_by: str | None = None) -> None:
-        """It was not answered; ``refused_by``: by this board it cannot be."""
+        """Return a sample that was not answered; ``refused_by``: the board that cannot answer it."""
         with self._changed:
             self._todo.append(index)
             if refused_by is not None:

@@ -30,7 +30,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True)
 class RunSeries:
-    """In the order of time; at least one."""
+    """Runs in order of time; at least one."""
 
     model: str
     board: str
@@ -43,8 +43,8 @@ def series_of(
 ) -> list[RunSeries]:
     """``runs`` in series, the latest ``last`` of each.
 
-    ``against``: each figure beside that of the run before, or beside the best that any earlier shown run has, which
-    also finds what crept in by small steps.
+    ``against``: compare each figure with that of the run before, or with the best of all earlier runs that
+    are shown, which also finds a regression in small steps.
     """
     found: dict[tuple[str, str, str], list[StoredRun]] = {}
     for run in runs:
@@ -53,7 +53,7 @@ def series_of(
     in_order = sorted(found.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
     for (model, board, mode), members in in_order:
         shown = members[-last:] if last else members
-        # What stands before the first that is shown is its measure.
+        # The run before the first that is shown is its reference.
         start = len(members) - len(shown)
         points = []
         for k, run in enumerate(shown):
@@ -69,7 +69,7 @@ def series_of(
 
 
 def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Each figure beside the lowest (of accuracies the highest) among ``earlier``."""
+    """Each figure beside the lowest (for accuracies the highest) among ``earlier``."""
     found: dict[str, Change] = {}
     for old in earlier:
         for each in changes([old], new, rules):
@@ -130,13 +130,16 @@ def named_run(word: str, store: Path) -> StoredRun:
 
 
 def _of_file(path: Path) -> StoredRun:
-    hint = "Give the number of a run (`arenite bench history`), last, last~1, or what `arenite bench --json` wrote."
+    hint = (
+        "Give the number of a run (`arenite bench history`), last, last~1, or the output of"
+        " `arenite bench --json`."
+    )
     try:
         result = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"'{path}' is no run, and no file with a result.", hint) from error
+        raise UsageError(f"'{path}' is neither a run nor a file with a result.", hint) from error
     if not isinstance(result, dict) or result.get("schema") != "arenite.bench/1":
-        raise UsageError(f"{path} holds no bench result.", hint)
+        raise UsageError(f"{path} does not contain a bench result.", hint)
     figures = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
     model = Path(str(figures["model_path"])).stem
     return StoredRun(0, "", model, str(figures["board"]), "{}", str(path), figures, result)

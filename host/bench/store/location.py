@@ -1,11 +1,11 @@
-"""Where the store of bench results is."""
+"""The path of the store of bench results."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: A folder of this name, in the working folder or above it, keeps a project's results beside its sources.
+#: A folder of this name, in the working folder or above it, stores a project's results beside its sources.
 FOLDER, FILE = ".arenite", "bench.sqlite"
 
 

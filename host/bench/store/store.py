@@ -27,24 +27,25 @@ from arenite.host.bench.store.run_rows import (
 )
 from arenite.host.bench.store.schema import NewerStoreError, NotAStoreError, migrate
 
-#: Another program's transaction is waited for so long.
+#: Seconds to wait for the transaction of another program.
 WAIT_S = 30.0
 _FIGURES = (*FIGURE_PATHS, "version", "repository", "revision", "dirty", "host", "matrix", "cell")
 
 
 class Store:
-    """An open store.  Every method may raise ``UsageError`` that names the file and says what SQLite found."""
+    """An open store. Every method may raise ``UsageError`` with the file's name and SQLite's message."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         """Open ``path``; ``create``: make it where there is none.
 
-        Raises ``UsageError`` when it cannot be opened, is damaged, is none, or was written by a later version. It is
-        left as it is then.
+        Raises ``UsageError`` when the file cannot be opened, is damaged, is not a store, or was written by a
+        later version. The file is not changed then.
         """
         self.path = path
         if not create and not path.is_file():
             raise UsageError(
-                f"There is no store {path} yet.", "`arenite bench` makes one; name another with --store."
+                f"The store {path} does not exist yet.",
+                "`arenite bench` creates it; name another store with --store.",
             )
         with self._told():
             if create:
@@ -60,7 +61,8 @@ class Store:
             raise
 
     def _log_ahead(self) -> None:
-        """Switch to the write-ahead log.  Two that do so at once may meet; a file system may not be able to."""
+        """Switch to the write-ahead log. Two programs may do so at the same time, and some file systems do
+        not support it."""
         for _ in range(20):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -72,15 +74,16 @@ class Store:
 
     @contextmanager
     def _told(self) -> Iterator[None]:
-        """SQLite's errors as sentences."""
-        move = "Name another with --store, or move it away; nothing in it was changed."
+        """SQLite's errors as readable errors."""
+        move = "Name another store with --store, or move the file away; it was not changed."
         try:
             yield
         except NotAStoreError:
-            raise UsageError(f"{self.path} is a database, but no store of bench results.", move) from None
+            raise UsageError(f"{self.path} is a database, but not a store of bench results.", move) from None
         except NewerStoreError:
             raise UsageError(
-                f"{self.path} was written by a later version of Arenite.", "Update Arenite, or name another."
+                f"{self.path} was written by a later version of Arenite.",
+                "Update Arenite, or name another store with --store.",
             ) from None
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -92,10 +95,11 @@ class Store:
                 "Check its permissions and the disk, or name another with --store.",
             ) from error
         except sqlite3.DatabaseError as error:
-            raise UsageError(f"The store {self.path} is damaged, or is none: {error}.", move) from error
+            raise UsageError(f"{self.path} is damaged, or is not a store: {error}.", move) from error
         except OSError as error:
             raise UsageError(
-                f"Cannot make the store {self.path}: {error.strerror or error}.", "Name another with --store."
+                f"Cannot create the store {self.path}: {error.strerror or error}.",
+                "Name another with --store.",
             ) from error
 
     @contextmanager
@@ -120,7 +124,7 @@ class Store:
         matrix: str | None = None,
         cell: str | None = None,
     ) -> int:
-        """Store a bench result with its layers; the run's number."""
+        """Store a bench result with its layers, and return the run's number."""
         row = run_row(result, mode, data, made, matrix, cell)
         names = ", ".join(row)
         marks = ", ".join("?" * len(row))
@@ -153,7 +157,7 @@ class Store:
         return self._select(f"WHERE {where}" if where else "", tuple(conditions.values()), results=results)
 
     def run(self, number: int) -> StoredRun:
-        """One run.  Raises ``UsageError`` when there is none of this number."""
+        """One run. Raises ``UsageError`` when no run has this number."""
         found = self._select("WHERE id = ?", (number,))
         if not found:
             raise UsageError(
@@ -179,12 +183,12 @@ class Store:
         return row[0] if row is not None and row[1] is None else None
 
     def begin_matrix(self, identity: str, key: str) -> None:
-        """Note that a matrix is under way."""
+        """Record that a matrix is running."""
         with self._writing() as connection:
             connection.execute("INSERT INTO matrices VALUES (?, ?, ?, NULL)", (identity, key, _now()))
 
     def end_matrix(self, identity: str) -> None:
-        """Note that every cell of a matrix has its result."""
+        """Record that every cell of a matrix has its result."""
         with self._writing() as connection:
             connection.execute("UPDATE matrices SET finished = ? WHERE id = ?", (_now(), identity))
 

@@ -57,7 +57,7 @@ class OpVerdict:
 
 
 def single_op(model: Model, op: Op) -> Model:
-    """A model of ``op`` alone; what other operators compute becomes an input."""
+    """A model of ``op`` alone; the results of other operators become inputs."""
     main = model.main
     used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
     place = {old: new for new, old in enumerate(used)}
@@ -113,7 +113,7 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
-    """Judge every operator of the main subgraph on ``runs`` (per run one array per model input).
+    """Check every operator of the main subgraph on ``runs`` (per run one array per model input).
 
     Operators on resources (whose state no tensor holds) are left out.
     """

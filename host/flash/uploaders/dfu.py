@@ -32,7 +32,8 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"No DFU capable USB device available",
             "{board} is not in its DFU bootloader.",
-            "Press reset twice, or hold BOOT (BOOT0) during reset; --port auto lets Arenite ask a running board.",
+            "Press reset twice, or hold BOOT (BOOT0) during reset; with --port auto Arenite starts"
+            " the bootloader of a running board.",
         ),
         KnownFailure(
             r"More than one DFU capable USB device found",
@@ -41,6 +42,6 @@ UPLOADER = CommandUploader(
         ),
     ),
     before=enter,
-    # After ":leave" the board is gone before it answers the last question.
+    # After ":leave" the board is gone before it answers the last request.
     succeeded="File downloaded successfully",
 )

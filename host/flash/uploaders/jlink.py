@@ -1,4 +1,4 @@
-"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and goes."""
+"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and exits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ UPLOADER = CommandUploader(
         ),
         KnownFailure(
             r"Cannot connect to (?:the )?(?:target|CPU)|Could not connect to (?:the )?target",
-            "The J-Link is there, but finds no chip of {board}.",
+            "The J-Link is plugged in, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
         KnownFailure(

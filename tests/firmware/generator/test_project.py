@@ -114,14 +114,14 @@ def test_a_missing_compiler_names_its_package(
 
 
 def test_a_folder_that_is_no_project_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no arenite\.json"):
+    with pytest.raises(UsageError, match=r"does not contain arenite\.json"):
         read_manifest(tmp_path)
     (tmp_path / "arenite.json").write_text("{")
     with pytest.raises(UsageError, match="is damaged"):
         read_manifest(tmp_path)
     for other in ("{}", "[]"):
         (tmp_path / "arenite.json").write_text(other)
-        with pytest.raises(UsageError, match="is not of a project"):
+        with pytest.raises(UsageError, match="is not the manifest of a project"):
             read_manifest(tmp_path)
 
 

@@ -59,7 +59,7 @@ def test_sub_folders_are_classes(tmp_path: Path) -> None:
 
 def test_folders_that_no_label_names(tmp_path: Path) -> None:
     pictures(tmp_path, ["Cat/a.png", "dog/b.png"])
-    with pytest.raises(UsageError, match="class 'Cat', which is none of the model's labels"):
+    with pytest.raises(UsageError, match="class 'Cat', which is not a label of the model"):
         file_samples(tmp_path, [TENSOR], EXTRA)
     (tmp_path / "labels.txt").write_text("dog\nCat\n")
     ordered = file_samples(tmp_path, [TENSOR], EXTRA)

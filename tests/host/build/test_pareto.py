@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import arenite.host.build.pareto as pareto_module
 from arenite.errors import UsageError
+from arenite.host.bench import pareto_measured
 from arenite.host.bench.pareto_measured import measure_build
 from arenite.host.build.fit import AUTOMATIC_GOALS, choose
 from arenite.host.build.options import BuildOptions
@@ -114,7 +114,7 @@ def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest
             "samples": {"bit_exact": 2 if len(asked) > 1 else 1, "count": 2},
         }
 
-    monkeypatch.setattr(pareto_module, "bench", bench)
+    monkeypatch.setattr(pareto_measured, "bench", bench)
     path = save(counter(), tmp_path / "counter.tflite")
     found = builds(path, BOARD, measure=measure_build(2))
     assert asked == [(mode, False, 2) for mode in AUTOMATIC_GOALS]

@@ -96,7 +96,7 @@ def test_a_bootloader_ignores_another_family(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(uploader, "GOES_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RPI-RP2") as boot:
-        with pytest.raises(DeviceError, match="did not take the program"):
+        with pytest.raises(DeviceError, match="did not accept the program"):
             flash(directory, PICO, tool="uf2", root=tmp_path / "root")
         assert boot.memory == {} and boot.error is None
 
@@ -178,7 +178,7 @@ def test_a_board_that_does_not_come_back_is_not_asked(
     UsbTree(root)
     with Bootloader(root, RP2040, "RPI-RP2"):
         done = flash(directory, PICO, tool="uf2", root=root)
-    assert done.verified is None and "Not asked what it runs" in done.note
+    assert done.verified is None and "The board was not asked which model it runs" in done.note
 
 
 def test_no_drive(tmp_path: Path) -> None:

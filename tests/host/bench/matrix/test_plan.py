@@ -120,7 +120,7 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
     [
         ("models = [", "is not TOML"),
         ("", "has no models"),
-        ('models = "a.tflite"', "has no boards"),
+        ('models = "a.tflite"', "does not have boards"),
         ("models = 3", "models is 3"),
         ('models = "none.tflite"\n' + BOARDS, "there is no"),
         ('models = "a.tflite"\nboards = "nosuchboard"', "nosuchboard"),
@@ -138,7 +138,7 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
         ('models = "a.tflite"\nexclude = 1\n' + BOARDS, "exclude is 1"),
         ('models = "a.tflite"\n' + BOARDS + '[[exclude]]\nbord = "x"', "a key 'bord'"),
         ('models = "a.tflite"\n' + BOARDS + '[[exclude]]\nmodel = "A"', "exclude.model is 'A'"),
-        ('models = "a.tflite"\nboards = "qemu_riscv32"\n[[exclude]]\nmodel = "a"', "leaves no cell"),
+        ('models = "a.tflite"\nboards = "qemu_riscv32"\n[[exclude]]\nmodel = "a"', "excludes every cell"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, content: str, said: str) -> None:

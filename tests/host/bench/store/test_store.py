@@ -120,7 +120,7 @@ def test_other_databases_and_later_versions_are_refused(tmp_path: Path) -> None:
     other, later = tmp_path / "other", tmp_path / "later"
     with sqlite3.connect(other) as plain:
         plain.execute("CREATE TABLE mine (x)")
-    with pytest.raises(UsageError, match="no store of bench results"):
+    with pytest.raises(UsageError, match="not a store of bench results"):
         Store(other)
     with sqlite3.connect(other) as plain:
         assert plain.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]

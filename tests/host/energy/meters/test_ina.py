@@ -35,7 +35,7 @@ def test_another_chip_is_told():
     check_identity(INA226, b"\x54\x49", "x")
     check_identity(INA228, b"\x22\x81", "x")
     check_identity(INA219, b"\x00\x00", "x")
-    with pytest.raises(DeviceError, match="no INA228: register 0x3f says 0x2380"):
+    with pytest.raises(DeviceError, match="not an INA228: register 0x3f reads 0x2380"):
         check_identity(INA228, b"\x23\x80", "The chip")
 
 
