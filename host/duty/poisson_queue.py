@@ -20,8 +20,8 @@ from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattic
 from arenite.host.duty.service import ServiceTimes
 
 _MOST_CELLS = 1 << 20
-_EXACT_TO = 0.98  # utilisation from which the lattice takes over: the exact sum grows with 1 / (1 − ρ)²
-_TAIL = 30.0  # mean waits that the lattice reaches over; e^-30 of probability lies beyond
+_EXACT_TO = 0.98  # utilisation from which the lattice is used: the exact sum grows with 1 / (1 − ρ)²
+_TAIL = 30.0  # range of the lattice in mean waits; e^-30 of the probability is beyond
 
 
 def poisson_terms(mean: float, count: int) -> Floats:
@@ -40,9 +40,9 @@ def md1_mean_wait(rate_hz: float, service_s: float) -> float:
 
 
 def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep()) -> float:  # noqa: B008
-    """λ·E[S²] / (2·(1 − ρ)), and with waking V besides (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
+    """λ·E[S²] / (2·(1 − ρ)), plus, with waking V, (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
-    chance = math.exp(-rate_hz * sleep.linger_s)  # that the next event comes only after the device sleeps
+    chance = math.exp(-rate_hz * sleep.linger_s)  # the next event arrives only after the device sleeps
     first = chance * sleep.wake_s
     return wait + (2 * first + rate_hz * chance * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
 
@@ -54,7 +54,7 @@ def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
     (its waking included). By cuts between neighbouring states, all terms positive. With a limited number of places
     the same chances hold up to a factor (J. Keilson, 1966), here normalised over ``states``.
     """
-    if arrivals[0] < 1e-250:  # no departure ever finds the device with room to spare
+    if arrivals[0] < 1e-250:  # no departure ever leaves the device without a queue
         return np.eye(1, states, states - 1)[0]
     above = np.maximum(1 - np.cumsum(arrivals), 0.0)
     above_first = np.maximum(1 - np.cumsum(first), 0.0)
@@ -106,7 +106,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
 
 
 def _spread(wake_s: float, step: float, size: int) -> Floats:
-    """Even distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
+    """Uniform distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
     return np.diff(edges, prepend=0.0)
 
@@ -181,7 +181,7 @@ def unlimited_queue(
         dropped=0.0,
         wait_mean_s=mg1_mean_wait(rate_hz, service, sleep),
         wait_percentiles_s=waits,
-        notes=("close to saturation: waits react strongly to a small error of the service time",)
+        notes=("close to saturation: a small error of the service time changes the waits strongly",)
         if rho > 0.95
         else (),
     )

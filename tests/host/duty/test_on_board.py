@@ -153,7 +153,7 @@ def test_what_the_counter_cannot_hold_is_refused(device: DutyBoard) -> None:
         device.run([1.0, 1000.0], 1, None, Sleep())
     with pytest.raises(UsageError, match="in order"):
         device.run([2.0, 1.0], 1, None, Sleep())
-    with pytest.raises(UsageError, match="events are not 1 to"):
+    with pytest.raises(UsageError, match="events; the board can store 1 to"):
         device.run([], 1, None, Sleep())
     with pytest.raises(UsageError, match="real board"):
         seconds_per_tick(load_board("nucleo_l4r5zi"))

@@ -144,7 +144,7 @@ def test_the_power_command(tmp_path: Path) -> None:
     assert " ".join(command) == "uhubctl --location 1-1 --ports 4 --action cycle --delay 2"
     with pytest.raises(DeviceError, match="is not on USB"):
         power_command("/dev/ttyS0", tree.root)
-    with pytest.raises(DeviceError, match="The USB socket of .* is unknown"):
+    with pytest.raises(DeviceError, match=r"The USB socket of .* is unknown"):
         socket_of(UsbDevice("0483:374b", location="COM3"))
 
 
