@@ -38,7 +38,7 @@ def crc8(data: bytes) -> int:
 
 
 class LoggerDecoder:
-    """Lines into samples.  A line with a wrong checksum is a lost sample."""
+    """Turns lines into samples. A line with a wrong checksum is a lost sample."""
 
     def __init__(self, rate_hz: float) -> None:
         self._rate = rate_hz
@@ -60,7 +60,7 @@ class LoggerDecoder:
             if self._number is None:
                 self._number, self._micros = number - 1, micros
             step = (number - self._number) % (1 << 32)
-            # An old sample that comes again.
+            # A repeated old sample.
             if step == 0 or step > 1 << 31:
                 continue
             lost += step - 1
@@ -78,7 +78,7 @@ class LoggerDecoder:
 
 
 class InaLogger(StreamMeter):
-    """The board is fed by its own supply, through the logger's shunt."""
+    """The board has its own supply, through the logger's shunt."""
 
     name = "ina-logger"
 
@@ -88,7 +88,7 @@ class InaLogger(StreamMeter):
         self._rate, self._chip = 1000.0, ""
 
     def open(self) -> None:
-        """Connect, and ask which chip it reads how often."""
+        """Connect, and ask for the chip and its rate."""
         self._line = open_connection(self._port, self._baud)
         self.line.write(b"\nstop\ninfo\n")
         lines = TextLines(self.line)
@@ -106,7 +106,8 @@ class InaLogger(StreamMeter):
                     )
                 return
         raise DeviceError(
-            f"No INA logger answers on {self._port}.", "Is its firmware flashed, and the port the logger's?"
+            f"No INA logger answers on {self._port}.",
+            "Is its firmware flashed, and is this the logger's port?",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:

@@ -82,7 +82,10 @@ def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Pat
         (("--period", 1, "--rate", 1, *DEVICE), "exclude each other"),
         (("--period", 1, *DEVICE), "no service time"),
         (("--period", 1, "--service", 5), "not known"),
-        (("--period", 1, "--service", 5, "--board", "nucleo_f746zg"), "power of the sleeping device is not known"),
+        (
+            ("--period", 1, "--service", 5, "--board", "nucleo_f746zg"),
+            "power of the sleeping device is not known",
+        ),
         (("--rate", 10, "--service", 200, *DEVICE), "waits grow without end"),
         (("--period", 1, "--service", 5, *DEVICE, "--battery", "potato"), "potato"),
         (("--period", 1, "--service", 5, *DEVICE, "--queue", "many"), "not a number of places"),
