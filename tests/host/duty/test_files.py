@@ -45,8 +45,8 @@ def test_times_are_read_in_their_unit(tmp_path: Path, text: str, want: list[floa
     ("text", "said"),
     [
         ("time_s\n1\nx\n", "line 3: 'x'"),
-        ("time_s\n", "has no times"),
-        ("", "has no times"),
+        ("time_s\n", "contains no times"),
+        ("", "contains no times"),
         ("1\nnan\n", "'nan'"),
     ],
 )

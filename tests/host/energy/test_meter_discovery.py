@@ -70,9 +70,9 @@ def test_the_only_meter_is_taken(monkeypatch, tmp_path):
     ("ports", "name", "sentence"),
     [
         ([], "auto", "No meter was found."),
-        ([*PPK2, LPM01A], "auto", "More than one meter was found; seen: "),
-        ([OTHER], "lpm01a", "No meter lpm01a was found; seen: lpm01a at /dev/ttyACM3 (perhaps)."),
-        (PPK2, "otii", "No meter otii was found; seen: ppk2 at /dev/ttyACM0."),
+        ([*PPK2, LPM01A], "auto", "More than one meter was found; found: "),
+        ([OTHER], "lpm01a", "No meter lpm01a was found; found: lpm01a at /dev/ttyACM3 (perhaps)."),
+        (PPK2, "otii", "No meter otii was found; found: ppk2 at /dev/ttyACM0."),
     ],
 )
 def test_what_is_not_sure_is_told(monkeypatch, tmp_path, ports, name, sentence):

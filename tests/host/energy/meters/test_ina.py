@@ -43,7 +43,7 @@ def test_no_bus_and_wrong_addresses_are_said():
     with pytest.raises(DeviceError, match="/dev/i2c-no-such"):
         InaI2c("/dev/i2c-no-such").open()
     for where in ("/dev/i2c-1:0x10", "/dev/i2c-1:x"):
-        with pytest.raises(UsageError, match="no address"):
+        with pytest.raises(UsageError, match="not an address"):
             InaI2c(where)
     with pytest.raises(UsageError, match="shunt"):
         InaI2c("/dev/i2c-1", shunt_ohm=0)

@@ -97,7 +97,7 @@ def test_addresses_are_known_with_and_without_a_prefix():
 
 
 def test_addresses_that_cannot_be():
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="not an address"):
         open_connection("tcp:host:port")
     with pytest.raises(DeviceError, match="Nothing answers"):
         open_connection("tcp:127.0.0.1:1")
