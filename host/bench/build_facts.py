@@ -56,8 +56,8 @@ def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
     recipe = read_manifest(directory).get("build") or {}
     try:
         command = [recipe["compiler"], "--version"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-        return done.stdout.splitlines()[0]
+        process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return process.stdout.splitlines()[0]
     except (KeyError, IndexError, OSError, subprocess.SubprocessError):
         return None
 

@@ -102,8 +102,8 @@ def matching(records: Sequence[BaselineRecord], core: str, model: str) -> list[B
 def require(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
     """Raises ``UsageError`` when the baseline at ``path`` has no record to compare with."""
     if not matching(records, core, model):
-        there = sorted({f"{r.model} on {r.core}" for r in records})
-        listing = ", ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
+        names = sorted({f"{r.model} on {r.core}" for r in records})
+        listing = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         raise UsageError(f"{path} has no record of {model} on {core}.", f"Its records are: {listing}.")
 
 

@@ -46,11 +46,11 @@ def histogram(profile: Profile) -> list[dict[str, Any]]:
     total, timing = profile.total, profile.timing
 
     def rows(
-        tallies: Mapping[str, CycleTally], costs: Mapping[str, CycleCost], what: str
+        tallies: Mapping[str, CycleTally], costs: Mapping[str, CycleCost], kind: str
     ) -> list[dict[str, Any]]:
         return [
             {
-                what: name,
+                kind: name,
                 "count": tally.count,
                 "cycles": round(tally.cycles),
                 "kind": costs[name].kind,

@@ -43,12 +43,12 @@ def durations(
 
 
 def board_rows(
-    board: Board, run_result: RunResult, judgement: VerificationResult, tick_hz: int
+    board: Board, run_result: RunResult, verified: VerificationResult, tick_hz: int
 ) -> list[dict[str, Any]]:
     """One row per board: its samples, how many of them were right, and how fast it was."""
-    errors = {s.name: s for s in run_result.served}
+    errors = {s.name: s for s in run_result.results}
     rows = []
-    for name, samples in board_samples(run_result.served, run_result.answers).items():
+    for name, samples in board_samples(run_result.results, run_result.answers).items():
         ticks = [run_result.answers[k].ticks for k in samples]
         instructions, latency = durations(board, tick_hz, ticks) if ticks else (None, None)
         served = errors.get(name)
@@ -56,7 +56,7 @@ def board_rows(
             {
                 "board": name,
                 "samples": len(samples),
-                "bit_exact": sum(k in judgement.exact for k in samples),
+                "bit_exact": sum(k in verified.exact for k in samples),
                 "instructions": instructions,
                 "latency_us": latency,
                 "error": None if served is None or served.error is None else served.error.problem,

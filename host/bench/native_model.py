@@ -190,11 +190,10 @@ def engine_archive(cache: Path) -> Path:
     for source in ENGINE.paths(".c"):
         obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
         if not obj.exists():
-            made = f"{obj}.{os.getpid()}"
-            _cc(
-                [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made]
-            )
-            os.replace(made, obj)
+            partial = f"{obj}.{os.getpid()}"
+            options = [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags]
+            _cc([*options, "-c", str(source), "-o", partial])
+            os.replace(partial, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"
     subprocess.run(["ar", "rcs", temporary, *objects], check=True)
@@ -216,13 +215,15 @@ def _digest_of(paths: Sequence[Path], start: str = "") -> str:
 def _cc(arguments: list[str]) -> None:
     compiler = os.environ.get("CC", "gcc")
     try:
-        done = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+        process = subprocess.run([compiler, *arguments], capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"No C compiler: '{compiler}' is not installed.", "Install gcc, or set CC."
         ) from error
-    if done.returncode:
-        message = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:500])
+    if process.returncode:
+        message = next(
+            (line for line in process.stderr.splitlines() if "error" in line), process.stderr[:500]
+        )
         raise ToolError(
             f"The host compiler failed: {message}", f"Run: {compiler} {' '.join(arguments[:6])} …"
         )

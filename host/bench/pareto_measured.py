@@ -22,18 +22,23 @@ def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build
 
     def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:
         tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-        options = BenchConfig(estimated.optimise, stream_input=estimated.stream_input, cycles=board.cores > 1)
-        result = bench(prepared, board, random_samples(tensors, sample_count), options, lambda *_: None)
-        two = result.get("two_cores")
+        build = BuildOptions(estimated.optimise, stream_input=estimated.stream_input)
+        config = BenchConfig(build, cycles=board.cores > 1)
+        samples = random_samples(tensors, sample_count)
+        result = bench(prepared, board, samples, config, lambda *_: None)
+        if result.two_cores is not None:
+            instructions = result.two_cores["critical_path"]["instructions"]
+        else:
+            # Only emulated boards are measured, and these count instructions.
+            assert result.instructions is not None
+            instructions = int(result.instructions.p50)
         return replace(
             estimated,
-            ram=result["memory"]["ram_total"],
-            flash=result["flash"]["total"],
-            instructions=two["critical_path"]["instructions"]
-            if two
-            else result["inference"]["instructions"]["p50"],
-            kind="estimated" if two else "measured",
-            bit_exact=result["samples"]["bit_exact"] == result["samples"]["count"],
+            ram=result.memory.ram_total,
+            flash=result.flash.total,
+            instructions=instructions,
+            kind="measured" if result.two_cores is None else "estimated",
+            bit_exact=result.bit_exact,
         )
 
     return measure

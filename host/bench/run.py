@@ -123,7 +123,7 @@ def bench(
     graph = prepared.source.main
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
     judgement = verify_all(verifier, samples, present, measured.outputs, first, progress)
-    repeated = sum(s.repeated for s in run_result.served)
+    repeated = sum(s.repeated for s in run_result.results)
     counts = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
     remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
     halves = two_cores.report(project, profiled)
@@ -155,13 +155,16 @@ def _profile(
         if options.cycles:
             raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
         return None, None
-    one = Samples(samples.inputs[:1], None)
+    first_sample = Samples(samples.inputs[:1], None)
     once = measure_mlperf if options.build.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
         code = layer_code(elf, segment_layers(project.generated))
         return profile(
-            project.board, elf, code, lambda line: once(line, project.generated, one, False, lambda *_: None)
+            project.board,
+            elf,
+            code,
+            lambda line: once(line, project.generated, first_sample, False, lambda *_: None),
         ), None
     except AreniteError as error:
         if options.cycles:
@@ -190,13 +193,13 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
     assert port is not None
     from arenite.host.flash.flash import flash
 
-    done = flash(project.directory, project.board, port)
+    flashed = flash(project.directory, project.board, port)
     # "auto", because USB may name the port differently.
-    line = SerialTransport(done.port or port, baud_of(project.protocol, project.board))
+    transport = SerialTransport(flashed.port or port, baud_of(project.protocol, project.board))
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 def _figures(

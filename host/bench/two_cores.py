@@ -24,12 +24,12 @@ BOTH_CORES = "Instructions are those of both cores together; two_cores has the c
 def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
     """The counted split where there is a profile, else the predicted one; None where all layers run on one
     core."""
-    found = predicted_split(project)
-    if found is None or profiled is None or not profiled.second:
-        return found
+    predicted = predicted_split(project)
+    if predicted is None or profiled is None or not profiled.second:
+        return predicted
     counts = counted_split(project.generated, profiled)
-    layers = [before | after for before, after in zip(found["layers"], counts["layers"], strict=True)]
-    return found | counts | {"layers": layers}
+    layers = [before | after for before, after in zip(predicted["layers"], counts["layers"], strict=True)]
+    return predicted | counts | {"layers": layers}
 
 
 def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class VerificationResult:
 
 
 def verify_all(
-    judge: OutputVerifier,
+    verifier: OutputVerifier,
     samples: Samples,
     present: Sequence[int],
     outputs: Sequence[Sequence[np.ndarray]],
@@ -54,11 +54,11 @@ def verify_all(
     progress("check", 0, len(present))
     exact = set()
     differences: list[float | None] = []
-    for done, (k, got) in enumerate(zip(present, outputs, strict=True), 1):
-        expected = judge.expected(k)
-        if all(a.tobytes() == b.tobytes() for a, b in zip(expected, got, strict=True)):
+    for done, (k, answer) in enumerate(zip(present, outputs, strict=True), 1):
+        expected = verifier.expected(k)
+        if all(a.tobytes() == b.tobytes() for a, b in zip(expected, answer, strict=True)):
             exact.add(k)
-        differences += [difference(a, b) for a, b in zip(expected, got, strict=True)]
+        differences += [difference(a, b) for a, b in zip(expected, answer, strict=True)]
         progress("check", done, len(present))
     numbers = [d for d in differences if d is not None]
     worst = max(numbers, default=0) if len(numbers) == len(differences) else None
@@ -69,29 +69,29 @@ def verify_all(
     return VerificationResult(frozenset(exact), worst, share)
 
 
-def difference(expected: np.ndarray, got: np.ndarray) -> float | None:
+def difference(expected: np.ndarray, outputs: np.ndarray) -> float | None:
     """The largest difference of two outputs; None where it is not a number (a NaN or an infinity in one of
     them)."""
-    if expected.tobytes() == got.tobytes():
+    if expected.tobytes() == outputs.tobytes():
         return 0
     if expected.dtype.kind != "f":
-        return max(abs(int(a) - int(b)) for a, b in zip(expected.flat, got.flat, strict=True))
-    same = (expected == got) | (np.isnan(expected) & np.isnan(got))
-    a, b = (x[~same].astype(np.float64) for x in (expected, got))
+        return max(abs(int(a) - int(b)) for a, b in zip(expected.flat, outputs.flat, strict=True))
+    same = (expected == outputs) | (np.isnan(expected) & np.isnan(outputs))
+    a, b = (x[~same].astype(np.float64) for x in (expected, outputs))
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return None
     return float(np.max(np.abs(a - b), initial=0))
 
 
 def sample_figures(
-    count: int, judgement: VerificationResult, resumed: int, repeated: int, missing: int
+    count: int, verified: VerificationResult, resumed: int, repeated: int, missing: int
 ) -> SampleFigures:
     """The part "samples" of a result."""
     return SampleFigures(
         count=count,
-        bit_exact=len(judgement.exact),
-        max_abs_diff=judgement.max_abs_diff,
-        accuracy=judgement.accuracy,
+        bit_exact=len(verified.exact),
+        max_abs_diff=verified.max_abs_diff,
+        accuracy=verified.accuracy,
         missing=missing,
         resumed=resumed,
         repeated=repeated,

@@ -14,7 +14,6 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
-from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 

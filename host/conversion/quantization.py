@@ -89,7 +89,7 @@ def calibrate_and_quantize(
         )
         result = replace(result, field=report)
     if request.sensitivity:
-        each = sensitivity(
+        layer_scores = sensitivity(
             flatbuffer,
             recipe,
             observations,
@@ -97,7 +97,7 @@ def calibrate_and_quantize(
             metric=request.metric,
             progress=lambda what, done, total: progress("sensitivity", done, total),
         )
-        result = replace(result, sensitivity=each)
+        result = replace(result, sensitivity=layer_scores)
     elif search_result is not None:
         result = replace(result, sensitivity=search_result.sensitivity)
     return result

@@ -53,7 +53,7 @@ def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
 
 
 def split_samples(
-    request: ConversionRequest, model: Model, given: Dataset | None
+    request: ConversionRequest, model: Model, calibration: Dataset | None
 ) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
     """Samples to calibrate with, to score with, to search with, and a name for the second.
 
@@ -61,18 +61,20 @@ def split_samples(
     half of the remaining samples of the calibration file.
     """
     test = None if request.test is None else load_samples(request, request.test, model, calibration=False)
-    if given is None:
+    if calibration is None:
         return None, test, None, str(request.test)
-    calibrating, rest = given, None
-    if request.calibration_samples is not None and request.calibration_samples < len(given):
-        calibrating, rest = given.split(request.calibration_samples)
+    calibrating, remaining = calibration, None
+    if request.calibration_samples is not None and request.calibration_samples < len(calibration):
+        calibrating, remaining = calibration.split(request.calibration_samples)
     if test is not None:
-        return calibrating, test, rest or given, str(request.test)
-    if rest is None:
-        return calibrating, given, given, f"{request.calibration} (the calibration samples)"
+        return calibrating, test, remaining or calibration, str(request.test)
+    if remaining is None:
+        return calibrating, calibration, calibration, f"{request.calibration} (the calibration samples)"
     if request.budget is None:
-        return calibrating, rest, None, f"{request.calibration}, samples that calibration did not use"
-    searching, scoring = rest.split(max(len(rest) // 2, 1)) if len(rest) > 1 else (rest, rest)
+        return calibrating, remaining, None, f"{request.calibration}, samples that calibration did not use"
+    searching, scoring = (
+        remaining.split(max(len(remaining) // 2, 1)) if len(remaining) > 1 else (remaining, remaining)
+    )
     return (
         calibrating,
         scoring,

@@ -22,7 +22,7 @@ from arenite.profiles.boards import load_board
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def read_times(path: Path, what: str, default_unit: str) -> Floats:
+def read_times(path: Path, description: str, default_unit: str) -> Floats:
     """The first column of a CSV file, in s.
 
     A heading names its unit (``time_s``, ``service_ms``, ``t (us)``); without one the unit is
@@ -31,7 +31,9 @@ def read_times(path: Path, what: str, default_unit: str) -> Floats:
     try:
         rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read the {what} {path}: {_reason(error)}.", "Give a CSV file.") from error
+        raise UsageError(
+            f"Cannot read the {description} {path}: {_reason(error)}.", "Give a CSV file."
+        ) from error
     cells = [(k, row[0].strip()) for k, row in enumerate(rows, 1) if row and row[0].strip()]
     unit = UNITS[default_unit]
     if cells and not _is_number(cells[0][1]):
@@ -46,7 +48,7 @@ def read_times(path: Path, what: str, default_unit: str) -> Floats:
             )
         values.append(float(text) * unit)
     if not values:
-        raise UsageError(f"{path} contains no times.", f"Write the {what}, one per line.")
+        raise UsageError(f"{path} contains no times.", f"Write the {description}, one per line.")
     return np.array(values)
 
 
@@ -71,8 +73,8 @@ def read_result(path: Path, schema: str) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise UsageError(f"{path} is not JSON: {error}.", hint) from error
     if not isinstance(data, dict) or data.get("schema") != schema:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        raise UsageError(f"{path} has the schema {found!r}, expected {schema}.", hint)
+        actual = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise UsageError(f"{path} has the schema {actual!r}, expected {schema}.", hint)
     return data
 
 
@@ -111,11 +113,11 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
         raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
 
 
-def _between(found: dict[str, float]) -> ServiceTimes:
+def _between(percentiles: dict[str, float]) -> ServiceTimes:
     """256 equally likely times, interpolated between min, p50, p95, p99 and max; one time where these are
     equal."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
-    points = [found[name] for name, _ in at]
+    points = [percentiles[name] for name, _ in at]
     if points[-1] - points[0] <= 1e-3 * points[1]:
         return ServiceTimes.of(points[1])
     shares = (np.arange(256) + 0.5) / 256

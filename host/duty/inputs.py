@@ -22,11 +22,11 @@ from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import Board
 
 
-def exactly_one(what: str, hint: str, **given: object) -> str:
+def exactly_one(noun: str, hint: str, **given: object) -> str:
     """The name of the one option that is set. Raises ``UsageError`` for none, or several."""
     names = [name.replace("_", "-") for name, value in given.items() if value is not None]
     if len(names) != 1:
-        problem = f"There is no {what}." if not names else f"--{' and --'.join(names)} exclude each other."
+        problem = f"There is no {noun}." if not names else f"--{' and --'.join(names)} exclude each other."
         raise UsageError(problem, hint)
     return names[0]
 

@@ -84,7 +84,7 @@ class DutyBoard:
         """Nothing starts before ``__enter__``."""
         self._prepared, self._board, self._optimise = prepared, board, optimise
         #: The most events of one run, limited by the board's RAM; known once the firmware is generated.
-        self.most = 0
+        self.max_events = 0
         self._tick = seconds_per_tick(board)
 
     def __enter__(self) -> DutyBoard:
@@ -92,8 +92,8 @@ class DutyBoard:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="arenite-duty-"))
             elf = self._built(Path(folder) / "project")
-            self._line = stack.enter_context(start(self._board, elf)).transport
-            _greet(self._line)
+            self._transport = stack.enter_context(start(self._board, elf)).transport
+            _greet_device(self._transport)
             self._open = stack.pop_all()
         return self
 
@@ -104,8 +104,8 @@ class DutyBoard:
         """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
         project = generate_project(self._prepared, self._board, directory, BuildOptions(self._optimise))
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
-        self.most = min(MAX_EVENTS, room // _EVENT_BYTES)
-        if self.most < 1:
+        self.max_events = min(MAX_EVENTS, room // _EVENT_BYTES)
+        if self.max_events < 1:
             raise DoesNotFitError(
                 f"The RAM of {self._board.name} has no space for an event beside the model.",
                 "Choose a board with more RAM, such as qemu_mps2_an386.",
@@ -116,7 +116,9 @@ class DutyBoard:
             raise AssertionError("the generated main.c has an unexpected form")
         source = (BOARDS.folder.parent / "duty" / "duty.c").read_text("utf-8")
         # One file, because a project compiles only the files that it was generated with.
-        main.write_text(f"#define DUTY_EVENTS {self.most}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8")
+        main.write_text(
+            f"#define DUTY_EVENTS {self.max_events}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8"
+        )
         return build(directory)
 
     def service_s(self, inferences: int = 1) -> float:
@@ -142,9 +144,9 @@ class DutyBoard:
         at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
         gaps = np.diff(at, prepend=0.0)
         inference_counts = np.broadcast_to(np.asarray(inferences), gaps.shape)
-        if not 0 < gaps.size <= self.most:
+        if not 0 < gaps.size <= self.max_events:
             raise UsageError(
-                f"The run has {gaps.size} events; the board can store 1 to {self.most}.",
+                f"The run has {gaps.size} events; the board can store 1 to {self.max_events}.",
                 "Choose fewer events.",
             )
         if gaps.min() < 0 or gaps.max() >= 2**32:
@@ -156,12 +158,12 @@ class DutyBoard:
         wake, linger = (round(s / self._tick) for s in (sleep.wake_s, sleep.linger_s))
         head = struct.pack("<5I", _START, gaps.size, _ENDLESS if queue is None else queue, wake, linger)
         body = np.column_stack([gaps, inference_counts]).astype("<u4").tobytes()
-        self._line.discard_input()
-        self._line.write(head + body)
+        self._transport.discard_input()
+        self._transport.write(head + body)
         # The whole run is one wait: the emulator executes some ten million instructions a second.
-        answer = _take(self._line, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
-        done, *spent = struct.unpack("<I4QI", answer[:40])
-        if done != _DONE:
+        answer = _take(self._transport, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
+        outcome, *spent = struct.unpack("<I4QI", answer[:40])
+        if outcome != _DONE:
             raise DeviceError("The device sent an unexpected answer.", "Start it again.")
         table = np.frombuffer(answer[40:], "<u4").reshape(-1, 2).astype(np.float64)
         served = table[:, 0] != _DROPPED
@@ -177,35 +179,35 @@ class DutyBoard:
         )
 
 
-def _greet(line: Transport, timeout_s: float = 30.0) -> None:
+def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
     """Send the greeting until the firmware answers. Raises ``DeviceError`` when it does not."""
     hello = struct.pack("<I", _HELLO)
-    got = b""
+    received = b""
     end = time.monotonic() + timeout_s
-    while hello not in got:
+    while hello not in received:
         if time.monotonic() > end:
             raise DeviceError(
                 f"The firmware does not answer within {timeout_s:.0f} s.", "Is the computer overloaded?"
             )
-        line.write(hello)
-        got += line.read(0.3)
+        transport.write(hello)
+        received += transport.read(0.3)
     # Drop the answers to repeated greetings.
-    while line.read(0.3):
+    while transport.read(0.3):
         pass
 
 
-def _take(line: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
+def _take(transport: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
     """Read this many bytes. Raises ``DeviceError`` when none arrived for ``quiet_s``."""
-    got = bytearray()
+    received = bytearray()
     end = time.monotonic() + quiet_s
-    while len(got) < count:
-        data = line.read(0.5)
+    while len(received) < count:
+        data = transport.read(0.5)
         if data:
             end = time.monotonic() + quiet_s
         elif time.monotonic() > end:
             raise DeviceError(
                 f"The device sent nothing for {quiet_s:.0f} s.", "Choose fewer events or a smaller model."
             )
-        got += data
-        progress(len(got))
-    return bytes(got)
+        received += data
+        progress(len(received))
+    return bytes(received)

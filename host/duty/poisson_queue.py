@@ -91,7 +91,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
     rho = rate_hz * service_s
     states = int(_TAIL / (1 - rho)) + 20
     waiting, rho = md1_wait_cdf(rate_hz, service_s, states)
-    found = {}
+    waits = {}
     for p in percentiles:
         low, high = 0.0, (states - 1) * service_s
         if p / 100 <= 1 - rho:
@@ -101,8 +101,8 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
             low, high = (
                 (middle, high) if md1_cdf(middle, service_s, waiting, rho) < p / 100 else (low, middle)
             )
-        found[p] = high
-    return found
+        waits[p] = high
+    return waits
 
 
 def _spread(wake_s: float, step: float, size: int) -> Floats:

@@ -143,12 +143,12 @@ def _figures(
     edges = [int(row[-1]) for row in rows]
     whole = waits[edges[0] : edges[-1]]
     batches = [waits[a:b] for a, b in pairwise(edges) if b > a]
-    found = {}
+    estimates = {}
     for p in percentiles:
-        each = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
+        batch_values = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
         # Over all waits together: a mean over batches' percentiles is biased.
-        found[p] = MeanEstimate(
-            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(each).half
+        estimates[p] = MeanEstimate(
+            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(batch_values).half
         )
     return SimulatedQueue(
         events=count,
@@ -159,5 +159,5 @@ def _figures(
         wakes_per_s=_estimate(table[:, 5] / (spans * tick)),
         dropped=_estimate(table[:, 6] / per_batch),
         wait_mean_s=_estimate(np.array([batch.mean() for batch in batches])),
-        wait_percentiles_s=found,
+        wait_percentiles_s=estimates,
     )

@@ -104,25 +104,25 @@ def count_accesses(
 
 def _read(out: Path) -> list[tuple[int, LineAccesses]]:
     """(position of the entry, accesses) of each phase."""
-    found: list[tuple[int, LineAccesses]] = []
+    phases: list[tuple[int, LineAccesses]] = []
     whole = True
     try:
         for text in out.read_text("ascii").splitlines():
             kind, *values = text.split()
             if kind == "P" and whole:
-                found.append((int(values[0]) - 1, {}))
+                phases.append((int(values[0]) - 1, {}))
                 whole = False
             elif kind == "A" and not whole:
-                found[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
+                phases[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
             elif kind == "E" and not whole:
                 whole = True
             else:
                 raise ValueError(text)
     except (OSError, ValueError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
-    if not whole or not found:
+    if not whole or not phases:
         raise ToolError("The emulator's plugin did not record a whole inference.")
-    return found
+    return phases
 
 
 def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
@@ -142,7 +142,7 @@ def by_tensor(
     plan, graph = generated.plan, generated.model.main
     result = []
     for layer, lines in zip(generated.calls, layers, strict=True):
-        found: dict[int, LineAccessCounts] = {}
+        counts: dict[int, LineAccessCounts] = {}
         for reads in (True, False):
             tensors = layer.op.inputs if reads else layer.op.outputs
             for t in dict.fromkeys(tensors):
@@ -151,8 +151,10 @@ def by_tensor(
                 offset = plan.offsets[t]
                 slow = places.slow is not None and offset >= plan.fast_bytes
                 begin = (places.slow or 0) + offset - plan.fast_bytes if slow else places.fast + offset
-                got = in_region(lines, begin, graph.tensors[t].nbytes)
-                kept = LineAccessCounts(got.loads, 0) if reads else LineAccessCounts(0, got.stores)
-                found[t] = found.get(t, LineAccessCounts()) + kept
-        result.append(found)
+                accesses = in_region(lines, begin, graph.tensors[t].nbytes)
+                counted = (
+                    LineAccessCounts(accesses.loads, 0) if reads else LineAccessCounts(0, accesses.stores)
+                )
+                counts[t] = counts.get(t, LineAccessCounts()) + counted
+        result.append(counts)
     return result

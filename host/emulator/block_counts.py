@@ -52,7 +52,7 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
     command = [compiler, *_FLAGS, str(_SOURCES / f"{name}.c"), "-o", temporary]
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True)
+        process = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"No C compiler: '{compiler}' is not installed.",
@@ -62,8 +62,8 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
         raise ToolError(
             f"Cannot write to the cache {cache}: {error.strerror}.", "Set ARENITE_CACHE."
         ) from error
-    if done.returncode:
-        lines = done.stderr.splitlines()
+    if process.returncode:
+        lines = process.stderr.splitlines()
         message = next(
             (line for line in lines if "error" in line), lines[0] if lines else "it printed no message"
         )

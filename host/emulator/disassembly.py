@@ -45,13 +45,13 @@ class Instruction:
 def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tuple[Instruction, ...]]:
     """The instructions of each block, in order. Raises ``ToolError`` when the disassembler is missing or
     fails."""
-    wanted = sorted(set(blocks), key=lambda b: (b.start, b.end))
+    unique = sorted(set(blocks), key=lambda b: (b.start, b.end))
     image = _Image(elf)
-    parts = [image.bytes_at(b.start, b.end - b.start) for b in wanted]
+    parts = [image.bytes_at(b.start, b.end - b.start) for b in unique]
     listing = _listing(b"".join(parts), core)
-    found = {}
+    listings = {}
     at = 0
-    for block, part in zip(wanted, parts, strict=True):
+    for block, part in zip(unique, parts, strict=True):
         instructions = []
         end = at + len(part)
         while at < end:
@@ -61,8 +61,8 @@ def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tu
             at += listing[at].size
         if at != end:
             raise ToolError(f"The disassembler and the emulator disagree on the block at {block.start:#x}.")
-        found[block] = tuple(instructions)
-    return found
+        listings[block] = tuple(instructions)
+    return listings
 
 
 class _Image:
@@ -97,20 +97,20 @@ def _listing(code: bytes, core: str) -> dict[int, Instruction]:
         command = [program, "-D", "-z", "-b", "binary", "-m", machine]
         command += [*(("-M", option) if option else ()), file.name]
         try:
-            done = subprocess.run(command, capture_output=True, text=True)
+            process = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
             raise ToolError(
                 f"The disassembler {program} is missing.",
                 f"Install it: apt install {core_named(core).package}",
             ) from error
-    if done.returncode:
-        raise ToolError(f"{program} failed: {done.stderr.strip()[:200]}")
-    found = {}
-    for line in done.stdout.splitlines():
+    if process.returncode:
+        raise ToolError(f"{program} failed: {process.stderr.strip()[:200]}")
+    listing = {}
+    for line in process.stdout.splitlines():
         if match := _LINE.match(line):
             digits = match[2].replace(" ", "")
             mnemonic, _, operands = match[3].partition("\t")
             # The text after a comment sign is the disassembler's own remark.
             operands = re.split(r"\s*[;@#] |\s*<|\s+//", operands, maxsplit=1)[0].strip()
-            found[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
-    return found
+            listing[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
+    return listing

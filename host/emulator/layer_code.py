@@ -28,13 +28,13 @@ class SegmentLayers:
 
 def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
     """The segments of a model; layers are numbered among those that have code."""
-    found = []
+    segments = []
     for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
         count = len(segment.stages)
         order = tuple(first + which for which in segment.schedule if which < count)
-        found.append(SegmentLayers(first, order, code.pushed))
-    return tuple(found)
+        segments.append(SegmentLayers(first, order, code.pushed))
+    return tuple(segments)
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,12 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
 
 def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int, int]:
     """Maps a layer to the address of the function of its second half."""
-    found = {
+    halves = {
         words.index(spans[name.removesuffix("_second")][0]): span[0]
         for name, span in spans.items()
         if _HALF.fullmatch(name)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(halves.items()))
 
 
 def _entries(

@@ -90,19 +90,19 @@ def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float
     assert process.stdout is not None
     received = b""
     end = time.monotonic() + timeout_s
-    while (left := end - time.monotonic()) > 0:
-        ready, _, _ = select.select([process.stdout], [], [], left)
+    while (remaining := end - time.monotonic()) > 0:
+        ready, _, _ = select.select([process.stdout], [], [], remaining)
         data = os.read(process.stdout.fileno(), 4096) if ready else b""
         if ready and not data:
             break
         received += data
-        if found := _PORT.search(received):
-            return found.group(1).decode()
+        if match := _PORT.search(received):
+            return match.group(1).decode()
     lines = received.decode("utf-8", "replace").strip().splitlines()
-    said = next(
+    message = next(
         (line for line in lines if line.startswith(program)), lines[-1] if lines else "it printed no message."
     )
-    raise ToolError(f"{program} did not start: {said}", "`arenite doctor` checks the emulators.")
+    raise ToolError(f"{program} did not start: {message}", "`arenite doctor` checks the emulators.")
 
 
 @contextmanager

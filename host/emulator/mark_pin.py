@@ -54,17 +54,17 @@ class _Watch:
     counts_down: bool = False
 
 
-def _led(line: re.Match[str], pin: int) -> bool:
-    return bool(int(line["value"], 16) >> pin & 1)
+def _led(match: re.Match[str], pin: int) -> bool:
+    return bool(int(match["value"], 16) >> pin & 1)
 
 
-def _nrf51_pin(line: re.Match[str], pin: int) -> bool | None:
-    return line["register"] == "508" if int(line["value"], 16) >> pin & 1 else None
+def _nrf51_pin(match: re.Match[str], pin: int) -> bool | None:
+    return match["register"] == "508" if int(match["value"], 16) >> pin & 1 else None
 
 
-def _stm32_pin(line: re.Match[str], pin: int) -> bool | None:
-    value = int(line["value"], 16)
-    if ord(line["port"]) - ord("A") != pin >> 4:
+def _stm32_pin(match: re.Match[str], pin: int) -> bool | None:
+    value = int(match["value"], 16)
+    if ord(match["port"]) - ord("A") != pin >> 4:
         return None
     # Setting wins over resetting.
     return True if value >> (pin & 15) & 1 else False if value >> (16 + (pin & 15)) & 1 else None

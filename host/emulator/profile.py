@@ -49,13 +49,13 @@ class Profile:
             total.add(layer)
         return total
 
-    def critical(self, what: Callable[[CycleCount], float]) -> list[float]:
-        """How long each layer lasts in ``what`` (its cycles, or instructions): with a half on each core, as
+    def critical(self, figure: Callable[[CycleCount], float]) -> list[float]:
+        """How long each layer lasts in ``figure`` (its cycles, or instructions): with a half on each core, as
         long as the longer half, plus the barrier."""
         return [
-            what(first)
+            figure(first)
             if (second := self.second.get(k)) is None
-            else max(what(first), what(self.serve) + what(second)) + what(self.join)
+            else max(figure(first), figure(self.serve) + figure(second)) + figure(self.join)
             for k, first in enumerate(self.layers)
         ]
 
@@ -88,10 +88,13 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         {Block(at, at + size): BlockRuns(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)
     ]
     instructions = disassemble(elf, board.core, (block for layer in (*counts, *passes) for block in layer))
-    done = [_cycles(layer, instructions, timing) for layer in counts]
-    second = dict(zip(code.halves, done[code.count :], strict=True))
+    cycles_by_layer = [_cycles(layer, instructions, timing) for layer in counts]
+    second = dict(zip(code.halves, cycles_by_layer[code.count :], strict=True))
     return Profile(
-        timing, tuple(done[: code.count]), second, *(_cycles(one, instructions, timing) for one in passes)
+        timing,
+        tuple(cycles_by_layer[: code.count]),
+        second,
+        *(_cycles(one, instructions, timing) for one in passes),
     )
 
 
@@ -111,9 +114,9 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Bloc
         whole = run.split or len(order) == 1
         layer = order[at[group] if whole else max(at[group] - 1, 0)]
         at[group] += whole
-        for block, more in run.counts.items():
+        for block, count in run.counts.items():
             old = layers[layer].get(block, BlockRuns(0, 0))
-            layers[layer][block] = BlockRuns(old.count + more.count, old.taken + more.taken)
+            layers[layer][block] = BlockRuns(old.count + count.count, old.taken + count.taken)
     if at != [len(order) for order in code.orders]:
         raise ToolError("The emulator's plugin did not record a run of every layer.")
     return layers

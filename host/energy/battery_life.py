@@ -50,7 +50,7 @@ def battery_life(
         active_w=active,
         peak_w=max(float(energy.get("peak_power_w") or 0.0), active),
     )
-    found = predict(
+    prediction = predict(
         PeriodicEvents(every_s),
         seconds,
         0,
@@ -59,10 +59,10 @@ def battery_life(
         regulator=regulator or Regulator("none", supply),
         celsius=celsius,
     )
-    life = found.life
+    life = prediction.life
     assert life is not None
-    said: dict[str, Any] = dict(found.as_json()["battery"])
-    warnings = list(found.warnings)
+    figures: dict[str, Any] = dict(prediction.as_json()["battery"])
+    warnings = list(prediction.warnings)
     if regulator is None and supply > profile.voltage.y[0] * 1.05:
         warnings.insert(
             0,
@@ -75,9 +75,9 @@ def battery_life(
         "from": f"{figure['kind']} energy",
         "title": profile.title,
         "every_s": every_s,
-        **said,
-        "average_power_w": found.power_w,
-        "power_parts_w": found.parts_w,
+        **figures,
+        "average_power_w": prediction.power_w,
+        "power_parts_w": prediction.parts_w,
         "sleep_current_a": {"value": amperes, "source": source},
         "supply_v": supply,
         "celsius": celsius,
@@ -85,14 +85,14 @@ def battery_life(
     }
 
 
-def _sleep(energy: Mapping[str, Any], board: Board, told: float | None) -> tuple[float, str]:
-    if told is not None:
-        return told, "as told"
-    found = energy.get("sleep_current_a")
-    if found is not None:
+def _sleep(energy: Mapping[str, Any], board: Board, sleep_a: float | None) -> tuple[float, str]:
+    if sleep_a is not None:
+        return sleep_a, "as given"
+    measured = energy.get("sleep_current_a")
+    if measured is not None:
         source = energy.get("sleep_source")
-        measured = "measured: the lowest state between inferences"
-        return max(float(found), 0.0), f"assumed: {source}" if source else measured
+        kind = f"assumed: {source}" if source else "measured: the lowest state between inferences"
+        return max(float(measured), 0.0), kind
     if board.power is not None and board.power.sleep_ua is not None:
         return board.power.sleep_ua * 1e-6, f"assumed: {board.power.sleep_source}"
     raise UsageError(

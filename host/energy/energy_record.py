@@ -38,7 +38,7 @@ def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, 
     record = recording_record(measured.result, board, prepared, notes=measured.notes)
     record["meter"]["port"] = where
     record["optimise"] = measured.project.optimise
-    record["inferences"] = {"count": len(measured.fed.events), "bit_exact": measured.fed.exact}
+    record["inferences"] = {"count": len(measured.log.events), "bit_exact": measured.log.exact}
     return record
 
 

@@ -50,7 +50,7 @@ def estimate_energy(
         DoesNotFitError: the model does not fit the board.
         ProfileError: no coefficients for the core.
     """
-    each, units = per_cycle(board), energy_units_of(board.core)
+    cycle_energy, units = per_cycle(board), energy_units_of(board.core)
     verdict = choose(prepared, board, options).verdict
     if not verdict.fits:
         raise does_not_fit(prepared, verdict)
@@ -58,9 +58,9 @@ def estimate_energy(
         counted = count_instructions(prepared, board, options, samples=samples, progress=progress)
     except (ToolError, DoesNotFitError) as error:  # no emulator, or its board is smaller than the real one
         note = f"The instructions could not be counted: {error.problem} {error.hint}".strip()
-        body = _by_rule_of_thumb(verdict, each, note)
+        body = _by_rule_of_thumb(verdict, cycle_energy, note)
     else:
-        body = _by_classes(counted, board, units, each)
+        body = _by_classes(counted, board, units, cycle_energy)
     power = board.power
     return {
         "schema": SCHEMA,
@@ -70,7 +70,11 @@ def estimate_energy(
         **body,
         # The figure of `arenite fit`: the same joules per cycle × instructions and cycles by rule of thumb.
         "fit_uj": {"value": verdict.energy_mj * 1e3, "kind": verdict.energy_kind},
-        "per_cycle_pj": {"value": each.joules * 1e12, "kind": each.kind, "source": each.source},
+        "per_cycle_pj": {
+            "value": cycle_energy.joules * 1e12,
+            "kind": cycle_energy.kind,
+            "source": cycle_energy.source,
+        },
         "supply_v": power.supply_v if power else 3.3,
         "sleep_current_a": power.sleep_ua * 1e-6 if power and power.sleep_ua is not None else None,
         "sleep_source": power.sleep_source if power and power.sleep_ua is not None else None,
@@ -85,14 +89,14 @@ def _figure(median: float, low: float, high: float, kind: str, reason: str) -> d
     return {**values, "kind": kind, "range": reason}
 
 
-def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[str, Any]:
+def _by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) -> dict[str, Any]:
     board, uj = verdict.board, verdict.energy_mj * 1e3
     reason = "assumed: cycles by rule of thumb are within a third"
     return {
-        "energy_uj_per_inference": _figure(uj, uj * 2 / 3, uj * 4 / 3, each.kind, reason),
+        "energy_uj_per_inference": _figure(uj, uj * 2 / 3, uj * 4 / 3, cycle_energy.kind, reason),
         "method": "rule of thumb",
         "duration_ms": {"median": verdict.latency_ms, "kind": "estimated"},
-        "average_power_w": each.joules * board.clock_hz,
+        "average_power_w": cycle_energy.joules * board.clock_hz,
         "counted": None,
         "classes": None,
         "notes": [note, HOW_GOOD],
@@ -100,18 +104,18 @@ def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[st
 
 
 def _by_classes(
-    counted: InstructionCounts, board: Board, units: EnergyUnits, each: PerCycle
+    counted: InstructionCounts, board: Board, units: EnergyUnits, cycle_energy: PerCycle
 ) -> dict[str, Any]:
     timing, total = counted.profile.timing, counted.profile.total
     rows = shares(counted.profile, units)
-    found = joules(rows, units, each, timing.plain_cpi)
+    bounds = joules(rows, units, cycle_energy, timing.plain_cpi)
     seconds = total.cycles / board.clock_hz
     notes = [HOW_GOOD]
     if board.emulated:
         notes.insert(
             0,
             f"{board.name} is not a real chip: the figure is for a chip with such a core at"
-            f" {each.joules * 1e12:.0f} pJ per cycle.",
+            f" {cycle_energy.joules * 1e12:.0f} pJ per cycle.",
         )
     elif counted.core != board.core:
         notes.insert(
@@ -119,16 +123,16 @@ def _by_classes(
         )
     return {
         "energy_uj_per_inference": _figure(
-            found.value * 1e6,
-            found.low * 1e6,
-            found.high * 1e6,
-            each.kind,
+            bounds.value * 1e6,
+            bounds.low * 1e6,
+            bounds.high * 1e6,
+            cycle_energy.kind,
             "each coefficient of an instruction class from its low to its high; the current per cycle"
             " unchanged",
         ),
         "method": "instruction classes",
         "duration_ms": {"median": seconds * 1e3, "kind": "estimated"},
-        "average_power_w": found.value / seconds,
+        "average_power_w": bounds.value / seconds,
         "counted": {
             "board": counted.board,
             "core": counted.core,
@@ -137,18 +141,18 @@ def _by_classes(
             "cycles_source": timing.summary,
             "kind": "measured" if counted.core == board.core else "estimated",
         },
-        "classes": [_class(row, found) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
+        "classes": [_class(row, bounds) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
         "notes": notes,
     }
 
 
-def _class(row: ClassShare, found: EnergyBounds) -> dict[str, Any]:
+def _class(row: ClassShare, bounds: EnergyBounds) -> dict[str, Any]:
     return {
         "class": row.name,
         "count": row.count,
         "cycles": round(row.cycles),
         "units": round(row.moves * row.unit.value),
-        "energy_uj": row.moves * row.unit.value * found.unit * 1e6,
+        "energy_uj": row.moves * row.unit.value * bounds.unit * 1e6,
         "kind": row.unit.kind,
         "source": row.unit.source,
     }

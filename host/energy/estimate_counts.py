@@ -108,7 +108,7 @@ def count_instructions(
     twin = twin_of(board)
     graph = prepared.source.main
     inputs = [graph.tensors[i] for i in graph.inputs]
-    one = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
+    first_sample = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
     with tempfile.TemporaryDirectory(prefix="arenite-energy-") as folder:
         project = generate_project(
             prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)
@@ -117,8 +117,11 @@ def count_instructions(
         elf = build(project.directory)
         progress("profile", 0, 1)
         code = layer_code(elf, segment_layers(project.generated))
-        found = profile(
-            twin, elf, code, lambda line: measure(line, project.generated, one, False, lambda *_: None)
+        counted = profile(
+            twin,
+            elf,
+            code,
+            lambda line: measure(line, project.generated, first_sample, False, lambda *_: None),
         )
         progress("profile", 1, 1)
-    return InstructionCounts(found, twin.name, twin.core, choice.optimise)
+    return InstructionCounts(counted, twin.name, twin.core, choice.optimise)

@@ -102,12 +102,16 @@ class EnergyBounds:
     unit: float  # joules of one plain instruction
 
 
-def joules(rows: tuple[ClassShare, ...], units: EnergyUnits, each: PerCycle, cpi: float) -> EnergyBounds:
+def joules(
+    rows: tuple[ClassShare, ...], units: EnergyUnits, cycle_energy: PerCycle, cpi: float
+) -> EnergyBounds:
     """Energy of the counted inference. ``cpi``: cycles per instruction of plain code on the core."""
 
     def at(group: str, bound: Bound) -> float:
         # The unit is in numerator and denominator: a heavier load also raises the mix behind the current.
-        return each.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
+        return (
+            cycle_energy.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
+        )
 
     value = at(PLAIN, "value")
     down = up = 0.0
@@ -115,5 +119,5 @@ def joules(rows: tuple[ClassShare, ...], units: EnergyUnits, each: PerCycle, cpi
         ends = [at(group, "low") - value, at(group, "high") - value]
         down += min(*ends, 0.0) ** 2
         up += max(*ends, 0.0) ** 2
-    unit = each.joules / units_per_cycle(units, cpi, PLAIN, "value")
+    unit = cycle_energy.joules / units_per_cycle(units, cpi, PLAIN, "value")
     return EnergyBounds(value, value - down**0.5, value + up**0.5, unit)

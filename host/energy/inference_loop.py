@@ -38,7 +38,12 @@ class InferenceLoop:
         expected_outputs: list[list[bytes]],
         in_rows: bool = False,
     ) -> None:
-        self._client, self._samples, self._wanted, self._in_rows = client, samples, expected_outputs, in_rows
+        self._client, self._samples, self._expected, self._in_rows = (
+            client,
+            samples,
+            expected_outputs,
+            in_rows,
+        )
         self._rng = np.random.default_rng(SEED)
         self._next = 0
 
@@ -59,8 +64,8 @@ class InferenceLoop:
         log.events.append((before, time.monotonic()))
         log.ticks.append(run.total)
         self._rest(log)
-        got = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._wanted[k])]
-        log.exact += got == self._wanted[k]
+        outputs = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._expected[k])]
+        log.exact += outputs == self._expected[k]
 
     def until(self, done: Callable[[InferenceLog], bool], log: InferenceLog) -> None:
         """Run samples until ``done`` returns true."""

@@ -64,13 +64,13 @@ def logger_files(sensor: str, board: Board, wiring: LoggerWiring) -> dict[str, s
     chip = chip_by_name(sensor)
     build = board.platformio
     if board.emulated or build is None or build.framework != "arduino":
-        why = (
+        reason = (
             "is emulated and does not have an I2C bus"
             if board.emulated
             else "does not have an Arduino core in its profile"
         )
         raise UsageError(
-            f"{board.name} {why}.",
+            f"{board.name} {reason}.",
             "Use any small Arduino board for the logger: nucleo_f411re, pico, nano33ble.",
         )
     return {

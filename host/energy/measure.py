@@ -57,14 +57,14 @@ class EnergyMeasurement:
     """The result of a measurement; ``trace`` is the whole recording."""
 
     project: Project
-    fed: InferenceLog
+    log: InferenceLog
     trace: Trace
     result: EnergyResult
     notes: tuple[str, ...]
 
 
 def measure_board(
-    prepared: Prepared, board: Board, meter: Meter, asked: MeasurementConfig, progress: Progress
+    prepared: Prepared, board: Board, meter: Meter, config: MeasurementConfig, progress: Progress
 ) -> EnergyMeasurement:
     """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done,
     total)``.
@@ -75,20 +75,20 @@ def measure_board(
         UsageError, DoesNotFitError: before the build.
         ToolError, DeviceError: the build, the board, the meter, or a recording without an inference.
     """
-    if not board.emulated and asked.port is None:
+    if not board.emulated and config.port is None:
         raise UsageError(
             f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
         )
     with project_folder(None) as folder:
-        project = generate_project(prepared, board, folder, asked.build)
+        project = generate_project(prepared, board, folder, config.build)
         progress("build", 0, 1)
         elf = build(folder)
-        wanted = _wanted(prepared, asked.samples)
-        fed, trace, info_hz = _record(project, elf, meter, asked, wanted, progress)
+        expected = _expected_outputs(prepared, config.samples)
+        log, trace, info_hz = _record(project, elf, meter, config, expected, progress)
     _require_current(trace)
-    windows = _windows(trace, fed, asked, board, info_hz)
+    windows = _windows(trace, log, config, board, info_hz)
     result = measure(trace, windows)
-    return EnergyMeasurement(project, fed, trace, result, tuple(_notes(board, fed, result, asked)))
+    return EnergyMeasurement(project, log, trace, result, tuple(_notes(board, log, result, config)))
 
 
 def _require_current(trace: Trace) -> None:
@@ -105,7 +105,7 @@ def _require_current(trace: Trace) -> None:
         )
 
 
-def _wanted(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
+def _expected_outputs(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
     reference = Reference(prepared.reference)
     return [[np.ascontiguousarray(v).tobytes() for v in reference.run(s)] for s in samples.inputs]
 
@@ -114,26 +114,26 @@ def _record(
     project: Project,
     elf: Path,
     meter: Meter,
-    asked: MeasurementConfig,
-    wanted: list[list[bytes]],
+    config: MeasurementConfig,
+    expected: list[list[bytes]],
     progress: Progress,
 ) -> tuple[InferenceLog, Trace, int]:
     """The inferences, the recording during them, and the rate of the device's counter."""
-    fed = InferenceLog()
-    with meter, open_device(project, elf, asked.port) as line:
-        client = DeviceClient(line)
+    log = InferenceLog()
+    with meter, open_device(project, elf, config.port) as transport:
+        client = DeviceClient(transport)
         info = client.connect(project.generated.sha256)
-        feeder = InferenceLoop(client, asked.samples, wanted, asked.build.stream_input)
+        feeder = InferenceLoop(client, config.samples, expected, config.build.stream_input)
         # A fault of the board shows here, before it costs time.
         feeder.once(InferenceLog())
         recording = Recording(meter)
         recording.start()
         time.sleep(IDLE_S)
         feeder.until(
-            _enough(asked, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), fed
+            _enough(config, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), log
         )
         time.sleep(TAIL_S)
-        return fed, recording.stop(), info.tick_hz
+        return log, recording.stop(), info.tick_hz
 
 
 class Recording:
@@ -175,27 +175,29 @@ class Recording:
 
 
 def _enough(
-    asked: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
+    config: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
 ) -> Callable[[InferenceLog], bool]:
     """When to stop: after the requested number or time; else when enough windows show in the current."""
-    wanted = asked.inferences or MIN_WINDOWS
-    goal = min(wanted, MIN_WINDOWS)
-    patience = DEFAULT_S if asked.inferences else PATIENCE_S
-    least_s = asked.duration_s if asked.duration_s is not None else (0.0 if asked.inferences else DEFAULT_S)
+    target = config.inferences or MIN_WINDOWS
+    goal = min(target, MIN_WINDOWS)
+    patience = DEFAULT_S if config.inferences else PATIENCE_S
+    least_s = (
+        config.duration_s if config.duration_s is not None else (0.0 if config.inferences else DEFAULT_S)
+    )
     last_look = 0.0
 
-    def done(fed: InferenceLog) -> bool:
+    def is_done(log: InferenceLog) -> bool:
         nonlocal last_look
         recording.take()
         now = recording.seconds
         total = max(least_s, 1e-3)
-        if asked.inferences:
-            progress("run", min(len(fed.events), wanted), wanted)
+        if config.inferences:
+            progress("run", min(len(log.events), target), target)
         else:
             progress("run", round(10 * min(now, total)), round(10 * total))
-        if now < least_s or len(fed.events) < wanted:
+        if now < least_s or len(log.events) < target:
             return False
-        if asked.duration_s is not None or now >= patience:
+        if config.duration_s is not None or now >= patience:
             return True
         if now - last_look < _LOOK_EVERY_S and last_look:
             return False
@@ -204,40 +206,40 @@ def _enough(
         if trace is None:
             return True
         with suppress(DeviceError):
-            return len(_windows(trace, fed, asked, board, tick_hz).spans) >= goal
+            return len(_windows(trace, log, config, board, tick_hz).spans) >= goal
         return False
 
-    return done
+    return is_done
 
 
 def _windows(
-    trace: Trace, fed: InferenceLog, asked: MeasurementConfig, board: Board, tick_hz: int
+    trace: Trace, log: InferenceLog, config: MeasurementConfig, board: Board, tick_hz: int
 ) -> InferenceWindows:
     """The times of the serial port count from the start of the recording; only a real board's clock gives a
     length."""
     started = trace.started_s
-    origin = started if started is not None else (fed.events[0][0] if fed.events else 0.0)
-    events = [(a - origin, b - origin) for a, b in fed.events]
+    origin = started if started is not None else (log.events[0][0] if log.events else 0.0)
+    events = [(a - origin, b - origin) for a, b in log.events]
     duration = None
-    if asked.build.stream_input:
+    if config.build.stream_input:
         # The mark is up for each row by itself, and the counter stands still while the next row is awaited.
         trace = replace(trace, marks=None)
-    elif not board.emulated and tick_hz and fed.ticks:
-        duration = float(np.median(fed.ticks)) / tick_hz
+    elif not board.emulated and tick_hz and log.ticks:
+        duration = float(np.median(log.ticks)) / tick_hz
         # The answer is late by the delay of the connection; the device reports its own time.
-        events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, fed.ticks, strict=True)]
+        events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, log.ticks, strict=True)]
     return find_windows(
         trace,
-        bit=asked.bit,
+        bit=config.bit,
         events=events,
         duration_s=duration,
         offset_s=None if started is None else 0.0,
     )
 
 
-def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: MeasurementConfig) -> list[str]:
+def _notes(board: Board, log: InferenceLog, result: EnergyResult, config: MeasurementConfig) -> list[str]:
     notes = []
-    if asked.build.stream_input:
+    if config.build.stream_input:
         notes.append(
             "the input comes in rows: an inference lasts from its first byte to the answer, waiting"
             " for the serial port included"
@@ -247,16 +249,16 @@ def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: Measure
             f"{board.name} is emulated and draws no current: the figures are of whatever the meter is"
             " connected to"
         )
-    seen = len(result.windows.spans)
-    if seen != len(fed.events):
-        notes.append(f"the board ran {len(fed.events)} inferences, the recording shows {seen}")
+    window_count = len(result.windows.spans)
+    if window_count != len(log.events):
+        notes.append(f"the board ran {len(log.events)} inferences, the recording shows {window_count}")
     if len(result.energy_uj) < MIN_WINDOWS:
         notes.append(
             f"the recording shows only {len(result.energy_uj)} inferences: record for longer with"
             " --duration for a reliable median"
         )
-    if fed.exact != len(fed.events):
+    if log.exact != len(log.events):
         notes.append(
-            f"{len(fed.events) - fed.exact} of {len(fed.events)} outputs differ from LiteRT's reference kernels"
+            f"{len(log.events) - log.exact} of {len(log.events)} outputs differ from LiteRT's reference kernels"
         )
     return notes

@@ -37,7 +37,7 @@ class MeterChoice:
         """
         name, where = self.name, self.where
         if name == AUTO or (where == AUTO and name not in METERS_WITHOUT_PORT):
-            name, where = self._found()
+            name, where = self._detect()
         options: dict[str, Any] = {}
         if self.own_supply:
             if name != "ppk2":
@@ -53,12 +53,12 @@ class MeterChoice:
             options["rate_hz"] = METERS_WITH_RATE[name](self.rate_hz)
         return open_meter(name, where, self.supply_v, **options), where
 
-    def _found(self) -> tuple[str, str]:
+    def _detect(self) -> tuple[str, str]:
         requested = None if self.name == AUTO else self.name
-        seen = find_meters()
-        usable = [one for one in seen if one.sure and requested in (None, one.name)]
+        meters = find_meters()
+        usable = [detected for detected in meters if detected.sure and requested in (None, detected.name)]
         if self.where != AUTO:
-            usable = [one for one in seen if one.where == self.where]
+            usable = [detected for detected in meters if detected.where == self.where]
         if len(usable) == 1:
             return usable[0].name, usable[0].where
         if self.where != AUTO:
@@ -66,7 +66,10 @@ class MeterChoice:
                 f"The type of the meter at {self.where} is not known.",
                 f"Name it: --meter {', '.join(METERS)}.",
             )
-        listing = ", ".join(f"{one.name} at {one.where}{'' if one.sure else ' (perhaps)'}" for one in seen)
+        listing = ", ".join(
+            f"{detected.name} at {detected.where}{'' if detected.sure else ' (perhaps)'}"
+            for detected in meters
+        )
         count = "More than one" if usable else "No"
         problem = f"{count} meter{'' if requested is None else ' ' + requested} was found"
         # Of several meters the user has to choose one; a missing meter has to be plugged in.

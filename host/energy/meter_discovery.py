@@ -49,8 +49,8 @@ def find_meters(
                 meters.append(DetectedMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
             seen.add(key)
         elif ids == ST_SERIAL:
-            told = f"{port.product or ''} {port.description or ''}".lower()
-            sure = "powershield" in told
+            description = f"{port.product or ''} {port.description or ''}".lower()
+            sure = "powershield" in description
             what = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
             meters.append(DetectedMeter("lpm01a", port.device, what, sure, serial))
     meters += _joulescopes(usb)

@@ -86,15 +86,15 @@ class Failover:
         """Raises ``DeviceError`` when no source is left, which cannot happen while the estimate is among
         them."""
         now = self._clock()
-        for index, found in enumerate(self._candidates):
+        for index, source in enumerate(self._candidates):
             lost = self._lost.get(index)
             if lost is not None and now - lost[0] < RETRY_S:
                 continue
             try:
                 if index not in self._meters:
-                    if found.open is None:
-                        raise DeviceError(f"{found.name}: {found.note}.", "")
-                    self._meters[index] = found.open()
+                    if source.open is None:
+                        raise DeviceError(f"{source.name}: {source.note}.", "")
+                    self._meters[index] = source.open()
                 power = self._meters[index].read(busy)
             except DeviceError as error:
                 if index == self._current and self._last is not None and self._failures < PATIENCE - 1:
@@ -143,19 +143,19 @@ def open_power(
     """
     every = power_candidates(root, profile, path, clock)
     if prefer is not None:
-        preferred = [found for found in every if prefer.lower() in found.name.lower()]
-        usable = [found for found in preferred if found.open is not None]
+        preferred = [source for source in every if prefer.lower() in source.name.lower()]
+        usable = [source for source in preferred if source.open is not None]
         if not usable:
-            why = f": {preferred[0].note}" if preferred else ""
-            names = ", ".join(found.name for found in every if found.open is not None)
-            raise UsageError(f"No power source '{prefer}' can be used here{why}.", f"Usable: {names}.")
-        last = [found for found in every if found.scope == ESTIMATE and found not in usable]
+            reason = f": {preferred[0].note}" if preferred else ""
+            names = ", ".join(source.name for source in every if source.open is not None)
+            raise UsageError(f"No power source '{prefer}' can be used here{reason}.", f"Usable: {names}.")
+        last = [source for source in every if source.scope == ESTIMATE and source not in usable]
         return Failover(usable + last, "as requested", clock)
-    blocked = [found for found in every if found.open is None]
+    blocked = [source for source in every if source.open is None]
     # A part of the device does not replace the whole: the estimate at least covers the whole device.
-    chosen = [found for found in every if found.open is not None and found.scope != PART]
+    chosen = [source for source in every if source.open is not None and source.scope != PART]
     first = chosen[0]
-    better = [found for found in blocked if SCOPES.index(found.scope) < SCOPES.index(first.scope)]
+    better = [source for source in blocked if SCOPES.index(source.scope) < SCOPES.index(first.scope)]
     note = f"{better[0].name}: {better[0].note}" if better else first.note
     return Failover(chosen, note, clock)
 
@@ -198,7 +198,7 @@ def sources(
 ) -> list[dict[str, Any]]:
     """All sources, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
     base = Path(root)
-    rows = [{"kind": "power"} | found.to_json() for found in power_candidates(base, profile, path)]
+    rows = [{"kind": "power"} | source.to_json() for source in power_candidates(base, profile, path)]
     for zone in zones(base):
         value = zone.read()
         trip = "no passive trip point" if zone.trip is None else f"throttles at {zone.trip:g} °C"

@@ -114,9 +114,9 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     output = directory / ".pio" / "build" / "direct"
 
     def run(command: list[str]) -> None:
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
-        if done.returncode:
-            raise explain_failure(done.stderr + done.stdout, board, _linker_script(directory))
+        process = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+        if process.returncode:
+            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
 
     headers = max((h.stat().st_mtime_ns for h in directory.glob("lib/*/*.h")), default=0)
 
@@ -125,14 +125,14 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
         target = (output / f"{unit['source']}.o").relative_to(directory)
         command = [build["compiler"], *build["flags"], *unit["flags"], *flags, "-c", "-o", str(target)]
         command.append(unit["source"])
-        made, told = directory / target, directory / f"{target}.command"
+        object_file, command_file = directory / target, directory / f"{target}.command"
         newest = max(headers, source.stat().st_mtime_ns)
-        known = told.is_file() and told.read_text() == " ".join(command)
+        known = command_file.is_file() and command_file.read_text() == " ".join(command)
         own = unit["source"].startswith("src/")  # model sources include each other's headers
-        if own or not (known and made.is_file() and made.stat().st_mtime_ns > newest):
-            made.parent.mkdir(parents=True, exist_ok=True)
+        if own or not (known and object_file.is_file() and object_file.stat().st_mtime_ns > newest):
+            object_file.parent.mkdir(parents=True, exist_ok=True)
             run(command)
-            told.write_text(" ".join(command))
+            command_file.write_text(" ".join(command))
         return str(target)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -184,16 +184,16 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         "PLATFORMIO_NO_ANSI": "1",
     }
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"PlatformIO did not finish within {timeout_s:.0f} s.", "Is the network reachable?"
         ) from error
-    output = done.stdout + done.stderr
+    output = process.stdout + process.stderr
     if "No module named platformio" in output:
         raise ToolError("PlatformIO is missing.", "Install it: pip install 'arenite[build]'")
     elf = directory / ".pio" / "build" / board / "firmware.elf"
-    if done.returncode:
+    if process.returncode:
         raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
         raise ToolError(f"PlatformIO reported success but did not write {elf}.")

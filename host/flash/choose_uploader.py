@@ -46,8 +46,8 @@ TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
 def refuse_unused(board: Board, tool: str, probe: str | None, extra: Sequence[str]) -> None:
     """Raises UsageError where ``tool`` would ignore ``probe`` or ``extra``, so that an option is never
     dropped silently."""
-    for option, given, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
-        if given and tool not in takers:
+    for option, value, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
+        if value and tool not in takers:
             able = [name for name in board.upload_tools if name in takers]
             raise UsageError(
                 f"'{tool}' does not accept {option}.",

@@ -54,11 +54,11 @@ def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
 
 def find_drives(description: str, root: Path | None = None) -> list[Drive]:
     """Every mounted drive that has the file ``description``."""
-    found = []
+    drives = []
     for folder, device in dict(_mounted(ROOT if root is None else root)).items():
         if facts := read_facts(folder / description):
-            found.append(Drive(folder, facts, device))
-    return found
+            drives.append(Drive(folder, facts, device))
+    return drives
 
 
 def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:

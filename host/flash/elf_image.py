@@ -64,15 +64,15 @@ def read_program(elf: Path) -> Program:
 
 
 def _joined(parts: list[Segment], elf: Path) -> list[Segment]:
-    done: list[Segment] = []
+    joined: list[Segment] = []
     for part in parts:
-        if done and part.address < done[-1].end:
+        if joined and part.address < joined[-1].end:
             raise UsageError(f"{elf}: two segments overlap at {part.address:#x}.", "Check the linker script.")
-        if done and part.address == done[-1].end:
-            done[-1] = Segment(done[-1].address, done[-1].data + part.data)
+        if joined and part.address == joined[-1].end:
+            joined[-1] = Segment(joined[-1].address, joined[-1].data + part.data)
         else:
-            done.append(part)
-    return done
+            joined.append(part)
+    return joined
 
 
 def flat_image(program: Program) -> Segment:

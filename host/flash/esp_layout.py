@@ -42,9 +42,9 @@ def chip_of(board: Board) -> str:
     name = board.mcu.lower().replace("-", "")
     if name.startswith("esp8266"):
         return "esp8266"
-    found = [chip for chip in CHIPS if name.startswith(chip)]
-    if found:
-        return max(found, key=len)
+    chips = [chip for chip in CHIPS if name.startswith(chip)]
+    if chips:
+        return max(chips, key=len)
     if name.startswith("esp32"):
         return "esp32"
     raise UsageError(
@@ -55,13 +55,13 @@ def chip_of(board: Board) -> str:
 
 def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
     """Type and subtype to offset and size, in bytes, of each entry of a partition table."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+    entries: dict[tuple[int, int], tuple[int, int]] = {}
     for at in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
         magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, at)
         if magic != _MAGIC:
             break
-        found.setdefault((kind, subtype), (offset, size))
-    return found
+        entries.setdefault((kind, subtype), (offset, size))
+    return entries
 
 
 def first_slot() -> bytes:
@@ -92,12 +92,12 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
     if chip == "esp8266":
         return [FlashPart(0, image)]
     boot, table = image.with_name("bootloader.bin"), image.with_name("partitions.bin")
-    found: list[FlashPart] = []
+    parts: list[FlashPart] = []
     if boot.is_file():
-        found.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
+        parts.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
     address = APPLICATION_AT
     if table.is_file():
-        found.append(FlashPart(TABLE_AT, table))
+        parts.append(FlashPart(TABLE_AT, table))
         entries = partitions(table.read_bytes())
         slot = entries.get((_APP, _FACTORY)) or entries.get((_APP, _OTA_0))
         if slot is None:
@@ -112,5 +112,5 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
             # An earlier update over the air may have selected the other slot.
             data = image.with_name("otadata.bin")
             write_atomic(data, first_slot())
-            found.append(FlashPart(ota[0], data))
-    return [*found, FlashPart(address, image)]
+            parts.append(FlashPart(ota[0], data))
+    return [*parts, FlashPart(address, image)]

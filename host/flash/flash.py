@@ -20,7 +20,14 @@ from arenite.host.flash.choose_uploader import UPLOADERS, choose, refuse_unused
 from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator
-from arenite.host.flash.verify import COMES_BACK_S, DeviceNotBackError, Identity, ask_again, compare, identify
+from arenite.host.flash.verify import (
+    COMES_BACK_S,
+    DeviceNotBackError,
+    Identity,
+    compare,
+    identify,
+    wait_and_compare,
+)
 from arenite.host.link.ports import AUTO, find_port, resolve_port
 from arenite.profiles.boards import Board
 
@@ -43,13 +50,13 @@ class FlashResult:
 
     def to_json(self) -> dict[str, Any]:
         """The fields of ``arenite.flash/1`` beside directory and board."""
-        who = self.identity
+        identity = self.identity
         return {
             "tool": self.tool,
             "port": self.port,
             "bytes": self.nbytes,
-            "model": who.model if who else None,
-            "model_hash": who.model_hash if who else None,
+            "model": identity.model if identity else None,
+            "model_hash": identity.model_hash if identity else None,
             "verified": self.verified,
             "note": self.note or None,
         }
@@ -155,25 +162,27 @@ def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Fla
 
 
 def _checked(
-    tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]
+    tool: str, upload: Upload, port_option: str | None, nbytes: int, manifest: dict[str, Any]
 ) -> FlashResult:
     """Ask the board on the named port, else on the only port that can belong to it.
 
     A board whose port was not named may have none; then it is not asked, and the result says so.
     """
     board, named = upload.board, upload.port
-    fixed = named is not None and asked != AUTO and not Path(named).is_dir() and ":" not in named
+    fixed = named is not None and port_option != AUTO and not Path(named).is_dir() and ":" not in named
 
     def port() -> str:
         """The port of a board with USB of its own may change its name, so "auto" searches again."""
         return named if fixed and named is not None else find_port(board, upload.root)
 
     # Only a board with USB of its own appears late; probes and adapters stay on the bus.
-    patience = COMES_BACK_S if fixed or asked == AUTO or board.targets.enter else 0.0
+    patience = COMES_BACK_S if fixed or port_option == AUTO or board.targets.enter else 0.0
     try:
-        path, identity, known = ask_again(port, manifest.get("baud", board.uart.baud), manifest, patience)
+        path, identity, known = wait_and_compare(
+            port, manifest.get("baud", board.uart.baud), manifest, patience
+        )
     except DeviceNotBackError as error:
-        if fixed or asked == AUTO:
+        if fixed or port_option == AUTO:
             raise
         note = f"The board was not asked which model it runs: {error.problem.splitlines()[0]}"
         return FlashResult(tool, None, nbytes, None, None, note)

@@ -44,14 +44,14 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
     """
     if "qXfer:memory-map:read+" not in remote.features:
         return []
-    text, more = b"", True
-    while more:
+    text, unfinished = b"", True
+    while unfinished:
         size = remote.packet_size - 40
-        reply = remote.ask(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
+        reply = remote.request(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
         if reply[:1] not in (b"l", b"m") or (reply == b"m"):
             remote.require_ok(reply, "the memory map")
         text += unescaped(reply[1:])
-        more = reply[:1] == b"m"
+        unfinished = reply[:1] == b"m"
     regions = []
     try:
         for memory in ElementTree.fromstring(text).iter("memory"):
@@ -69,13 +69,13 @@ def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segme
     """Erase the blocks of ``region`` that ``segments`` touch and write them. Raises DeviceError when the
     server refuses."""
     for address, size in region.blocks_of(segments):
-        remote.require_ok(remote.ask(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
+        remote.require_ok(remote.request(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
     for segment in segments:
         at = 0
         while at < len(segment.data):
             taken, body = escaped(segment.data[at:], remote.packet_size - 40)
             address = segment.address + at
-            reply = remote.ask(b"vFlashWrite:%x:" % address + body)
+            reply = remote.request(b"vFlashWrite:%x:" % address + body)
             remote.require_ok(reply, f"{taken} bytes of flash at {address:#x}")
             at += taken
-    remote.require_ok(remote.ask(b"vFlashDone"), "the end of programming")
+    remote.require_ok(remote.request(b"vFlashDone"), "the end of programming")

@@ -30,15 +30,15 @@ class GdbRemote:
         self._pending = bytearray()
         self._acknowledged = True
         self._binary: bool | None = None
-        features = self.ask(b"qSupported:swbreak+").decode("ascii", "replace").split(";")
+        features = self.request(b"qSupported:swbreak+").decode("ascii", "replace").split(";")
         sizes = [f.partition("=")[2] for f in features if f.startswith("PacketSize=")]
         self.packet_size = int(sizes[0], 16) if sizes else _LEAST_PACKET
         self.features = frozenset(features)
-        if "QStartNoAckMode+" in features and self.ask(b"QStartNoAckMode") == b"OK":
+        if "QStartNoAckMode+" in features and self.request(b"QStartNoAckMode") == b"OK":
             self._acknowledged = False
-        self.ask(b"?")  # stops a server that lets its target run
+        self.request(b"?")  # stops a server that lets its target run
 
-    def ask(self, packet: bytes) -> bytes:
+    def request(self, packet: bytes) -> bytes:
         """Send a packet and return the reply's data, which is empty when the server does not know the packet."""
         self._send(packet)
         return self._reply(packet)
@@ -69,14 +69,14 @@ class GdbRemote:
         room = self.packet_size - 40
         if self._binary is not False:
             taken, body = escaped(data, room)
-            reply = self.ask(b"X%x,%x:" % (address, taken) + body)
+            reply = self.request(b"X%x,%x:" % (address, taken) + body)
             if reply or self._binary:
                 self.require_ok(reply, f"{taken} bytes at {address:#x}")
                 self._binary = True
                 return taken
             self._binary = False
         part = data[: room // 2]
-        reply = self.ask(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
+        reply = self.request(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
         self.require_ok(reply, f"{len(part)} bytes at {address:#x}")
         return len(part)
 
@@ -85,7 +85,7 @@ class GdbRemote:
         data = b""
         while len(data) < nbytes:
             count = min(nbytes - len(data), (self.packet_size - 8) // 2)
-            reply = self.ask(b"m%x,%x" % (address + len(data), count))
+            reply = self.request(b"m%x,%x" % (address + len(data), count))
             try:
                 part = bytes.fromhex(reply.decode("ascii"))
             except ValueError:
@@ -97,13 +97,13 @@ class GdbRemote:
 
     def checksum(self, address: int, nbytes: int) -> int | None:
         """The server's own CRC-32 of memory (:func:`crc32`); None where it has none."""
-        reply = self.ask(b"qCRC:%x,%x" % (address, nbytes))
+        reply = self.request(b"qCRC:%x,%x" % (address, nbytes))
         return int(reply[1:], 16) if reply[:1] == b"C" else None
 
     def detach(self) -> None:
         """Let the target run and close the connection."""
         with contextlib.suppress(DeviceError):
-            self.ask(b"D")
+            self.request(b"D")
         self.close()
 
     def close(self) -> None:
@@ -132,12 +132,12 @@ class GdbRemote:
                 if good:
                     return _expanded(data)
                 continue
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise DeviceError(
                     f"The GDB server at {self.address} does not answer {packet[:20]!r}.", "Start it again."
                 )
-            self._receive(left)
+            self._receive(remaining)
 
     def _receive(self, timeout_s: float) -> None:
         self._socket.settimeout(timeout_s)
@@ -151,15 +151,15 @@ class GdbRemote:
             raise self._lost("it closed the connection")
         self._pending += data
 
-    def require_ok(self, reply: bytes, what: str) -> None:
+    def require_ok(self, reply: bytes, action: str) -> None:
         """Raises DeviceError unless ``reply`` is OK."""
         if reply != b"OK":
-            raise self._refused(f"writing {what}", reply)
+            raise self._refused(f"writing {action}", reply)
 
-    def _refused(self, what: str, reply: bytes) -> DeviceError:
+    def _refused(self, action: str, reply: bytes) -> DeviceError:
         reply_text = reply.decode("ascii", "replace") or "it does not know the command"
         return DeviceError(
-            f"The GDB server at {self.address} refuses {what}: {reply_text}.",
+            f"The GDB server at {self.address} refuses {action}: {reply_text}.",
             "Is there memory at that address? Was the project built for this board?",
         )
 
@@ -173,19 +173,19 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
     end = time.monotonic() + timeout_s
     host, _, port = address.rpartition(":")
     while True:
-        line: socket.socket | None = None
+        connection: socket.socket | None = None
         try:
             if port.isdigit() and not Path(address).exists():
-                line = socket.create_connection((host or "localhost", int(port)), timeout=timeout_s)
-                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection = socket.create_connection((host or "localhost", int(port)), timeout=timeout_s)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             else:
-                line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                line.settimeout(timeout_s)
-                line.connect(address)
-            return line
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connection.settimeout(timeout_s)
+                connection.connect(address)
+            return connection
         except OSError as error:
-            if line is not None:
-                line.close()
+            if connection is not None:
+                connection.close()
             if time.monotonic() > end:
                 raise DeviceError(
                     f"No GDB server listens at {address}: {error.strerror or error}.",

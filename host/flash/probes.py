@@ -31,19 +31,19 @@ def probe_kind(upload: Upload) -> str:
     Raises:
         UsageError: several kinds are plugged in and none is the board's.
     """
-    here = {kind for device in _wanted(upload) if (kind := kind_of(device)) is not None}
+    kinds = {kind for device in _candidates(upload) if (kind := kind_of(device)) is not None}
     own = upload.board.usb.probe
-    if own and (own in here or not here):
+    if own and (own in kinds or not kinds):
         return own
-    if len(here) > 1:
+    if len(kinds) > 1:
         raise UsageError(
-            f"Probes of several kinds are plugged in: {', '.join(sorted(here))}.",
+            f"Probes of several kinds are plugged in: {', '.join(sorted(kinds))}.",
             "Name one by its serial number: --probe SERIAL.",
         )
-    return here.pop() if here else "cmsis-dap"
+    return kinds.pop() if kinds else "cmsis-dap"
 
 
-def _wanted(upload: Upload) -> list[UsbDevice]:
+def _candidates(upload: Upload) -> list[UsbDevice]:
     """All devices, or the one whose serial number was given."""
     devices = usb_devices(upload.root)
     if upload.probe is None:

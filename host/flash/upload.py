@@ -110,7 +110,7 @@ class CommandUploader:
             upload = self.before(upload)
         command = self.command(upload)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=UPLOAD_TIMEOUT_S
             )
         except FileNotFoundError as error:
@@ -122,8 +122,8 @@ class CommandUploader:
                 f"{command[0]} did not finish within {UPLOAD_TIMEOUT_S:.0f} s.",
                 "Unplug and replug the board.",
             ) from error
-        output = f"{done.stdout}\n{done.stderr}"
-        if done.returncode and not (self.succeeded and self.succeeded in output):
+        output = f"{process.stdout}\n{process.stderr}"
+        if process.returncode and not (self.succeeded and self.succeeded in output):
             raise explain(self, upload, output)
         return self.nbytes(upload)
 
@@ -146,17 +146,17 @@ def program(name: str) -> str:
 def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
     """The decisive sentence in the output of a failed ``tool``."""
     for failure in (*tool.failures, *COMMON):
-        if found := re.search(failure.pattern, output, re.MULTILINE):
+        if match := re.search(failure.pattern, output, re.MULTILINE):
             facts = {
                 "board": upload.board.name,
                 "port": upload.port or "its port",
-                "found": next((text for text in found.groups() if text), found.group()).strip(),
+                "found": next((text for text in match.groups() if text), match.group()).strip(),
             }
             return failure.kind(failure.problem.format(**facts), failure.hint.format(**facts))
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no output"]
-    told = next((line for line in lines if "rror" in line), lines[-1])
+    message = next((line for line in lines if "rror" in line), lines[-1])
     return DeviceError(
-        f"Uploading to {upload.board.name} failed: {told}", "Is the board plugged in, and is --port right?"
+        f"Uploading to {upload.board.name} failed: {message}", "Is the board plugged in, and is --port right?"
     )
 
 

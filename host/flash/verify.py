@@ -30,12 +30,12 @@ class Identity:
     board: str
 
 
-def identify(line: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
+def identify(transport: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
     """Ask the device on ``transport``. Raises DeviceError when nothing answers."""
     if protocol in MONITORS:
-        monitor_info = MonitorClient(line).connect(timeout_s)
+        monitor_info = MonitorClient(transport).connect(timeout_s)
         return Identity(monitor_info.model, None, monitor_info.device)
-    info = DeviceClient(line).hello(timeout_s)
+    info = DeviceClient(transport).hello(timeout_s)
     return Identity(info.model, info.model_hash.hex(), info.board)
 
 
@@ -68,7 +68,7 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
     return bool(expected_hash if identity.model_hash is not None else name)
 
 
-def ask_again(
+def wait_and_compare(
     port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = COMES_BACK_S
 ) -> tuple[str, Identity, bool]:
     """Wait for a board that was just flashed, ask it, and compare. Returns its port, its identity, and the
@@ -94,8 +94,10 @@ def ask_again(
             time.sleep(0.2)
             continue
         try:
-            with SerialTransport(path, baud) as line:
-                identity = identify(line, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic())))
+            with SerialTransport(path, baud) as transport:
+                identity = identify(
+                    transport, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic()))
+                )
         except AreniteError:
             if time.monotonic() > end:
                 raise

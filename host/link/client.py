@@ -115,7 +115,7 @@ class DeviceClient:
     def __init__(
         self, transport: Transport, *, resend_s: float = 1.0, attempts: int = 8, infer_timeout_s: float = 60.0
     ) -> None:
-        self._line = transport
+        self._transport = transport
         self._resend_s = resend_s
         self._attempts = attempts
         self._infer_timeout_s = infer_timeout_s
@@ -132,13 +132,13 @@ class DeviceClient:
         Raises:
             DeviceError: nothing answers, or the device speaks another protocol or another version of it.
         """
-        self._line.discard_input()
+        self._transport.discard_input()
         resend = min(self._resend_s, 0.1)  # the device may still be starting
         reply = self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]), resend_s=resend, timeout_s=timeout_s)
         version = reply[0] if reply else None
         if version != PROTOCOL_VERSION:
             raise DeviceError(
-                f"The device on {self._line.port} speaks version {version} of the protocol, this program version"
+                f"The device on {self._transport.port} speaks version {version} of the protocol, this program version"
                 f" {PROTOCOL_VERSION}.",
                 "Build and flash the firmware again with this version of Arenite.",
             )
@@ -150,7 +150,7 @@ class DeviceClient:
             model, board, *_ = [*reply[24:].split(b"\0"), b""]
         except (struct.error, ValueError) as error:
             raise DeviceError(
-                f"The device on {self._line.port} sent a malformed description of itself.",
+                f"The device on {self._transport.port} sent a malformed description of itself.",
                 "Build and flash it again.",
             ) from error
         self._chunk = max(1, min(chunk, 240))
@@ -176,7 +176,7 @@ class DeviceClient:
         info = self.hello(timeout_s)
         if info.model_hash != model_hash[:8]:
             raise DeviceError(
-                f"The device on {self._line.port} runs other firmware: model '{info.model}'"
+                f"The device on {self._transport.port} runs other firmware: model '{info.model}'"
                 f" ({info.model_hash.hex()}), not {model_hash[:8].hex()}.",
                 "Flash the firmware that was built from this model.",
             )
@@ -232,7 +232,7 @@ class DeviceClient:
             return health.parse_health(self._exchange(HEALTH, bytes(2)))
         except ValueError as error:
             raise DeviceError(
-                f"The device on {self._line.port} sent a malformed health report.", _AGAIN
+                f"The device on {self._transport.port} sent a malformed health report.", _AGAIN
             ) from error
 
     def log(self, *, clear: bool = False) -> list[LogEntry]:
@@ -248,12 +248,12 @@ class DeviceClient:
         entries: list[LogEntry] = []
         while True:
             following = entries[-1].number + 1 if entries else 0
-            most = max(1, self._part // health.ENTRY_BYTES)
-            data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, most))
-            more = [e for e in health.parse_log(data, architecture) if e.number >= following]
-            if not more:
+            max_entries = max(1, self._part // health.ENTRY_BYTES)
+            data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, max_entries))
+            new_entries = [e for e in health.parse_log(data, architecture) if e.number >= following]
+            if not new_entries:
                 break
-            entries += more
+            entries += new_entries
         if clear and entries:
             self._exchange(LOG, bytes([1, 0]) + struct.pack("<II", entries[-1].number, 0))
         return entries
@@ -291,7 +291,7 @@ class DeviceClient:
         end = time.monotonic() + (wait * self._attempts if timeout_s is None else timeout_s)
         damaged_before, sent = self.statistics.damaged, 0
         while time.monotonic() < end and sent < max(self._attempts * 8, 64):
-            self._line.write(request)
+            self._transport.write(request)
             self.statistics.resent += sent > 0
             sent += 1
             reply = self._await_reply(command, min(time.monotonic() + wait, end))
@@ -312,16 +312,16 @@ class DeviceClient:
 
     def _await_reply(self, command: int, until: float) -> bytes | None:
         """The reply to the latest request; None when it is time to send the request again."""
-        again = False
-        while (left := until - time.monotonic()) > 0 and not again:
+        resend = False
+        while (remaining := until - time.monotonic()) > 0 and not resend:
             # All frames that arrived together are read first: error replies to earlier frames may precede the
             # reply.
-            for frame in self._decoder.feed(self._line.read(left)):
+            for frame in self._decoder.feed(self._transport.read(remaining)):
                 if isinstance(frame, DamagedFrame) or frame[1] == BAD_FRAME:
                     # A request or a reply was lost: send again at once, unless the device is busy with an
                     # inference.
                     self.statistics.damaged += 1
-                    again = again or command != INFER or not isinstance(frame, DamagedFrame)
+                    resend = resend or command != INFER or not isinstance(frame, DamagedFrame)
                 elif frame[0] == self._sequence and frame[2] == command:
                     return frame
                 else:
@@ -336,20 +336,21 @@ class DeviceClient:
             raise self._restarted()
         if status == BAD_RANGE:
             raise DeviceError(
-                f"The device on {self._line.port} does not have this tensor, or the tensor is smaller.",
+                f"The device on {self._transport.port} does not have this tensor, or the tensor is smaller.",
                 "Its firmware was built from another model: flash it again.",
             )
         if status == OUT_OF_ORDER:
             raise InputLostError(
-                f"The device on {self._line.port} did not receive the whole input.",
+                f"The device on {self._transport.port} did not receive the whole input.",
                 "Send it again, from its first row.",
             )
         if status == BAD_COMMAND and command in (HEALTH, LOG):
             raise HealthUnavailableError(
-                f"The firmware on {self._line.port} does not report its health.", "Generate it with --health."
+                f"The firmware on {self._transport.port} does not report its health.",
+                "Generate it with --health.",
             )
         raise DeviceError(
-            f"The device on {self._line.port} refused command {command} with code {status}.", _AGAIN
+            f"The device on {self._transport.port} refused command {command} with code {status}.", _AGAIN
         )
 
     def _restarted(self) -> DeviceRestartedError:
@@ -371,13 +372,13 @@ class DeviceClient:
         except DeviceError:
             pass  # the firmware has no health reports, or the connection is gone
         error = DeviceRestartedError(
-            f"The device on {self._line.port} restarted during the run because of {reason}.", hint
+            f"The device on {self._transport.port} restarted during the run because of {reason}.", hint
         )
         error.by_fault = by_fault
         return error
 
     def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
-        port = self._line.port
+        port = self._transport.port
         if damaged:
             return DeviceError(
                 f"The connection on {port} is too noisy: {damaged} frames arrived damaged in {sent}"

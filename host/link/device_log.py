@@ -34,12 +34,12 @@ def follow(
         PortGoneError: the cable was pulled, and ``reconnect`` is off.
         DeviceError: nothing answers at the beginning.
     """
-    told = LogFollower()
+    follower = LogFollower()
 
-    def ask(line: SerialTransport, first: bool) -> Iterator[LogLine]:
-        return _ask(line, told, stop, every_s, patient=not first)
+    def poll(transport: SerialTransport, first: bool) -> Iterator[LogLine]:
+        return _poll(transport, follower, stop, every_s, patient=not first)
 
-    yield from read_with_reconnect(find, baud, ask, reconnect=reconnect, stop=stop)
+    yield from read_with_reconnect(find, baud, poll, reconnect=reconnect, stop=stop)
 
 
 class LogFollower:
@@ -79,17 +79,17 @@ def summary(health: Health) -> str:
     )
 
 
-def _ask(
-    line: Transport, told: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
+def _poll(
+    transport: Transport, follower: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
 ) -> Iterator[LogLine]:
-    client = DeviceClient(line)
+    client = DeviceClient(transport)
     greeted = False
     while True:
         try:
             if not greeted:
                 client.hello()
                 greeted = True
-            yield from told.news(client)
+            yield from follower.news(client)
             patient = True
         except (PortGoneError, HealthUnavailableError):
             raise

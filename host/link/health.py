@@ -79,11 +79,11 @@ _FAULTS: dict[int, dict[int, str]] = {
 START, TRAP, HANG, GUARD, STACK, BAD_FRAME, OUT_OF_ORDER, BAD_REQUEST = range(1, 9)
 
 
-def fault_text(architecture: int, what: int) -> str:
-    """The kind of a fault as text; ``what`` is the core's own fault number."""
-    if architecture == CORTEX_M and what == 0:
+def fault_text(architecture: int, number: int) -> str:
+    """The kind of a fault as text; ``number`` is the core's own fault number."""
+    if architecture == CORTEX_M and number == 0:
         return "a fault that is not defined for this core"
-    return _FAULTS.get(architecture, {}).get(what, f"fault {what}")
+    return _FAULTS.get(architecture, {}).get(number, f"fault {number}")
 
 
 def cause_text(cause: int) -> str:
@@ -128,14 +128,14 @@ class Health:
     @property
     def remarks(self) -> list[str]:
         """Problems of the device, the most serious one first; empty when it is well."""
-        found = []
+        remarks = []
         if self.guards_damaged:
-            found.append(f"{self.guards_damaged} guard words around the arena are overwritten.")
+            remarks.append(f"{self.guards_damaged} guard words around the arena are overwritten.")
         if self.stack_margin == 0:
-            found.append("The stack is full to its last word and may have overflowed.")
+            remarks.append("The stack is full to its last word and may have overflowed.")
         if self.cause not in (POWER_ON, ASKED):
-            found.append(f"It started because of {self.started_by}.")
-        return found
+            remarks.append(f"It started because of {self.started_by}.")
+        return remarks
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON: every field, and the cause as text."""
@@ -161,13 +161,13 @@ class LogEntry:
         if self.code == START:
             return f"started because of {cause_text(self.first)}"
         if self.code in (TRAP, HANG):
-            what = (
+            description = (
                 "hung: reset by the watchdog"
                 if self.code == HANG
                 else fault_text(self.architecture, self.what)
             )
             at = f" at {self.first:#010x}" if self.first else ""
-            return what + at + (f", address {self.second:#010x}" if self.second else "")
+            return description + at + (f", address {self.second:#010x}" if self.second else "")
         if self.code == GUARD:
             return f"{self.first} guard words overwritten, seen after inference {self.second}"
         if self.code == STACK:
@@ -188,16 +188,16 @@ def parse_health(data: bytes) -> Health:
     """Parse the answer to HEALTH. Raises ``ValueError`` when it is too short."""
     if len(data) < _REPORT.size:
         raise ValueError(f"a health report of {len(data)} bytes, which is too short")
-    ms, inferences, cause, hardware, architecture, what, *rest = _REPORT.unpack_from(data)
-    fault = fault_text(architecture, what) if cause == FAULT else None
+    ms, inferences, cause, hardware, architecture, fault_number, *rest = _REPORT.unpack_from(data)
+    fault = fault_text(architecture, fault_number) if cause == FAULT else None
     return Health(ms, inferences, cause, hardware, architecture, fault, *rest)
 
 
 def parse_log(data: bytes, architecture: int) -> list[LogEntry]:
     """The entries in one answer to LOG."""
-    found = []
-    for number, ms, what, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
-        found.append(
-            LogEntry(number, what >> 16, ms, what & 255, what >> 8 & 255, first, second, architecture)
+    entries = []
+    for number, ms, code, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+        entries.append(
+            LogEntry(number, code >> 16, ms, code & 255, code >> 8 & 255, first, second, architecture)
         )
-    return found
+    return entries

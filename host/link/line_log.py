@@ -109,30 +109,30 @@ def read_with_reconnect(
     first = True
     while first or not stop():
         try:
-            line = SerialTransport(find(), baud)
+            transport = SerialTransport(find(), baud)
         except DeviceError:
             if first or not reconnect:
                 raise
             time.sleep(RETRY_S)
             continue
-        yield LogLine(time.time(), f"{line.port} at {baud} baud", "connected")
+        yield LogLine(time.time(), f"{transport.port} at {baud} baud", "connected")
         try:
-            yield from read(line, first)
+            yield from read(transport, first)
             return
         except PortGoneError as error:
             if not reconnect:
                 raise
             yield LogLine(time.time(), error.problem, "lost")
         finally:
-            line.close()
+            transport.close()
         first = False
 
 
-def _read(line: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogLine]:
+def _read(transport: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogLine]:
     reader = LineReader()
     try:
         while not stop():
-            yield from reader.feed(line.read(QUIET_S / 2))
+            yield from reader.feed(transport.read(QUIET_S / 2))
     except PortGoneError:
         yield from reader.rest()
         raise

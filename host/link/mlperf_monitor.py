@@ -19,7 +19,7 @@ READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
 #: A monitor answers "name" within this time; on a noisy transport many short attempts succeed sooner than few
 #: long ones.
-_GREETING_S = 0.5
+_CONNECT_S = 0.5
 _LAP = re.compile(r"m-lap-us-(\d+)")
 
 
@@ -47,7 +47,7 @@ class MonitorClient:
     def __init__(
         self, transport: Transport, *, timeout_s: float = 5.0, infer_timeout_s: float = 120.0
     ) -> None:
-        self._line = transport
+        self._transport = transport
         self._timeout_s = timeout_s
         self._infer_timeout_s = infer_timeout_s
         self._pending = b""
@@ -56,13 +56,13 @@ class MonitorClient:
         """Find the monitor and identify it. Raises DeviceError when no monitor answers within ``timeout_s``."""
         end = time.monotonic() + timeout_s
         while True:
-            self._line.discard_input()
+            self._transport.discard_input()
             self._pending = b""
             # The first '%' ends any half command that the device may hold; its answer to that is dropped.
-            self._line.write(b"%name%")
+            self._transport.write(b"%name%")
             try:
-                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _GREETING_S)
-                about = self._ask("profile", _GREETING_S)
+                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _CONNECT_S)
+                about = self._request("profile", _CONNECT_S)
                 name, profile, model = (
                     self._field(text, field)
                     for text, field in ((answer, "m-name-dut"), (about, "m-profile"), (about, "m-model"))
@@ -73,29 +73,29 @@ class MonitorClient:
             except DeviceError:
                 if time.monotonic() > end:
                     raise DeviceError(
-                        f"No MLPerf monitor answers on {self._line.port}.",
+                        f"No MLPerf monitor answers on {self._transport.port}.",
                         "Was the firmware generated with --protocol mlperf, and is this the right port?",
                     ) from None
 
     def load(self, data: bytes) -> None:
         """Make ``data`` (all inputs, one after the other) the input of the following inferences."""
-        self._ask(f"db load {len(data)}")
+        self._request(f"db load {len(data)}")
         answer = ""
         for at in range(0, len(data), _HEX_BYTES_PER_COMMAND):
-            answer = self._ask(f"db {data[at : at + _HEX_BYTES_PER_COMMAND].hex()}")
+            answer = self._request(f"db {data[at : at + _HEX_BYTES_PER_COMMAND].hex()}")
         if "m-load-done" not in answer:
             raise DeviceError(
-                f"The device on {self._line.port} lost a part of the input.",
+                f"The device on {self._transport.port} lost a part of the input.",
                 "Run again; check cable and speed.",
             )
 
     def infer(self, times: int = 1, warm_up: int = 0) -> MonitorRun:
         """Run ``warm_up`` inferences, then ``times`` that are timed."""
-        answer = self._ask(f"infer {times} {warm_up}", self._infer_timeout_s)
+        answer = self._request(f"infer {times} {warm_up}", self._infer_timeout_s)
         laps = [int(match) for match in _LAP.findall(answer)]
         if len(laps) != 2 or "m-infer-done" not in answer:
             raise DeviceError(
-                f"The device on {self._line.port} sent an unexpected answer to an inference:"
+                f"The device on {self._transport.port} sent an unexpected answer to an inference:"
                 f" {answer.strip()[:80]!r}.",
                 "Reset it and run again.",
             )
@@ -103,11 +103,11 @@ class MonitorClient:
 
     def results(self) -> tuple[float, ...]:
         """The first output of the latest inference, as the device prints it: real numbers to three decimals."""
-        return self._results(self._ask("results"))
+        return self._results(self._request("results"))
 
     def raw_outputs(self) -> bytes:
         """All outputs of the latest inference, one after the other (a command of Arenite's own monitor)."""
-        text = self._field(self._ask("raw"), "m-raw")
+        text = self._field(self._request("raw"), "m-raw")
         try:
             return bytes.fromhex(text)
         except ValueError as error:
@@ -115,9 +115,11 @@ class MonitorClient:
 
     def timestamp_us(self) -> int:
         """The device's clock."""
-        match = _LAP.search(self._ask("timestamp"))
+        match = _LAP.search(self._request("timestamp"))
         if match is None:
-            raise DeviceError(f"The device on {self._line.port} has no clock.", "Reset it and run again.")
+            raise DeviceError(
+                f"The device on {self._transport.port} has no clock.", "Reset it and run again."
+            )
         return int(match.group(1))
 
     def _results(self, answer: str) -> tuple[float, ...]:
@@ -129,7 +131,7 @@ class MonitorClient:
 
     def _garbled(self, text: str) -> DeviceError:
         return DeviceError(
-            f"The device on {self._line.port} sent results that are not numbers: {text[:40]!r}.",
+            f"The device on {self._transport.port} sent results that are not numbers: {text[:40]!r}.",
             "Check cable, speed and ground.",
         )
 
@@ -138,19 +140,19 @@ class MonitorClient:
         match = re.search(re.escape(name) + r"-\[([^\]]*)\]", answer)
         if match is None:
             raise DeviceError(
-                f"The device on {self._line.port} did not send {name}: {answer.strip()[:80]!r}.",
+                f"The device on {self._transport.port} did not send {name}: {answer.strip()[:80]!r}.",
                 "Was its firmware generated by this version of Arenite?",
             )
         return match.group(1)
 
-    def _ask(self, command: str, timeout_s: float | None = None) -> str:
+    def _request(self, command: str, timeout_s: float | None = None) -> str:
         """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and when nothing
         arrives."""
-        self._line.write(command.encode("ascii") + b"%")
+        self._transport.write(command.encode("ascii") + b"%")
         answer = self._until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
         if error := re.search(r"^e-\[([^\]]*)\]", answer, re.MULTILINE):
             raise DeviceError(
-                f"The device on {self._line.port} refused '{command[:30]}': {error.group(1)}.",
+                f"The device on {self._transport.port} refused '{command[:30]}': {error.group(1)}.",
                 "Run again; if it happens again, reset the device.",
             )
         return answer
@@ -158,12 +160,12 @@ class MonitorClient:
     def _until(self, done: Callable[[bytes], bool], timeout_s: float) -> str:
         end = time.monotonic() + timeout_s
         while not done(self._pending):
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise DeviceError(
-                    f"The device on {self._line.port} did not answer within {timeout_s:g} s.",
+                    f"The device on {self._transport.port} did not answer within {timeout_s:g} s.",
                     "Reset it, or allow more time per inference.",
                 )
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         answer, self._pending = self._pending, b""
         return answer.decode("ascii", "replace")

@@ -68,10 +68,10 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
     """
     if board.emulated:
         raise UsageError(f"{board.name} is emulated and does not have a port.", "Leave out --port.")
-    here = serial_ports(root)
-    matching_ports = [port for port in here if matches(board, port)]
+    ports = serial_ports(root)
+    matching_ports = [port for port in ports if matches(board, port)]
     if not matching_ports and upload:
-        matching_ports = [port for port in here if port.device.id in board.usb.boot]
+        matching_ports = [port for port in ports if port.device.id in board.usb.boot]
     if len(matching_ports) == 1:
         return matching_ports[0].path
     if matching_ports:
@@ -80,10 +80,10 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
             f"Name one: --port {matching_ports[0].path}, or by its serial number, --port"
             f" {BY_SERIAL}{matching_ports[0].device.serial or 'SERIAL'}.",
         )
-    raise _none_found(board, here, root)
+    raise _none_found(board, ports, root)
 
 
-def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> DeviceError:
+def _none_found(board: Board, ports: Sequence[UsbPort], root: Path | None) -> DeviceError:
     boot = [device for device in usb_devices(root) if device.id in board.usb.boot]
     if boot:
         tools = [tool for tool in ("uf2", "dfu") if tool in board.upload_tools]
@@ -94,13 +94,13 @@ def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> Dev
             way,
         )
     requirement = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
-    if not here:
+    if not ports:
         return DeviceError(
             f"No port for {board.name}: no USB device with a serial port is connected.",
             f"Plug it in ({requirement}); the cable must carry data.",
         )
     return DeviceError(
-        f"None of the ports can belong to {board.name} ({requirement}). The ports are:\n{describe(here)}",
+        f"None of the ports can belong to {board.name} ({requirement}). The ports are:\n{describe(ports)}",
         "Plug the board in, choose the right --board, or name its --port.",
     )
 
@@ -123,8 +123,8 @@ def resolve_port(
 
 def by_serial(serial: str, root: Path | None = None) -> str:
     """Path of the only port of the device with this serial number.  Raises DeviceError or UsageError as find_port."""
-    here = serial_ports(root)
-    matching_ports = [port for port in here if serial and port.device.serial.lower() == serial.lower()]
+    ports = serial_ports(root)
+    matching_ports = [port for port in ports if serial and port.device.serial.lower() == serial.lower()]
     if len(matching_ports) == 1:
         return matching_ports[0].path
     if matching_ports:
@@ -132,7 +132,7 @@ def by_serial(serial: str, root: Path | None = None) -> str:
             f"The device with the serial number {serial} has {len(matching_ports)} ports:\n{describe(matching_ports)}",
             f"Name one: --port {matching_ports[0].path}.",
         )
-    table = f" Here are:\n{describe(here)}" if here else ""
+    table = f" Here are:\n{describe(ports)}" if ports else ""
     raise DeviceError(f"No USB device has the serial number {serial}.{table}", "Is the board plugged in?")
 
 

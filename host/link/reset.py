@@ -74,16 +74,16 @@ def reset(kind: str, port: str, root: Path | None = None) -> None:
     elif kind == "1200bps":
         touch_1200(port)
     else:
-        line = _open(port, 115200)
+        port_lines = _open(port, 115200)
         try:
-            apply_reset(line, kind)
+            apply_reset(port_lines, kind)
         except OSError as error:
             raise DeviceError(
                 f"{port} does not have the control lines for the reset '{kind}': {error.strerror or error}.",
                 "Press the board's reset button.",
             ) from error
         finally:
-            line.close()
+            port_lines.close()
 
 
 def touch_1200(port: str, *, wait_s: float = _GONE_S) -> None:
@@ -93,13 +93,13 @@ def touch_1200(port: str, *, wait_s: float = _GONE_S) -> None:
     Raises:
         DeviceError: the port does not exist, or the board stays on it.
     """
-    line = _open(port, 1200)
+    port_lines = _open(port, 1200)
     try:
-        line.dtr = False
+        port_lines.dtr = False
     except OSError:
         pass  # already gone, or a port without lines: only the disappearance of the port counts
     finally:
-        line.close()
+        port_lines.close()
     end = time.monotonic() + wait_s
     while Path(port).exists():
         if time.monotonic() > end:
@@ -136,10 +136,10 @@ def socket_of(device: UsbDevice) -> tuple[str, str]:
 
 def power_command(port: str, root: Path | None = None, seconds: float = 2.0) -> list[str]:
     """The uhubctl command that switches the power of the socket of ``port`` off and on."""
-    here = {found.path: found.device for found in serial_ports(root)}
-    if port not in here:
+    devices = {serial_port.path: serial_port.device for serial_port in serial_ports(root)}
+    if port not in devices:
         raise DeviceError(f"{port} is not on USB: its power cannot be switched.", "Switch it by hand.")
-    hub, number = socket_of(here[port])
+    hub, number = socket_of(devices[port])
     return ["uhubctl", "--location", hub, "--ports", number, "--action", "cycle", "--delay", f"{seconds:g}"]
 
 
@@ -153,9 +153,9 @@ def power_cycle(port: str, root: Path | None = None) -> None:
     command = power_command(port, root)
     if shutil.which(command[0]) is None:
         raise ToolError("The tool uhubctl is missing.", "Install it: apt install uhubctl")
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    if done.returncode:
-        lines = (done.stderr.strip() or done.stdout.strip() or "it printed no message").splitlines()
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    if process.returncode:
+        lines = (process.stderr.strip() or process.stdout.strip() or "it printed no message").splitlines()
         raise DeviceError(
             f"The power of {port} cannot be switched: {lines[0]}",
             "Only some hubs can switch power; https://github.com/mvp/uhubctl lists them. The command"

@@ -51,10 +51,10 @@ class SerialTransport:
 
     def _open_error(self, error: Exception) -> DeviceError:
         if not os.path.exists(self.port):
-            here = _ports_here()
+            ports = _ports_here()
             hint = (
-                f"The ports are: {', '.join(here)}."
-                if here
+                f"The ports are: {', '.join(ports)}."
+                if ports
                 else "No board is connected. Plug it in, or use a qemu_* board."
             )
             return DeviceError(f"There is no serial port {self.port}.", hint)

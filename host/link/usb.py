@@ -61,14 +61,14 @@ def _has_sysfs(root: Path) -> bool:
 
 def _port(entry: Path, root: Path) -> UsbPort | None:
     """The port behind an entry of ``/sys/class/tty``; None for a terminal that is not on USB."""
-    here, interface = entry.resolve(), ""
-    while here != here.parent:
-        if (here / "bInterfaceNumber").is_file():
-            interface = _text(here / "bInterfaceNumber")
-        if _is_device(here):
-            device = _device(here)
+    path, interface = entry.resolve(), ""
+    while path != path.parent:
+        if (path / "bInterfaceNumber").is_file():
+            interface = _text(path / "bInterfaceNumber")
+        if _is_device(path):
+            device = _device(path)
             return None if device is None else UsbPort(str(root / "dev" / entry.name), device, interface)
-        here = here.parent
+        path = path.parent
     return None
 
 

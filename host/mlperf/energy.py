@@ -61,25 +61,25 @@ def measure_windows(
     ``meter`` is open. Raises ``DeviceError`` when device or meter fail, or windows stay too short.
     """
     client.load(inputs[0])
-    one = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
-    count = max(WINDOW_INFERENCES, math.ceil(window_s * MARGIN / one))
+    inference_s = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
+    count = max(WINDOW_INFERENCES, math.ceil(window_s * MARGIN / inference_s))
     windows: list[EnergyWindow] = []
-    again = 0
+    repeats = 0
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
-        found = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
-        if found.seconds >= window_s:
-            windows.append(found)
+        window = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
+        if window.seconds >= window_s:
+            windows.append(window)
             continue
         # Faster than before, as an emulator on a busy computer may be: repeat this window with more
         # inferences.
-        again += 1
-        if again > MAX_REPEATS:
+        repeats += 1
+        if repeats > MAX_REPEATS:
             raise DeviceError(
                 f"Windows of {count} inferences are still shorter than {window_s:g} s.",
                 "Its speed changes too much from run to run; run nothing else beside it.",
             )
-        count = math.ceil(count * max(window_s * MARGIN / found.seconds, 1.1))
+        count = math.ceil(count * max(window_s * MARGIN / window.seconds, 1.1))
     progress(WINDOWS, WINDOWS)
     return windows
 
@@ -105,8 +105,8 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
 def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
     """The last two falling edges, as the official runner takes them, if they fit the serial port's lines."""
     if trace.marks is not None:
-        for each in range(8) if bit is None else (bit,):
-            edges = falling_edges(trace, each)
+        for input_bit in range(8) if bit is None else (bit,):
+            edges = falling_edges(trace, input_bit)
             if len(edges) >= 2:
                 length = float(edges[-1] - edges[-2])
                 if abs(length - run.seconds) <= max(NEAR_S, NEAR_SHARE * run.seconds):
@@ -165,9 +165,9 @@ def run_energy(
         invalid.append(f"windows of {config.window_s:g} s, the rules ask for {WINDOW_S:g} s")
     if exact != len(windows):
         invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT's")
-    each = np.array([window.uj_per_inference for window in windows])
-    write_energy(config.folder(project.board), windows, float(np.median(each)), invalid, draw)
-    p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))
+    energies = np.array([window.uj_per_inference for window in windows])
+    write_energy(config.folder(project.board), windows, float(np.median(energies)), invalid, draw)
+    p25, median, p75 = (float(v) for v in np.quantile(energies, [0.25, 0.5, 0.75]))
     first = windows[0].result.trace
     notes = [f"Not valid for a submission: {text}." for text in invalid]
     notes += dict.fromkeys(note for window in windows for note in window.result.trace.notes)

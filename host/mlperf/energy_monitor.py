@@ -41,31 +41,31 @@ class EnergyMonitor(MonitorClient):
 
         Raises ``DeviceError`` when the device does not answer, or sends an unexpected answer.
         """
-        self._line.write(f"infer {times} {warm_up}%".encode("ascii"))
+        self._transport.write(f"infer {times} {warm_up}%".encode("ascii"))
         text = b""
-        begun: float | None = None
-        done: float | None = None
+        started: float | None = None
+        ended: float | None = None
         sent = time.monotonic()
         end = sent + self._infer_timeout_s
         while not text.endswith(READY):
             if time.monotonic() > end:
                 raise DeviceError(
-                    f"The device on {self._line.port} did not answer within {self._infer_timeout_s:g} s.",
+                    f"The device on {self._transport.port} did not answer within {self._infer_timeout_s:g} s.",
                     "Reset it, or allow more time per inference.",
                 )
-            text += self._line.read(0.2)
+            text += self._transport.read(0.2)
             now = time.monotonic()
             # The lap time after the first line is a millisecond late, the one before the last line as much
             # early.
-            begun = now if begun is None and _START.search(text) else begun
-            done = now if done is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else done
+            started = now if started is None and _START.search(text) else started
+            ended = now if ended is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else ended
         # The inferences took less time than the connection takes to report them: only the command's own time
         # is known.
-        begun = sent if begun == done else begun
-        if begun is None or done is None:
+        started = sent if started == ended else started
+        if started is None or ended is None:
             reply_text = text.decode("ascii", "replace").strip()[:80]
             raise DeviceError(
-                f"The device on {self._line.port} sent an unexpected answer to an inference: {reply_text!r}.",
+                f"The device on {self._transport.port} sent an unexpected answer to an inference: {reply_text!r}.",
                 "Reset it and run again.",
             )
-        return TimedRun(times, begun, done)
+        return TimedRun(times, started, ended)

@@ -38,7 +38,7 @@ def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: da
         )
         for window in windows
     ]
-    return _windows_told(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
+    return _window_lines(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
@@ -51,11 +51,11 @@ def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datet
         )
         for window in windows
     ]
-    return _windows_told(windows, own, f"Median is {median:.0f} instructions per inference.", when)
+    return _window_lines(windows, own, f"Median is {median:.0f} instructions per inference.", when)
 
 
-def _windows_told(
-    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], told: str, when: datetime
+def _window_lines(
+    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], summary: str, when: datetime
 ) -> list[str]:
     """Each window with two lines of its ``own``, and the result of all windows between rules."""
     lines = []
@@ -66,7 +66,7 @@ def _windows_told(
             f"    {first}",
             f"    {second}",
         ]
-    return [*lines, *(stamped(text, when) for text in (_RULE, told, _RULE))]
+    return [*lines, *(stamped(text, when) for text in (_RULE, summary, _RULE))]
 
 
 def write_results(

@@ -55,10 +55,10 @@ def measure_windows(
     Raises ``DeviceError`` when the device's clock stands still or goes backwards.
     """
     client.load(inputs[0])
-    one = client.infer(1, 1).microseconds
+    inference_us = client.infer(1, 1).microseconds
     count = WINDOW_INFERENCES
-    if one > 0:
-        count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / one))
+    if inference_us > 0:
+        count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / inference_us))
     windows: list[PerformanceWindow] = []
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
@@ -113,8 +113,12 @@ def run_performance(
         lines = emulated_lines(rows, instructions["median"], now)
         lines.append("NOT VALID for a submission: an emulated board, whose time is virtual.")
     else:
-        each = [w.us_per_inference for w in windows]
-        latency = {"median": round(median, 1), "min": round(min(each), 1), "max": round(max(each), 1)}
+        microseconds = [w.us_per_inference for w in windows]
+        latency = {
+            "median": round(median, 1),
+            "min": round(min(microseconds), 1),
+            "max": round(max(microseconds), 1),
+        }
         throughput = {"median": 1e6 / median, "unit": "inferences per second"}
         lines = performance_lines(rows, 1e6 / median, now)
     if exact != len(windows):

@@ -17,14 +17,14 @@ def real_values(array: np.ndarray, tensor: Tensor) -> np.ndarray:
     return (array.astype(np.float64) - tensor.quant.zero_point[0]) * tensor.quant.scale[0]
 
 
-def anomaly_score(given: np.ndarray, got: np.ndarray) -> float:
+def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
     """Mean squared error of an autoencoder's reconstruction, in real values."""
-    if given.size != got.size:
+    if inputs.size != outputs.size:
         raise UsageError(
-            f"The model returns {got.size} numbers for {given.size} inputs, so it is not an autoencoder.",
+            f"The model returns {outputs.size} numbers for {inputs.size} inputs, so it is not an autoencoder.",
             "ad01 needs a model that reconstructs its input.",
         )
-    return float(np.mean((given.ravel() - got.ravel()) ** 2))
+    return float(np.mean((inputs.ravel() - outputs.ravel()) ** 2))
 
 
 def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:

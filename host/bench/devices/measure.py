@@ -39,20 +39,20 @@ class DeviceMeasurement:
 
 
 def measure(
-    line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
+    transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
     """Feed every sample by Arenite's protocol.
 
     Raises ``DeviceError``: no answer, other firmware, a restart, or overwritten guard words around the arena.
     """
-    asker = FramedSession(line, generated)
+    asker = FramedSession(transport, generated)
     answers = []
     for k, inputs in enumerate(samples.inputs):
         progress("run", k, len(samples))
         answer = asker.answer(inputs, None, fresh=k == 0 or not stateful)
         if answer is None:
             raise DeviceError(
-                f"The connection on {line.port} is too noisy for sample {k}.",
+                f"The connection on {transport.port} is too noisy for sample {k}.",
                 "Check cable, speed and ground.",
             )
         answers.append(answer)
@@ -78,11 +78,11 @@ def collect_measurement(
 
 
 def measure_mlperf(
-    line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
+    transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
     """Feed every sample through the MLPerf Tiny monitor, one timed inference each, always with fresh state."""
     assert not stateful
-    client = MonitorClient(line)
+    client = MonitorClient(transport)
     client.connect()
     results, ticks = [], []
     for k, inputs in enumerate(samples.inputs):

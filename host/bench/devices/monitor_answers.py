@@ -39,8 +39,8 @@ class MonitorAnswers:
         self._attempts = attempts
         self.statistics = AnswerStatistics()
 
-    def answer(self, data: bytes, want: bytes) -> DeviceAnswer | None:
-        """The device's output bytes for the input ``data``; ``want`` are LiteRT's. None: the sample is
+    def answer(self, data: bytes, expected: bytes) -> DeviceAnswer | None:
+        """The device's output bytes for the input ``data``; ``expected`` are LiteRT's. None: the sample is
         missing.
 
         ``ticks`` of the answer are the microseconds that the device reports. Raises ``DeviceError`` when the
@@ -55,13 +55,15 @@ class MonitorAnswers:
             try:
                 self._client.load(data)
                 run = self._client.infer(1, 0)
-                got = self._client.raw_outputs()
+                outputs = self._client.raw_outputs()
             except PortGoneError:
                 raise
             except DeviceError:
                 self.statistics.refused += 1
                 continue
-            outputs_seen[got] += 1
-            if got == want or (len(got) == len(want) and outputs_seen[got] >= CONFIRMATIONS):
-                return DeviceAnswer(got, run.microseconds)
+            outputs_seen[outputs] += 1
+            if outputs == expected or (
+                len(outputs) == len(expected) and outputs_seen[outputs] >= CONFIRMATIONS
+            ):
+                return DeviceAnswer(outputs, run.microseconds)
         return None

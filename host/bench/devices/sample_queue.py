@@ -22,11 +22,11 @@ class AnswerStore(Protocol):
 class SampleQueue:
     """The samples that still need an answer; all methods are safe to call from any thread."""
 
-    def __init__(self, todo: Sequence[int], kept: AnswerStore, count: int, progress: Progress) -> None:
+    def __init__(self, todo: Sequence[int], store: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
         self._refused: dict[int, set[str]] = {k: set() for k in todo}
-        self._kept, self._count, self._progress = kept, count, progress
-        self._asked = 0
+        self._store, self._count, self._progress = store, count, progress
+        self._in_progress = 0
         self._changed = threading.Condition()
         self.stopped = False
 
@@ -44,10 +44,10 @@ class SampleQueue:
                     None,
                 )
                 if at is not None:
-                    self._asked += 1
-                    self._progress("run", len(self._kept.answers), self._count)
+                    self._in_progress += 1
+                    self._progress("run", len(self._store.answers), self._count)
                     return self._todo.pop(at)
-                if not self._asked:
+                if not self._in_progress:
                     return None
                 self._changed.wait()
             return None
@@ -55,8 +55,8 @@ class SampleQueue:
     def answered(self, index: int, answer: DeviceAnswer) -> None:
         with self._changed:
             if not self.stopped:
-                self._kept.add(index, answer)
-            self._asked -= 1
+                self._store.add(index, answer)
+            self._in_progress -= 1
             self._changed.notify_all()
 
     def give_back(self, index: int, refused_by: str | None = None) -> None:
@@ -65,7 +65,7 @@ class SampleQueue:
             self._todo.append(index)
             if refused_by is not None:
                 self._refused[index].add(refused_by)
-            self._asked -= 1
+            self._in_progress -= 1
             self._changed.notify_all()
 
     def stop(self) -> None:

@@ -60,9 +60,9 @@ class DeviceSession(Protocol):
 class FramedSession:
     """A device that uses Arenite's frames."""
 
-    def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
+    def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
         self._hash, self._model = generated.sha256, generated.model.main
-        self._client = DeviceClient(line)
+        self._client = DeviceClient(transport)
         info = self._client.connect(self._hash, timeout_s=timeout_s)
         self._layers = info.layer_count
         self.tick_hz = info.tick_hz
@@ -73,7 +73,7 @@ class FramedSession:
     ) -> DeviceAnswer | None:
         """See :class:`DeviceSession`. A device with carried state (not ``fresh``) is asked once, because a
         retry loses its state."""
-        seen = self._noise()
+        noise = self._noise()
         faults = 0
         for attempt in range(ATTEMPTS):
             try:
@@ -83,22 +83,22 @@ class FramedSession:
             except DeviceError as error:
                 faults += isinstance(error, DeviceRestartedError) and error.by_fault
                 last = attempt == ATTEMPTS - 1
-                if not fresh or faults > 1 or (last and self._noise() == seen):
+                if not fresh or faults > 1 or (last and self._noise() == noise):
                     raise  # the transport works, so the device is at fault
             self.repeated += 1
-            self._greet_again()
+            self._reopen()
         return None
 
-    def _greet_again(self) -> None:
+    def _reopen(self) -> None:
         """Open the session again. Raises ``DeviceError`` when nothing answers; noise alone does not end the
         run."""
-        seen = self._noise()
+        noise = self._noise()
         try:
             self._client.connect(self._hash)
         except PortGoneError:
             raise
         except DeviceError:
-            if self._noise() == seen:
+            if self._noise() == noise:
                 raise
 
     def _noise(self) -> int:
@@ -138,8 +138,8 @@ class MonitorSession:
 
     tick_hz = 1_000_000
 
-    def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
-        client = MonitorClient(line)
+    def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
+        client = MonitorClient(transport)
         client.connect(timeout_s)
         self._feeder = MonitorAnswers(client)
 
@@ -160,10 +160,10 @@ class MonitorSession:
 
 
 def handshake(
-    line: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
+    transport: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
 ) -> DeviceSession:
-    """Open a session with the device on ``line``. Raises ``DeviceError`` when nothing answers or the firmware
+    """Open a session with the device on ``transport``. Raises ``DeviceError`` when nothing answers or the firmware
     is another one."""
     if protocol == "mlperf":
-        return MonitorSession(line, generated, timeout_s=timeout_s)
-    return FramedSession(line, generated, timeout_s=timeout_s)
+        return MonitorSession(transport, generated, timeout_s=timeout_s)
+    return FramedSession(transport, generated, timeout_s=timeout_s)

@@ -30,12 +30,12 @@ def device_slots(
     open_line: Opener,
     *,
     baud: int,
-    again: bool = True,
+    reconnect: bool = True,
 ) -> list[DeviceSlot]:
     """One slot per port, or per copy of an emulated board.
 
     An emulated board with a port already runs elsewhere, like a board on a cable, and is not started.
-    ``wait_s``: how long to wait for a board that disappeared; 0: not at all. With ``again`` off a board that
+    ``wait_s``: how long to wait for a board that disappeared; 0: not at all. With ``reconnect`` off a board that
     stopped is lost.
 
     Raises ``UsageError`` for ports and copies that do not go together.
@@ -48,10 +48,10 @@ def device_slots(
             "--copies starts several emulators.", "For several real boards, give --port several times."
         )
     if not ports:
-        found = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
+        slots = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
     else:
-        found = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
-    return found if again else [DeviceSlot(seat.name, seat.open) for seat in found]
+        slots = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
+    return slots if reconnect else [DeviceSlot(seat.name, seat.open) for seat in slots]
 
 
 def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: Opener) -> DeviceSlot:
@@ -68,13 +68,13 @@ def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Open
             return open_running_board(resolve_port(board, port) or port, baud)
         return open_line(port)
 
-    def again() -> AbstractContextManager[Transport]:
+    def reopened() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, wait_s)
 
     def after_reset() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, RESTART_S)
 
-    reopen = again if wait_s > 0 else None
+    reopen = reopened if wait_s > 0 else None
     if board.emulated:
         return DeviceSlot(port, first, reopen)
     return DeviceSlot(
@@ -85,11 +85,11 @@ def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Open
 @contextmanager
 def open_running_board(port: str, baud: int) -> Iterator[Transport]:
     """The transport of a board that already runs its firmware."""
-    line = SerialTransport(port, baud)
+    transport = SerialTransport(port, baud)
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 @contextmanager
@@ -99,16 +99,16 @@ def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[
 
     Raises ``DeviceError`` when it is not back within ``wait_s``.
     """
-    line = _reopened(board, port, baud, time.monotonic() + wait_s)
-    if line is None:
+    transport = _reopened(board, port, baud, time.monotonic() + wait_s)
+    if transport is None:
         raise DeviceError(
             f"{port} did not come back within {wait_s:g} s.",
             "Plug the board in again; a larger --wait allows more time.",
         )
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 def _reopened(board: Board, port: str, baud: int, until: float) -> SerialTransport | None:

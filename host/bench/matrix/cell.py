@@ -33,15 +33,15 @@ class Cell:
     def name(self) -> str:
         """A name for messages: model, board, and the options that differ from the default."""
         words = describe_mode(self.mode.to_json())
-        more = [] if words == "default" else [words]
-        more += [self.data.name] if self.data is not None else []
-        return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(more)})" if more else "")
+        details = [] if words == "default" else [words]
+        details += [self.data.name] if self.data is not None else []
+        return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(details)})" if details else "")
 
     @property
     def key(self) -> str:
         """A hash of everything that the result depends on: contents of files, board, mode, and the version of
         this program."""
-        parts = {
+        ingredients = {
             "model": _file_hash(self.model),
             "data": None if self.data is None else _data_hash(self.data),
             # Each process writes a set in another order.
@@ -53,7 +53,7 @@ class Cell:
             "ports": self.ports,
             "program": [version(), digest()],
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:32]
 
     def command(self, store: Path, port: str | None, resume: bool) -> list[str]:
         """The command that runs this cell alone."""

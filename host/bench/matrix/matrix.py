@@ -23,13 +23,15 @@ def begin(plan: MatrixPlan, store: Path, *, resume: bool = True) -> tuple[str, l
     key = str(plan.path)
     with Store(store) as opened:
         identity = opened.open_matrix(key) if resume else None
-        kept = {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+        finished_runs = (
+            {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+        )
         if identity is None:
             identity = uuid.uuid4().hex[:12]
             opened.begin_matrix(identity, key)
     states = [CellState(cell) for cell in plan.cells]
     for state in states:
-        run = kept.get(state.cell.key)
+        run = finished_runs.get(state.cell.key)
         if run is not None and not run.figures["missing"]:
             _take(state, run)
     return identity, states

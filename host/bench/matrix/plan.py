@@ -47,20 +47,20 @@ class _Reader:
     def several(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
         """One value or an array of values; empty when the key is missing."""
         value = self._table.get(key, [])
-        found = value if isinstance(value, list) else [value]
-        for item in found:
+        values = value if isinstance(value, list) else [value]
+        for item in values:
             if not isinstance(item, kinds) or (isinstance(item, bool) and kinds is not bool):
                 raise self.wrong(key, item, requirement)
-        if key in self._table and not found:
+        if key in self._table and not values:
             raise self.wrong(key, value, requirement)
-        return found
+        return values
 
-    def choice(self, key: str, of: tuple[str, ...]) -> list[str]:
-        found = self.several(key, str, f"one or more of {', '.join(of)}")
-        for item in found:
-            if item not in of:
-                raise self.wrong(key, item, f"one or more of {', '.join(of)}")
-        return found
+    def choice(self, key: str, allowed: tuple[str, ...]) -> list[str]:
+        values = self.several(key, str, f"one or more of {', '.join(allowed)}")
+        for item in values:
+            if item not in allowed:
+                raise self.wrong(key, item, f"one or more of {', '.join(allowed)}")
+        return values
 
     def count(self, key: str) -> int | None:
         value = self._table.get(key)
@@ -71,11 +71,11 @@ class _Reader:
     def counts(self, key: str, minimum: int, maximum: int | None = None) -> list[int]:
         """One number or an array of them."""
         requirement = f"numbers from {minimum} " + ("on" if maximum is None else f"to {maximum}")
-        found = self.several(key, int, requirement)
-        for item in found:
+        values = self.several(key, int, requirement)
+        for item in values:
             if isinstance(item, bool) or item < minimum or (maximum is not None and item > maximum):
                 raise self.wrong(key, item, requirement)
-        return found
+        return values
 
     def flag(self, key: str) -> bool | None:
         value = self._table.get(key)
@@ -146,7 +146,7 @@ def read_plan(path: Path) -> MatrixPlan:
 
 def _modes(top: _Reader) -> list[BuildMode]:
     """Every combination of the options of build and run."""
-    asked: dict[str, list[Any]] = {
+    options: dict[str, list[Any]] = {
         "optimise": top.choice("optimise", OPTIMISE_MODES),
         "protocol": top.choice("protocol", PROTOCOLS),
         "passes": top.several("passes", bool, "true, false or both"),
@@ -156,8 +156,11 @@ def _modes(top: _Reader) -> list[BuildMode]:
         "health": top.several("health", bool, "true, false or both"),
         "fast_ram": top.counts("fast_ram", 0),
     }
-    given = {key: values for key, values in asked.items() if values}
-    return [BuildMode(**dict(zip(given, each, strict=True))) for each in itertools.product(*given.values())]
+    chosen = {key: values for key, values in options.items() if values}
+    return [
+        BuildMode(**dict(zip(chosen, combination, strict=True)))
+        for combination in itertools.product(*chosen.values())
+    ]
 
 
 def _model(top: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:

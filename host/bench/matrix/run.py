@@ -43,7 +43,7 @@ class CellState:
     seconds: float = 0.0
     earlier: bool = False  # from an interrupted run of the matrix
     port: str | None = None
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:
@@ -115,8 +115,8 @@ def run_cells(
     running: set[subprocess.Popen[str]] = set()
 
     def work() -> None:
-        while (found := queue.take()) is not None:
-            state, port = found
+        while (assignment := queue.take()) is not None:
+            state, port = assignment
             state.port = port
             try:
                 _run_cell(state, state.cell.command(store, port, resume), matrix, running, queue, changed)
@@ -189,20 +189,22 @@ def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[
             state.step, state.done, state.total = words[1], int(words[2]), int(words[3])
             changed(state)
         elif line.strip():
-            state.said.append(line.rstrip())
+            state.messages.append(line.rstrip())
 
 
 def _conclude(state: CellState, code: int, out: str) -> None:
     """The cell's outcome from exit code, standard output and standard error."""
     try:
-        found = json.loads(out) if out.strip() else None
+        output = json.loads(out) if out.strip() else None
     except ValueError:
-        found, code = None, 4
-    state.result = found if isinstance(found, dict) else None
+        output, code = None, 4
+    state.result = output if isinstance(output, dict) else None
     if state.result is None:
-        told = {k: v for k, _, v in (line.partition(": ") for line in state.said)}
-        state.error = told.get("Error") or (state.said[-1] if state.said else "The bench printed no message.")
-        state.hint = told.get("Try")
+        messages = {k: v for k, _, v in (line.partition(": ") for line in state.messages)}
+        state.error = messages.get("Error") or (
+            state.messages[-1] if state.messages else "The bench printed no message."
+        )
+        state.hint = messages.get("Try")
         if code < 0:
             state.error, code = f"Signal {-code} ended the bench.", 3
         elif code == 0:

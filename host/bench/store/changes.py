@@ -91,8 +91,8 @@ def same_data(old: StoredRun, new: StoredRun) -> bool:
 def value(run: StoredRun, figure: str) -> float | None:
     """A figure of a run; ``bit_exact`` is returned as the number of wrong answers."""
     if figure == "bit_exact":
-        found = run.figures
-        return found["samples"] - (found["missing"] or 0) - found["bit_exact"]
+        figures = run.figures
+        return figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
     return run.figures.get(figure)
 
 
@@ -143,14 +143,14 @@ def _spread(run: StoredRun, figure: str) -> float:
 def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
     """Each figure of ``new`` beside the latest of ``earlier`` (in order of time) that it can be compared
     with."""
-    found = []
+    differences = []
     for figure in FIGURES:
         for old in reversed(earlier):
             entry = change(old, new, figure, rules)
             if entry is not None:
-                found.append(entry)
+                differences.append(entry)
                 break
-    return found
+    return differences
 
 
 def layer_changes(old: StoredRun, new: StoredRun) -> list[dict[str, Any]]:

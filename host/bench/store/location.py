@@ -19,8 +19,8 @@ def store_path(named: Path | None = None) -> Path:
     configured = os.environ.get("ARENITE_STORE")
     if configured:
         return Path(configured).expanduser()
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    working = Path.cwd()
+    for folder in (working, *working.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER / FILE
     data = os.environ.get("XDG_DATA_HOME")

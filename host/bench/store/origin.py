@@ -50,7 +50,7 @@ def revision(model: Path) -> Revision | None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
@@ -59,4 +59,4 @@ def _git(folder: Path, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

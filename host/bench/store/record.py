@@ -17,15 +17,15 @@ from arenite.host.bench.store.store import Store
 MATRIX, CELL = "ARENITE_MATRIX", "ARENITE_MATRIX_CELL"
 
 
-def keep_result(
+def store_result(
     result: Mapping[str, Any],
     mode: BuildMode,
     data: str,
     model: Path,
     named: Path | None,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> int | None:
-    """The run's number in the store; None when it could not be stored, and ``say`` was called with the
+    """The run's number in the store; None when it could not be stored, and ``report`` was called with the
     reason."""
     try:
         with Store(store_path(named)) as store:
@@ -38,5 +38,5 @@ def keep_result(
                 cell=os.environ.get(CELL),
             )
     except UsageError as error:
-        say(f"The result is not in the store: {error}")
+        report(f"The result is not in the store: {error}")
         return None

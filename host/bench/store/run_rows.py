@@ -93,11 +93,11 @@ class StoredRun:
 def describe_mode(mode: str) -> str:
     """A mode for people: "ram, stream-input"; "default" for the mode without options."""
     try:
-        asked = json.loads(mode)
+        mode_values = json.loads(mode)
     except ValueError:
         return mode
     words = []
-    for name, value in asked.items():
+    for name, value in mode_values.items():
         if name == "passes":
             words.append("no-passes")
         elif value is True:
@@ -107,10 +107,10 @@ def describe_mode(mode: str) -> str:
     return ", ".join(words) or "default"
 
 
-def value_at(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
+def value_at(result: Mapping[str, Any], place: tuple[str, ...]) -> Any:
     """The value at a place of a result; None where the result has none."""
     value: Any = result
-    for key in where:
+    for key in place:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
@@ -119,20 +119,20 @@ def run_row(
     result: Mapping[str, Any],
     mode: BuildMode,
     data: str,
-    made: Revision | None,
+    origin: Revision | None,
     matrix: str | None,
     cell: str | None,
 ) -> dict[str, Any]:
     """The columns of table ``runs``. ``data``: the samples, as the user named them."""
-    row = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
+    row = {column: value_at(result, place) for column, place in FIGURE_PATHS.items()}
     if row["missing"] is None:
         row["missing"] = 0
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version(),
-        "repository": None if made is None else made.repository,
-        "revision": None if made is None else made.commit,
-        "dirty": None if made is None else made.dirty,
+        "repository": None if origin is None else origin.repository,
+        "revision": None if origin is None else origin.commit,
+        "dirty": None if origin is None else origin.dirty,
         "model": Path(row["model_path"]).stem,
         "mode": mode.to_json(),
         "data": data,

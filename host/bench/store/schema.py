@@ -76,8 +76,8 @@ def migrate(connection: sqlite3.Connection) -> None:
     connection.execute("BEGIN IMMEDIATE")  # another program may be migrating the file
     try:
         version = _version(connection)
-        ours = _number(connection, "application_id") == APPLICATION
-        if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        is_store = _number(connection, "application_id") == APPLICATION
+        if not is_store and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise NotAStoreError
         if version > VERSION:
             raise NewerStoreError

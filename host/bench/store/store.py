@@ -47,12 +47,12 @@ class Store:
                 f"The store {path} does not exist yet.",
                 "`arenite bench` creates it; name another store with --store.",
             )
-        with self._told():
+        with self._readable_errors():
             if create:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
         try:
-            with self._told():
+            with self._readable_errors():
                 self._connection.execute("PRAGMA foreign_keys = ON")
                 migrate(self._connection)
                 self._log_ahead()
@@ -73,7 +73,7 @@ class Store:
                 time.sleep(0.05)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _readable_errors(self) -> Iterator[None]:
         """SQLite's errors as readable errors."""
         move = "Name another store with --store, or move the file away; it was not changed."
         try:
@@ -104,7 +104,7 @@ class Store:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._told():
+        with self._readable_errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -119,13 +119,13 @@ class Store:
         result: Mapping[str, Any],
         mode: BuildMode,
         data: str,
-        made: Revision | None,
+        origin: Revision | None,
         *,
         matrix: str | None = None,
         cell: str | None = None,
     ) -> int:
         """Store a bench result with its layers, and return the run's number."""
-        row = run_row(result, mode, data, made, matrix, cell)
+        row = run_row(result, mode, data, origin, matrix, cell)
         names = ", ".join(row)
         marks = ", ".join("?" * len(row))
         with self._writing() as connection:
@@ -151,23 +151,23 @@ class Store:
 
         Without ``results`` only columns are read, which is quick with thousands of runs.
         """
-        given = {"board": board, "model": model, "matrix": matrix}
-        conditions = {name: value for name, value in given.items() if value is not None}
+        filters = {"board": board, "model": model, "matrix": matrix}
+        conditions = {name: value for name, value in filters.items() if value is not None}
         where = " AND ".join(f"{name} = ?" for name in conditions)
         return self._select(f"WHERE {where}" if where else "", tuple(conditions.values()), results=results)
 
     def run(self, number: int) -> StoredRun:
         """One run. Raises ``UsageError`` when no run has this number."""
-        found = self._select("WHERE id = ?", (number,))
-        if not found:
+        rows = self._select("WHERE id = ?", (number,))
+        if not rows:
             raise UsageError(
                 f"{self.path} has no run {number}.", "`arenite bench history` shows the numbers."
             )
-        return found[0]
+        return rows[0]
 
     def _select(self, where: str, values: tuple[Any, ...], *, results: bool = True) -> list[StoredRun]:
         columns = ", ".join(("result" if results else "'{}'", *_FIGURES))
-        with self._told():
+        with self._readable_errors():
             rows = self._connection.execute(
                 f"SELECT id, time, model, mode, data, {columns} FROM runs {where} ORDER BY id", values
             ).fetchall()
@@ -175,7 +175,7 @@ class Store:
 
     def open_matrix(self, key: str) -> str | None:
         """The latest matrix of this key, if it was not finished."""
-        with self._told():
+        with self._readable_errors():
             row = self._connection.execute(
                 "SELECT id, finished FROM matrices WHERE key = ? ORDER BY started DESC, id DESC LIMIT 1",
                 (key,),

@@ -81,14 +81,16 @@ def _start(folder: Path, first: int, count: int) -> int:
     """Run jobs from ``first`` on; returns the next one to run, after the job in which the process died."""
     command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"TensorFlow Lite Micro did not finish within {_TIMEOUT + count} s.", "Run fewer models at once."
         ) from error
     for number in range(first, count):
         if not (folder / f"{number}.out.npz").exists() and not (folder / f"{number}.error").exists():
-            (folder / f"{number}.error").write_text(f"the process ended with {done.returncode}")
+            (folder / f"{number}.error").write_text(f"the process ended with {process.returncode}")
             return number + 1
     return count
 

@@ -98,7 +98,7 @@ class StreamMeter(Meter):
     patience_s = 10.0
 
     def __init__(self) -> None:
-        self._line: Transport | None = None
+        self._transport: Transport | None = None
         self._decoder: Decoder | None = None
         self._thread: threading.Thread | None = None
 
@@ -109,11 +109,11 @@ class StreamMeter(Meter):
     def _end(self) -> None: ...
 
     @property
-    def line(self) -> Transport:
+    def transport(self) -> Transport:
         """The open connection. Raises UsageError before ``open``."""
-        if self._line is None:
+        if self._transport is None:
             raise UsageError(f"The meter {self.name} is not open.", "Call open() first.")
-        return self._line
+        return self._transport
 
     def start(self) -> None:
         """See :class:`Meter`."""
@@ -138,7 +138,7 @@ class StreamMeter(Meter):
     def _pump(self) -> None:
         try:
             while True:
-                data = self.line.read(0.05)
+                data = self.transport.read(0.05)
                 if time.monotonic() - self._stopped_at > self.patience_s:
                     return
                 if data:
@@ -206,10 +206,10 @@ class StreamMeter(Meter):
 
     def close(self) -> None:
         """See :class:`Meter`."""
-        if self._line is None:
+        if self._transport is None:
             return
         if self._thread is not None:
             with suppress(DeviceError):
                 self.stop()
-        self._line.close()
-        self._line = None
+        self._transport.close()
+        self._transport = None

@@ -82,14 +82,14 @@ def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None)
     return TcpConnection(host, tcp_port)
 
 
-def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
+def drain(transport: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
     """Discard the data that an instrument still sends, until it is quiet. Raises DeviceError when it never
     is."""
     end = time.monotonic() + at_most_s
-    while line.read(quiet_s):
+    while transport.read(quiet_s):
         if time.monotonic() > end:
             raise DeviceError(
-                f"The instrument on {line.port} does not stop sending.",
+                f"The instrument on {transport.port} does not stop sending.",
                 "Unplug and plug it again, and close its own program.",
             )
 
@@ -97,22 +97,22 @@ def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None
 class TextLines:
     """Reads text lines from a byte transport."""
 
-    def __init__(self, line: Transport) -> None:
-        self._line = line
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._pending = b""
 
     def read(self, timeout_s: float) -> str | None:
         """The next line without its end; None when none was complete in time."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 return None
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         raw, _, self._pending = self._pending.partition(b"\n")
         return raw.decode("ascii", "replace").strip("\r\n\0")
 
     def rest(self) -> bytes:
         """The text after the last line, removed from the buffer."""
-        rest, self._pending = self._pending, b""
-        return rest
+        remainder, self._pending = self._pending, b""
+        return remainder

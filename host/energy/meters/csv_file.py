@@ -61,16 +61,16 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
         )
     if voltage_at is None and supply_v is None:
         raise UsageError(f"{path} has no column of voltage.", "Give the supply in volts (--supply 3.3).")
-    wanted = [at for at in (time_at, current_at, voltage_at) if at is not None]
+    required = [at for at in (time_at, current_at, voltage_at) if at is not None]
     digital, together = _digital(header), _column(header, _TOGETHER)
     extra = [at for _, at in digital] + ([] if together is None else [together])
-    table = _numbers(rows, [*wanted, *extra], decimal_comma)
+    table = _numbers(rows, [*required, *extra], decimal_comma)
     good = np.isfinite(table).all(axis=1)
     lost = int(np.count_nonzero(~good))
     table = table[good]
     if len(table) < 2:
         raise UsageError(f"{path} has {len(table)} rows of numbers.", "At least two samples are needed.")
-    columns = {at: table[:, k] for k, at in enumerate([*wanted, *extra])}
+    columns = {at: table[:, k] for k, at in enumerate([*required, *extra])}
     if time_at is None:
         times = np.flatnonzero(good) / float(rate_hz or 1)
     else:
@@ -105,7 +105,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
         marks=marks,
         lost_samples=lost,
         clock="file",
-        meta={"meter": "csv", "file": str(path), "columns": [header[at] for at in wanted]},
+        meta={"meter": "csv", "file": str(path), "columns": [header[at] for at in required]},
     )
 
 
@@ -138,8 +138,8 @@ def _column(header: Sequence[str], pattern: re.Pattern[str]) -> int | None:
 
 
 def _digital(header: Sequence[str]) -> list[tuple[int, int]]:
-    found = [(_DIGITAL.match(name), k) for k, name in enumerate(header)]
-    return [(int(match[1]), k) for match, k in found if match]
+    matches = [(_DIGITAL.match(name), k) for k, name in enumerate(header)]
+    return [(int(match[1]), k) for match, k in matches if match]
 
 
 def _scale(name: str, base: str) -> float:

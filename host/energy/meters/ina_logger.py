@@ -89,12 +89,12 @@ class InaLogger(StreamMeter):
 
     def open(self) -> None:
         """Connect, and ask for the chip and its rate."""
-        self._line = open_connection(self._port, self._baud)
-        self.line.write(b"\nstop\ninfo\n")
-        lines = TextLines(self.line)
+        self._transport = open_connection(self._port, self._baud)
+        self.transport.write(b"\nstop\ninfo\n")
+        lines = TextLines(self.transport)
         end = time.monotonic() + 3.0
-        while (left := end - time.monotonic()) > 0:
-            match = _INFO.match(lines.read(left) or "")
+        while (remaining := end - time.monotonic()) > 0:
+            match = _INFO.match(lines.read(remaining) or "")
             if match:
                 fields = dict(re.findall(r"(\w+)=(\S+)", match[1]))
                 self._chip = fields.get("chip", "")
@@ -111,12 +111,12 @@ class InaLogger(StreamMeter):
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
-        self.line.discard_input()
-        self.line.write(b"start\n")
+        self.transport.discard_input()
+        self.transport.write(b"start\n")
         return LoggerDecoder(self._rate), b""
 
     def _end(self) -> None:
-        self.line.write(b"stop\n")
+        self.transport.write(b"stop\n")
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""

@@ -62,11 +62,11 @@ class Lpm01a(StreamMeter):
 
     def open(self) -> None:
         """Connect, take control, and set the voltage, the rate and the format."""
-        self._line = open_connection(self._port, BAUD)
-        self._lines = TextLines(self.line)
+        self._transport = open_connection(self._port, BAUD)
+        self._lines = TextLines(self.transport)
         # Ends a recording that was left running, and half a command that was left in the buffer.
-        self.line.write(b"\nstop\n")
-        drain(self.line)
+        self.transport.write(b"\nstop\n")
+        drain(self.transport)
         self._command("htc")
         self._command(f"volt {round(self._supply * 1000)}m")
         self._set_rate()
@@ -79,9 +79,9 @@ class Lpm01a(StreamMeter):
 
     def _set_rate(self) -> None:
         """Set the requested rate; without one the highest that the meter accepts. Raises DeviceError."""
-        wanted = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
+        rates = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
         refused: _RefusedError | None = None
-        for rate in wanted:
+        for rate in rates:
             try:
                 self._command(f"freq {rate // 1000}k" if rate % 1000 == 0 else f"freq {rate}")
             except _RefusedError as error:
@@ -94,10 +94,10 @@ class Lpm01a(StreamMeter):
 
     def _command(self, text: str, timeout_s: float = 2.0) -> None:
         """Raises DeviceError unless the meter acknowledges."""
-        self.line.write(text.encode() + b"\n")
+        self.transport.write(text.encode() + b"\n")
         end = time.monotonic() + timeout_s
-        while (left := end - time.monotonic()) > 0:
-            answer = self._lines.read(left)
+        while (remaining := end - time.monotonic()) > 0:
+            answer = self._lines.read(remaining)
             if answer is None:
                 break
             answer = answer.replace(PROMPT, "").strip()
@@ -120,7 +120,7 @@ class Lpm01a(StreamMeter):
         return decoder(self._rate, self._supply), self._lines.rest()
 
     def _end(self) -> None:
-        self.line.write(b"stop\n")
+        self.transport.write(b"stop\n")
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""
@@ -160,7 +160,7 @@ class Lpm01a(StreamMeter):
 
     def close(self) -> None:
         """Also during a recording: switch the board off and the meter's own buttons on."""
-        if self._line is not None:
+        if self._transport is not None:
             if self._thread is not None:
                 with suppress(DeviceError):
                     self.stop()

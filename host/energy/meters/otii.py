@@ -46,22 +46,22 @@ class Otii(Meter):
         """Raises UsageError for a voltage outside an Arc's range."""
         if not MIN_V <= supply_v <= MAX_V:
             raise UsageError(f"An Otii cannot give {supply_v:g} V.", f"It gives {MIN_V:g} to {MAX_V:g} V.")
-        self._where, self._supply, self._wanted, self._marks = where, supply_v, device, marks
+        self._where, self._supply, self._device_name, self._marks = where, supply_v, device, marks
         self._max_current = max_current_a
-        self._line: Transport | None = None
+        self._transport: Transport | None = None
         self._pending = b""
         self._number = 0
         self._id = ""
         self._recording = False
 
-    def _ask(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
+    def _request(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
         """The ``data`` of the answer. Raises DeviceError with the server's message on an error."""
-        if self._line is None:
+        if self._transport is None:
             raise UsageError("The Otii is not open.", "Call open() first.")
         self._number += 1
         number = str(self._number)
         request = {"type": "request", "cmd": command, "trans_id": number, "data": data}
-        self._line.write(json.dumps(request).encode() + b"\r\n")
+        self._transport.write(json.dumps(request).encode() + b"\r\n")
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             answer = self._next(end)
@@ -79,12 +79,12 @@ class Otii(Meter):
         )
 
     def _next(self, end: float) -> dict[str, Any] | None:
-        assert self._line is not None
+        assert self._transport is not None
         while b"\n" not in self._pending:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 return None
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         raw, _, self._pending = self._pending.partition(b"\n")
         try:
             answer = json.loads(raw)
@@ -96,37 +96,42 @@ class Otii(Meter):
 
     def open(self) -> None:
         """Connect, choose the device, set its supply, and switch the board on."""
-        self._line = open_connection(self._where, tcp_port=PORT)
-        devices = self._ask("otii_get_devices", timeout=5).get("devices", [])
-        chosen = [one for one in devices if self._wanted in (None, one.get("name"), one.get("device_id"))]
+        self._transport = open_connection(self._where, tcp_port=PORT)
+        devices = self._request("otii_get_devices", timeout=5).get("devices", [])
+        chosen = [
+            device
+            for device in devices
+            if self._device_name in (None, device.get("name"), device.get("device_id"))
+        ]
         if not chosen:
-            names = ", ".join(str(one.get("name")) for one in devices) or "none"
+            names = ", ".join(str(device.get("name")) for device in devices) or "none"
             raise DeviceError(
-                f"No Otii {self._wanted or 'device'} is connected; connected are: {names}.", "Plug it in."
+                f"No Otii {self._device_name or 'device'} is connected; connected are: {names}.",
+                "Plug it in.",
             )
         self._device, self._id = chosen[0], chosen[0]["device_id"]
-        project = self._ask("otii_get_active_project").get("project_id", -1)
-        self._project = project if project != -1 else self._ask("otii_create_project")["project_id"]
+        project = self._request("otii_get_active_project").get("project_id", -1)
+        self._project = project if project != -1 else self._request("otii_create_project")["project_id"]
         # A project records its own devices; newer programs use all that are connected.
         with suppress(DeviceError):
-            self._ask("arc_add_to_project", device_id=self._id)
-        self._ask("arc_set_main_voltage", device_id=self._id, value=self._supply)
+            self._request("arc_add_to_project", device_id=self._id)
+        self._request("arc_set_main_voltage", device_id=self._id, value=self._supply)
         # Not every device has a limit to set, a voltage channel, or inputs; only the current is required.
         with suppress(DeviceError):
-            self._ask("arc_set_max_current", device_id=self._id, value=self._max_current)
-        self._ask("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
+            self._request("arc_set_max_current", device_id=self._id, value=self._max_current)
+        self._request("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
         self._channels = ["mc"]
         for channel in ("mv", *(("i1", "i2") if self._marks else ())):
             with suppress(DeviceError):
-                self._ask("arc_enable_channel", device_id=self._id, channel=channel, enable=True)
+                self._request("arc_enable_channel", device_id=self._id, channel=channel, enable=True)
                 self._channels.append(channel)
-        self._ask("arc_set_main", device_id=self._id, enable=True)
+        self._request("arc_set_main", device_id=self._id, enable=True)
 
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._recording:
             raise UsageError("The Otii is already recording.", "Call stop() first.")
-        self._ask("project_start_recording", project_id=self._project)
+        self._request("project_start_recording", project_id=self._project)
         self._started = time.monotonic()
         self._recording = True
 
@@ -139,8 +144,8 @@ class Otii(Meter):
         if not self._recording:
             raise UsageError("The Otii is not recording.", "Call start() first.")
         self._recording = False
-        self._ask("project_stop_recording", project_id=self._project)
-        last = self._ask("project_get_last_recording", project_id=self._project)
+        self._request("project_stop_recording", project_id=self._project)
+        last = self._request("project_get_last_recording", project_id=self._project)
         recording = last.get("recording_id", -1)
         if recording == -1:
             raise DeviceError(
@@ -183,15 +188,15 @@ class Otii(Meter):
         return np.interp(times, volt_times[good], volts[good]) if good.any() else self._supply
 
     def _values(self, recording: int, channel: str) -> tuple[list[Any], dict[str, Any]]:
-        where: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
-        count = int(self._ask("recording_get_channel_data_count", **where)["count"])
+        request: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
+        count = int(self._request("recording_get_channel_data_count", **request)["count"])
         values: list[Any] = []
         first: dict[str, Any] = {}
         while len(values) < count:
-            data = self._ask(
+            data = self._request(
                 "recording_get_channel_data",
                 60.0,
-                **where,
+                **request,
                 index=len(values),
                 count=min(CHUNK, count - len(values)),
             )
@@ -224,12 +229,12 @@ class Otii(Meter):
 
     def close(self) -> None:
         """Switch the board off and disconnect; the program keeps its project."""
-        if self._line is None:
+        if self._transport is None:
             return
         with suppress(DeviceError):
             if self._recording:
-                self._ask("project_stop_recording", project_id=self._project)
-            self._ask("arc_set_main", device_id=self._id, enable=False)
+                self._request("project_stop_recording", project_id=self._project)
+            self._request("arc_set_main", device_id=self._id, enable=False)
         self._recording = False
-        self._line.close()
-        self._line = None
+        self._transport.close()
+        self._transport = None

@@ -46,17 +46,17 @@ class Ppk2(StreamMeter):
 
     def open(self) -> None:
         """Connect, read the calibration, set mode and voltage, and switch the board on."""
-        self._line = open_connection(self._port)
+        self._transport = open_connection(self._port)
         # A recording that a killed program left running would mix with the calibration.
         self._command(AVERAGE_STOP)
-        drain(self.line)
+        drain(self.transport)
         self.calibration = Calibration.parse(self._metadata())
         self._command(SET_POWER_MODE, SOURCE_MODE if self._source else AMPERE_MODE)
         self._command(REGULATOR_SET, *round(self._supply * 1000).to_bytes(2, "big"))
         self._command(DEVICE_RUNNING_SET, 1)
 
     def _command(self, *values: int) -> None:
-        self.line.write(bytes(values))
+        self.transport.write(bytes(values))
 
     def _metadata(self) -> str:
         text = b""
@@ -64,18 +64,18 @@ class Ppk2(StreamMeter):
             self._command(GET_META_DATA)
             end = time.monotonic() + 1.0
             while time.monotonic() < end:
-                text += self.line.read(0.1)
+                text += self.transport.read(0.1)
                 if b"END" in text:
                     return text.decode("ascii", "replace").partition("END")[0]
-        said = "said nothing" if not text else f"said {text[:40]!r}"
+        reaction = "said nothing" if not text else f"said {text[:40]!r}"
         raise DeviceError(
-            f"No PPK2 answers on {self._port}: it {said} after the request for its calibration.",
+            f"No PPK2 answers on {self._port}: it {reaction} after the request for its calibration.",
             "Is this its data port (it may show two), and is its application programmed? Unplug and"
             " plug it again.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
-        self.line.discard_input()
+        self.transport.discard_input()
         self._command(AVERAGE_START)
         return Ppk2Decoder(self.calibration, self._supply), b""
 
@@ -110,7 +110,7 @@ class Ppk2(StreamMeter):
 
     def close(self) -> None:
         """See :class:`Meter`."""
-        if self._line is not None and self._source and not self._leave_on:
+        if self._transport is not None and self._source and not self._leave_on:
             with suppress(DeviceError):
                 self._command(DEVICE_RUNNING_SET, 0)
         super().close()

@@ -45,25 +45,25 @@ class Calibration:
     def parse(text: str) -> Calibration:
         """From the lines ``NAME: VALUE`` before ``END``."""
         values = {name: list(getattr(Calibration, name)) for name in ("r", "gs", "gi", "o", "s", "i", "ug")}
-        seen: set[str] = set()
+        fields: set[str] = set()
         other: dict[str, str] = {}
         for line in text.splitlines():
             match = _FIELD.match(line.strip())
             if match is None:
                 continue
-            name, index, told = match[1].lower(), match[2], match[3]
+            name, index, value = match[1].lower(), match[2], match[3]
             if index is None or name not in values:
-                other[match[1] + (index or "")] = told
+                other[match[1] + (index or "")] = value
                 continue
             try:
-                number = float(told)
+                number = float(value)
             except ValueError:
                 continue
             # A shunt or a gain of zero is impossible: an unprogrammed unit sends 0 or nan. GS may be 0.
             if math.isfinite(number) and (number != 0 or name not in ("r", "gi", "ug")):
                 values[name][int(index)] = number
-                seen.add(name + index)
-        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in seen)
+                fields.add(name + index)
+        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in fields)
         told_values: dict[str, Any] = {name: tuple(column) for name, column in values.items()}
         return Calibration(**told_values, other=other, missing=missing)
 
@@ -112,13 +112,13 @@ class Ppk2Decoder:
             return 0
         ranges = (self._held >> 14) & 7
         switches = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
-        wanted = cut
+        limit = cut
         for switch in switches[::-1]:
-            if switch <= wanted - SETTLE:
+            if switch <= limit - SETTLE:
                 break
-            wanted = min(wanted, int(switch))
+            limit = min(limit, int(switch))
         # A range that switches all the time settles nowhere: do not hold its samples for ever.
-        return wanted if wanted or cut < 4096 else cut
+        return limit if limit or cut < 4096 else cut
 
     def finish(self) -> Trace:
         """See :class:`Decoder`."""
@@ -174,20 +174,20 @@ class Ppk2Decoder:
         The current has changed before the range does, so the new range's level is nearer to the true one than
         a mean with the old range. A stay too short to settle keeps its last sample.
         """
-        where = np.flatnonzero(good)
-        if len(where) == 0:
+        indices = np.flatnonzero(good)
+        if len(indices) == 0:
             return current
-        kept = ranges[where]
-        switch = np.empty(len(kept), dtype=bool)
-        switch[0] = self._range is not None and int(kept[0]) != self._range
-        switch[1:] = kept[1:] != kept[:-1]
+        settled_ranges = ranges[indices]
+        switch = np.empty(len(settled_ranges), dtype=bool)
+        switch[0] = self._range is not None and int(settled_ranges[0]) != self._range
+        switch[1:] = settled_ranges[1:] != settled_ranges[:-1]
         starts = np.flatnonzero(switch)
         out = current.copy()
-        ends = np.append(np.flatnonzero(switch[1:]) + 1, len(kept))
+        ends = np.append(np.flatnonzero(switch[1:]) + 1, len(settled_ranges))
         for start in starts:
             end = ends[np.searchsorted(ends, start, side="right")]
             settled = min(start + SETTLE, end - 1)
-            out[where[start:settled]] = current[where[settled]]
+            out[indices[start:settled]] = current[indices[settled]]
         return out
 
 

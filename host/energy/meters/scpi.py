@@ -33,19 +33,19 @@ class ScpiLine:
     def __init__(self, where: str, baud: int = 115200) -> None:
         """Connect and send ``*IDN?``. Raises DeviceError when nothing answers."""
         self.where = where
-        self._line: Transport = open_connection(where, baud, PORT)
-        self._lines = TextLines(self._line)
+        self._transport: Transport = open_connection(where, baud, PORT)
+        self._lines = TextLines(self._transport)
         try:
-            self.identity = self.ask("*IDN?")
+            self.identity = self.query("*IDN?")
         except DeviceError:
-            self._line.close()
+            self._transport.close()
             raise
 
     def send(self, command: str) -> None:
         """A command without an answer."""
-        self._line.write(command.encode() + b"\n")
+        self._transport.write(command.encode() + b"\n")
 
-    def ask(self, question: str, timeout_s: float = 5.0) -> str:
+    def query(self, question: str, timeout_s: float = 5.0) -> str:
         """The answer to a query. Raises DeviceError when none arrives in time."""
         self.send(question)
         answer = self._lines.read(timeout_s)
@@ -56,19 +56,19 @@ class ScpiLine:
             )
         return answer
 
-    def check(self, what: str) -> None:
+    def check(self, action: str) -> None:
         """Raises DeviceError with the instrument's own message when it has recorded an error."""
-        error = self.ask("SYST:ERR?")
+        error = self.query("SYST:ERR?")
         if not _NO_ERROR.match(error):
             model = ",".join(self.identity.split(",")[:2])
             raise DeviceError(
-                f"The instrument {model} refused {what}: {error}.",
+                f"The instrument {model} refused {action}: {error}.",
                 "ScpiPolled (--meter scpi-polled) works with any instrument that supports READ?.",
             )
 
     def close(self) -> None:
         """Close the connection."""
-        self._line.close()
+        self._transport.close()
 
 
 def values_of(text: str) -> Floats:
@@ -117,9 +117,9 @@ class ScpiMeter(Meter):
         sample timer."""
         self.open_on(ScpiLine(self._where))
 
-    def open_on(self, line: ScpiLine) -> None:
+    def open_on(self, connection: ScpiLine) -> None:
         """The same on a connection that is already open."""
-        self._scpi = line
+        self._scpi = connection
         for command in (
             "*RST",
             "*CLS",
@@ -134,7 +134,7 @@ class ScpiMeter(Meter):
             self.scpi.send(command)
         self.scpi.check("sampling by its own timer")
         # Its timer may not support the exact rate.
-        step = values_of(self.scpi.ask("SAMP:TIM?"))
+        step = values_of(self.scpi.query("SAMP:TIM?"))
         if len(step) != 1 or not step[0] > 0:
             raise DeviceError(
                 "The instrument does not report its sample interval.", "Use --meter scpi-polled."
@@ -162,10 +162,10 @@ class ScpiMeter(Meter):
             self._error = error
 
     def _fetch(self) -> bool:
-        waiting = int(float(self.scpi.ask("DATA:POIN?")))
+        waiting = int(float(self.scpi.query("DATA:POIN?")))
         if waiting == 0:
             return False
-        values = values_of(self.scpi.ask(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
+        values = values_of(self.scpi.query(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
         good = np.abs(values) < NO_READING
         times = (self._count + np.flatnonzero(good)) / self._rate
         self._count += len(values)

@@ -39,18 +39,18 @@ class ScpiPolled(PolledMeter):
         """Connect, choose direct current, and find the query that works."""
         self.open_on(ScpiLine(self._where))
 
-    def open_on(self, line: ScpiLine) -> None:
+    def open_on(self, connection: ScpiLine) -> None:
         """The same on a connection that is already open. Raises DeviceError when no query for a current is
         answered."""
-        self._scpi = line
-        line.send("CONF:CURR:DC")
+        self._scpi = connection
+        connection.send("CONF:CURR:DC")
         for question in QUESTIONS:
             with suppress(DeviceError):
-                if len(values_of(line.ask(question, 2.0))) == 1:
+                if len(values_of(connection.query(question, 2.0))) == 1:
                     self._question = question
                     return
         raise DeviceError(
-            f"The instrument at {line.where} does not return a current.",
+            f"The instrument at {connection.where} does not return a current.",
             f"It must answer {', '.join(QUESTIONS)}.",
         )
 
@@ -58,7 +58,7 @@ class ScpiPolled(PolledMeter):
         """One reading.  Raises DeviceError on overload."""
         if self._scpi is None:
             raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
-        value = values_of(self._scpi.ask(self._question, 10.0))
+        value = values_of(self._scpi.query(self._question, 10.0))
         if len(value) != 1 or abs(value[0]) >= NO_READING:
             raise DeviceError(
                 "The current is beyond the instrument's range.", "Choose a larger range, or auto range."
@@ -103,17 +103,17 @@ class Scpi(Meter):
     def open(self) -> None:
         """Connect, and find out what the instrument supports. Raises DeviceError when nothing answers, or
         without a current."""
-        line = ScpiLine(self._where)
+        connection = ScpiLine(self._where)
         try:
-            self._timed.open_on(line)
+            self._timed.open_on(connection)
             self._chosen = self._timed
         except DeviceError as error:
             self._why = error.problem
-            line.send("*CLS")
+            connection.send("*CLS")
             try:
-                self._polled.open_on(line)
+                self._polled.open_on(connection)
             except DeviceError:
-                line.close()
+                connection.close()
                 raise
             self._chosen = self._polled
 

@@ -64,26 +64,26 @@ def find_active(
             "The current hardly changes, so that no inference shows in it.",
             "Let the board pause between inferences, or connect a GPIO mark to the meter.",
         )
-    found = []
+    results = []
     for threshold in np.geomspace(low * 1.1, high * 0.95, THRESHOLDS):
         spans = _spans(times, power, float(threshold), width, duration_s)
         if len(spans):
-            found.append(ThresholdResult(float(threshold), spans))
+            results.append(ThresholdResult(float(threshold), spans))
     if expected is not None:
-        seen = sorted({len(one.spans) for one in found})
-        found = [one for one in found if len(one.spans) == expected]
-        if not found:
+        counts = sorted({len(result.spans) for result in results})
+        results = [result for result in results if len(result.spans) == expected]
+        if not results:
             raise DeviceError(
                 f"The current never shows {expected} inferences; it shows"
-                f" {', '.join(map(str, seen[:8])) or 'none'}.",
+                f" {', '.join(map(str, counts[:8])) or 'none'}.",
                 "Is the recording longer than the run at both ends? A GPIO mark gives exact windows.",
             )
-    if not found:
+    if not results:
         raise DeviceError(
             "No inference shows in the current.",
             "Record for longer, or connect a GPIO mark to the meter.",
         )
-    best = _by_length(found, duration_s) if duration_s else choose_threshold(trace, found, low)
+    best = _by_length(results, duration_s) if duration_s else choose_threshold(trace, results, low)
     spans = best.spans if expected is not None else _weighty(trace, best.spans)
     windows = [
         InferenceWindow(_edge(trace, start, width), _edge(trace, end, width)) for start, end in spans.tolist()
@@ -121,8 +121,8 @@ def _spans(
     joined = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] >= least_gap)
     spans = np.column_stack([spans[np.append(0, joined + 1), 0], spans[np.append(joined, len(spans) - 1), 1]])
     lengths = spans[:, 1] - spans[:, 0]
-    least = max(2 * width, 0.3 * duration_s if duration_s else 0.2 * _usual(lengths))
-    return np.asarray(spans[lengths >= least], dtype=np.float64)
+    min_length = max(2 * width, 0.3 * duration_s if duration_s else 0.2 * _usual(lengths))
+    return np.asarray(spans[lengths >= min_length], dtype=np.float64)
 
 
 def _weighty(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -140,11 +140,11 @@ def _usual(lengths: Floats) -> float:
     return float(ranked[np.searchsorted(spent, spent[-1] / 2)])
 
 
-def _by_length(found: list[ThresholdResult], duration_s: float) -> ThresholdResult:
+def _by_length(results: list[ThresholdResult], duration_s: float) -> ThresholdResult:
     """The candidate nearest in length; among equally near ones the middle threshold."""
-    misses = np.array([abs(one.length - duration_s) / duration_s for one in found])
+    misses = np.array([abs(result.length - duration_s) / duration_s for result in results])
     near = np.flatnonzero(misses <= misses.min() + 0.005)
-    return found[int(near[len(near) // 2])]
+    return results[int(near[len(near) // 2])]
 
 
 def _edge(trace: Trace, at: float, width: float) -> float:

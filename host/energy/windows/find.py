@@ -66,22 +66,22 @@ def find_windows(
                 notes.append(f"{len(spans)} marks were found, {expected} inferences expected")
             return InferenceWindows(tuple(spans), GPIO, notes=tuple(notes))
         notes = [f"input {chosen} shows {len(spans)} marks and was not used"]
-    why: DeviceError | None = None
+    mismatch: DeviceError | None = None
     if len(events):
         try:
             return _by_events(trace, events, max_drift, offset_s, notes)
         except DeviceError as error:
-            why = error
+            mismatch = error
             notes.append(
                 f"the timestamps of the serial port were not used: {error.problem[0].lower()}{error.problem[1:]}"
             )
     try:
         return _by_current(trace, expected, duration_s, notes)
     except DeviceError:
-        if why is None:
+        if mismatch is None:
             raise
         if offset_s is None:
-            raise why from None
+            raise mismatch from None
     # Where the current hardly changes, the exact place of the windows does not matter.
     inside = _inside(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
     notes.append("the current hardly changes: the windows are placed by the computer's clock, to a few ms")
@@ -96,15 +96,15 @@ def _by_events(
     notes: list[str],
 ) -> InferenceWindows:
     """Raises DeviceError where timestamps and current do not match."""
-    found = align(trace, events, max_drift)
-    if offset_s is not None and abs(found.offset_s - offset_s) > SLACK_S:
+    alignment = align(trace, events, max_drift)
+    if offset_s is not None and abs(alignment.offset_s - offset_s) > SLACK_S:
         raise DeviceError(
-            f"They match the current only {abs(found.offset_s - offset_s):.1f} s from where both"
+            f"They match the current only {abs(alignment.offset_s - offset_s):.1f} s from where both"
             " clocks put them.",
             "Does the meter supply the board that ran?",
         )
     remarks: list[str] = []
-    inside = _inside(trace, found.apply(events), remarks)
+    inside = _inside(trace, alignment.apply(events), remarks)
     stepping = _stepping(trace, inside)
     if stepping < STEPPING:
         raise DeviceError(
@@ -119,7 +119,7 @@ def _by_events(
             f"They would make one inference cost {low * 1e6:.3g} µJ and another {high * 1e6:.3g}.",
             "Does the meter supply the board that ran?",
         )
-    return InferenceWindows(tuple(spans), SERIAL, found, (*notes, *remarks))
+    return InferenceWindows(tuple(spans), SERIAL, alignment, (*notes, *remarks))
 
 
 def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
@@ -169,15 +169,15 @@ def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -
     delays of the serial port."""
     length = float(np.median([window.seconds for window in predicted]))
     try:
-        seen, _ = find_active(trace, None, length)
+        active, _ = find_active(trace, None, length)
     except DeviceError:
         return predicted
-    if abs(float(np.median([window.seconds for window in seen])) / length - 1) > 0.2:
+    if abs(float(np.median([window.seconds for window in active])) / length - 1) > 0.2:
         return predicted
-    starts = np.array([window.start_s for window in seen])
+    starts = np.array([window.start_s for window in active])
     out, moved = [], 0
     for window in predicted:
-        near = [seen[k] for k in np.argsort(np.abs(starts - window.start_s))[:2]]
+        near = [active[k] for k in np.argsort(np.abs(starts - window.start_s))[:2]]
         best = max(near, key=lambda other: _common(window, other))
         if _common(window, best) >= OVERLAP * max(window.seconds, best.seconds):
             out.append(best)
@@ -189,5 +189,5 @@ def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -
     return out
 
 
-def _common(one: InferenceWindow, other: InferenceWindow) -> float:
-    return max(0.0, min(one.end_s, other.end_s) - max(one.start_s, other.start_s))
+def _common(window: InferenceWindow, other: InferenceWindow) -> float:
+    return max(0.0, min(window.end_s, other.end_s) - max(window.start_s, other.start_s))

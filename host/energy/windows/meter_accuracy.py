@@ -28,8 +28,8 @@ def profile_of(trace: Trace) -> MeterProfile | None:
             if meter.name == name:
                 return meter
     alike = [meter for meter in _profiles() if meter.driver == meta.get("meter")]
-    told = " ".join(meta.values())
-    named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", told)]
+    description = " ".join(meta.values())
+    named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", description)]
     matches = alike if len(alike) == 1 else named
     return matches[0] if len(matches) == 1 else None
 

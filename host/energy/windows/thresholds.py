@@ -56,13 +56,15 @@ def _best(
     held = [_held(trace, _middle(plateau).spans, lowest_w) for plateau in plateaus]
     best, count = begin, len(begin.spans)
     for plateau, joules in zip(plateaus, held, strict=True):
-        one = _middle(plateau)
+        candidate = _middle(plateau)
         clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w and joules >= MIN_HELD_SHARE * max(
             held
         )
-        more = len(one.spans) > count and _alike(trace, one.spans)
-        if clear and (more or (len(one.spans) == count and _within(one.spans, best.spans))):
-            best = one
+        more_windows = len(candidate.spans) > count and _alike(trace, candidate.spans)
+        if clear and (
+            more_windows or (len(candidate.spans) == count and _within(candidate.spans, best.spans))
+        ):
+            best = candidate
     return best
 
 
@@ -105,15 +107,15 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
 def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
     """Runs of thresholds with as many windows of nearly the same length."""
     runs: list[list[ThresholdResult]] = []
-    for one in candidates:
+    for candidate in candidates:
         if (
             runs
-            and len(one.spans) == len(runs[-1][0].spans)
-            and abs(one.length / runs[-1][0].length - 1) < 0.02
+            and len(candidate.spans) == len(runs[-1][0].spans)
+            and abs(candidate.length / runs[-1][0].length - 1) < 0.02
         ):
-            runs[-1].append(one)
+            runs[-1].append(candidate)
         else:
-            runs.append([one])
+            runs.append([candidate])
     return runs
 
 
@@ -138,4 +140,4 @@ def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
 def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = SIMILAR_LENGTHS) -> bool:
     at = trace.joules_at(spans)
     values = (at[:, 1] - at[:, 0], spans[:, 1] - spans[:, 0])
-    return all(float(np.std(each)) < limit * float(np.mean(each)) for each in values)
+    return all(float(np.std(figures)) < limit * float(np.mean(figures)) for figures in values)

@@ -14,10 +14,10 @@ def command(upload: Upload) -> list[str]:
     if dfu is None:
         raise UsageError(f"{upload.board.name} has no DFU bootloader.", "Choose another --tool.")
     image, address = raw_image(upload.elf)
-    where = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
+    address_option = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
     chosen = ["--serial", upload.probe] if upload.probe else []
     return [
-        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *where),
+        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *address_option),
         *upload.extra,
         *("--download", str(image)),
     ]

@@ -34,8 +34,8 @@ def load(remote: GdbRemote, program: Program) -> None:
         if not any(region.holds(segment) for region in flash):
             remote.write(segment.address, segment.data)
     for segment in program.segments:
-        told = remote.checksum(segment.address, len(segment.data))
-        if told is not None and told == crc32(segment.data):
+        checksum = remote.checksum(segment.address, len(segment.data))
+        if checksum is not None and checksum == crc32(segment.data):
             continue
         read_back = remote.read(segment.address, len(segment.data))
         if read_back != segment.data:

@@ -18,10 +18,10 @@ def command(upload: Upload) -> list[str]:
     write_atomic(script, f'loadfile "{upload.elf}"\nr\ng\nexit\n')
     serial = probe_serial(upload)
     chosen = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
-    line = "JTAG" if upload.board.core.startswith("rv") else "SWD"
+    interface = "JTAG" if upload.board.core.startswith("rv") else "SWD"
     return [
         *("JLinkExe", "-NoGui", "1", "-ExitOnError", "1", *chosen, *upload.extra),
-        *("-Device", device, "-If", line, *(("-JTAGConf", "-1,-1") if line == "JTAG" else ())),
+        *("-Device", device, "-If", interface, *(("-JTAGConf", "-1,-1") if interface == "JTAG" else ())),
         *("-Speed", "4000", "-AutoConnect", "1", "-CommandFile", str(script)),
     ]
 

@@ -26,9 +26,9 @@ def command(upload: Upload) -> list[str]:
     if script.startswith("board/"):
         return ["openocd", "-f", f"{script}.cfg", *chosen, *upload.extra, "-c", _program(upload)]
     kind = probe_kind(upload)
-    line = "jtag" if upload.board.core.startswith("rv") else "swd"
+    interface = "jtag" if upload.board.core.startswith("rv") else "swd"
     # The ST-LINK's script selects the transport.
-    transport = [] if kind == "stlink" else ["-c", f"transport select {line}"]
+    transport = [] if kind == "stlink" else ["-c", f"transport select {interface}"]
     return [
         "openocd",
         *("-f", f"interface/{_INTERFACES[kind]}.cfg"),

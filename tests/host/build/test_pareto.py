@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -107,12 +108,13 @@ def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest
 
     def bench(prepared, board, samples, options, progress):  # type: ignore[no-untyped-def]
         asked.append((options.build.optimise, options.build.stream_input, len(samples)))
-        return {
-            "memory": {"ram_total": 10 * len(asked)},
-            "flash": {"total": 1000 - len(asked)},
-            "inference": {"instructions": {"p50": 77}},
-            "samples": {"bit_exact": 2 if len(asked) > 1 else 1, "count": 2},
-        }
+        return SimpleNamespace(
+            memory=SimpleNamespace(ram_total=10 * len(asked)),
+            flash=SimpleNamespace(total=1000 - len(asked)),
+            instructions=SimpleNamespace(p50=77),
+            two_cores=None,
+            bit_exact=len(asked) > 1,
+        )
 
     monkeypatch.setattr(pareto_measured, "bench", bench)
     path = save(counter(), tmp_path / "counter.tflite")

@@ -34,7 +34,7 @@ def test_what_an_estimate_says_stays_what_it_is():
     assumed = {**ENERGY, "energy_uj_per_inference": {"median": 900.0, "kind": "assumed"}, "supply_v": 3.6}
     life = battery_life(assumed, load_board("nucleo_l4r5zi"), "cr2032", 60.0, sleep_a=1e-6)
     assert life["kind"] == "assumed"
-    assert life["sleep_current_a"] == {"value": 1e-6, "source": "as told"}
+    assert life["sleep_current_a"] == {"value": 1e-6, "source": "as given"}
     assert "gives" in life["warnings"][0] and "3.6 V" in life["warnings"][0]
 
 

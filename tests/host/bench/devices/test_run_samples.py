@@ -138,7 +138,7 @@ def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: P
         if step == "run" and done == 3 and not kills:
             kills.append(kill_emulators())
 
-    result = run(ready, 8, RunConfig(wait_s=5, say=said.append), killer)
+    result = run(ready, 8, RunConfig(wait_s=5, report=said.append), killer)
     assert kills == [1] and counts(result) == (8, 8, 0, 0)
     assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
 
@@ -155,7 +155,7 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
                 threading.Timer(1.0, cable.plug).start()
                 time.sleep(0.1)
 
-        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, say=said.append), puller)
+        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, report=said.append), puller)
         assert cable.plugged == 2
     assert counts(result) == (9, 9, 0, 0)
     assert "went away" in said[0] and "4 samples are stored" in said[0]
@@ -189,7 +189,7 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
                 cables[1].pull()
 
         ports = tuple(str(c.port) for c in cables)
-        result = run(ready, 40, RunConfig(ports, say=said.append), puller)
+        result = run(ready, 40, RunConfig(ports, report=said.append), puller)
     assert counts(result) == (40, 40, 0, 0)
     rows = {row["board"]: row for row in result["boards"]}
     assert set(rows) == set(ports)

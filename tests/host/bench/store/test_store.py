@@ -13,7 +13,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import Revision, revision
-from arenite.host.bench.store.record import keep_result
+from arenite.host.bench.store.record import store_result
 from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.host.bench.store.schema import APPLICATION, MIGRATIONS, VERSION
 from arenite.host.bench.store.store import Store
@@ -168,9 +168,9 @@ def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     said: list[str] = []
     given = (result(), BuildMode(), "random", tmp_path / "net.tflite")
-    assert keep_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
+    assert store_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
     assert len(said) == 1 and "not kept" in said[0] and "s.sqlite" in said[0]
-    assert keep_result(*given, tmp_path / "s.sqlite", said.append) == 1
+    assert store_result(*given, tmp_path / "s.sqlite", said.append) == 1
     assert len(said) == 1
 
 

@@ -118,7 +118,7 @@ def test_a_chip_at_its_limit_says_the_limit(loggers: dict[str, Path]) -> None:
 def test_the_offset_is_taken_off_after_zero(loggers: dict[str, Path]) -> None:
     with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
         before = meter.record(0.1)
-        meter.line.write(b"zero\n")
+        meter.transport.write(b"zero\n")
         after = meter.record(0.3)
     assert np.median(before.current_a) == pytest.approx(50e-6, abs=2e-6)
     assert np.abs(after.current_a).max() < 4e-6
