@@ -89,7 +89,7 @@ def test_a_model_that_is_too_large_says_by_how_much(tmp_path: Path, board: str, 
     write_project(tmp_path / "p", sources, [], load_board(board))
     with pytest.raises(DoesNotFitError) as caught:
         builder(tmp_path / "p")
-    missing = re.search(r"misses ([\d,]+) bytes of (\w+)", caught.value.problem)
+    missing = re.search(r"needs ([\d,]+) bytes of (\w+) more", caught.value.problem)
     assert missing is not None
     assert missing.group(2) == region
     assert 2048 < int(missing.group(1).replace(",", "")) < 3072  # the stack, and the firmware's own data

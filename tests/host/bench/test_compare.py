@@ -133,7 +133,7 @@ def test_a_baseline_about_something_else_says_what_it_has(tmp_path: Path) -> Non
     require(read_baseline(path), "cortex-m4f", "net", path)
     with pytest.raises(UsageError, match="no record of other on cortex-m4f") as caught:
         require(read_baseline(path), "cortex-m4f", "other", path)
-    assert caught.value.hint == "It has net on cortex-m4f."
+    assert caught.value.hint == "Its records are: net on cortex-m4f."
 
 
 def test_the_measured_baseline_is_read() -> None:

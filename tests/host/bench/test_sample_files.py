@@ -78,8 +78,8 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     for path, tensors, extra, problem in (
         (tmp_path / "some", [TENSOR], {}, "records no preprocessing"),
         (tmp_path / "some", [TENSOR] * 2, EXTRA, "has 2 inputs"),
-        (tmp_path / "none", [TENSOR], EXTRA, "has no .png"),
-        (tmp_path / "nowhere", [TENSOR], EXTRA, "There is no file or folder"),
+        (tmp_path / "none", [TENSOR], EXTRA, "contains no .png"),
+        (tmp_path / "nowhere", [TENSOR], EXTRA, "nowhere does not exist"),
         (tmp_path / "some", [TENSOR], {"preprocessing": {"steps": 3}}, "no list"),
     ):
         with pytest.raises(UsageError, match=problem):

@@ -132,7 +132,7 @@ def test_a_quantised_source_is_scored_and_recorded_as_it_is(tmp_path: Path) -> N
     assert made.calibrated is None and made.scores is not None and made.scores.lost == 0
     record = parse_image(made.image).extra["made_from"]
     assert record["kind"] == "tflite-quantised" and record["recipe"] is None
-    with pytest.raises(UsageError, match="quantised already"):
+    with pytest.raises(UsageError, match="quantized already"):
         convert(ConversionRequest(str(source), recipe="int8"))
 
 
@@ -208,7 +208,7 @@ def test_settings_for_no_layer_are_told(request_: ConversionRequest, tmp_path: P
     recipe.write_text("\n".join(entries))
     notes = convert(replace(request_, recipe=str(recipe))).notes
     assert [n for n in notes if "is not a layer" in n] == [
-        "The recipe 'typed' has settings for 'CONV2D', which is not a layer."
+        "The recipe 'typed' has settings for 'CONV2D', which is not a layer of the model."
     ]
 
 

@@ -49,7 +49,7 @@ def test_openocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 def test_openocd_that_does_not_know_the_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("openocd", monkeypatch)
     board = replace(NUCLEO, targets=replace(NUCLEO.targets, openocd="stm32q9x"))
-    with pytest.raises(ToolError, match=r"it has no target/stm32q9x\.cfg"):
+    with pytest.raises(ToolError, match=r"target/stm32q9x\.cfg is missing"):
         flash(built(tmp_path / "p", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
 
 
@@ -198,5 +198,5 @@ def test_raw_images_are_the_segments_with_gaps_erased(tmp_path: Path) -> None:
     (tmp_path / "d.elf").write_bytes(b"no ELF at all")
     with pytest.raises(UsageError, match="is not an ELF file"):
         read_program(tmp_path / "d.elf")
-    with pytest.raises(UsageError, match="nothing to load"):
+    with pytest.raises(UsageError, match="no loadable segment"):
         read_program(write_elf(tmp_path / "e.elf", []))

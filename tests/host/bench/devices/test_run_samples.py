@@ -140,7 +140,7 @@ def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: P
 
     result = run(ready, 8, RunConfig(wait_s=5, report=said.append), killer)
     assert kills == [1] and counts(result) == (8, 8, 0, 0)
-    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
+    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are stored." in said[0]
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
         result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, report=said.append), puller)
         assert cable.plugged == 2
     assert counts(result) == (9, 9, 0, 0)
-    assert "went away" in said[0] and "4 samples are stored" in said[0]
+    assert "disappeared" in said[0] and "4 samples are stored" in said[0]
 
 
 @pytest.mark.slow
@@ -196,7 +196,7 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
     assert (
         sum(row["samples"] for row in rows.values()) == 40 == sum(row["bit_exact"] for row in rows.values())
     )
-    assert "went away" in rows[ports[1]]["error"]
+    assert "disappeared" in rows[ports[1]]["error"]
     assert rows[ports[0]]["error"] is rows[ports[2]]["error"] is None
     assert rows[ports[0]]["samples"] > 0 < rows[ports[2]]["samples"]
     assert any("Its samples go to the other boards" in text for text in said)

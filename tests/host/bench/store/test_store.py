@@ -159,7 +159,7 @@ def test_columns_alone(tmp_path: Path) -> None:
 
 
 def test_history_makes_no_store(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no store"):
+    with pytest.raises(UsageError, match="does not exist yet"):
         Store(tmp_path / "s", create=False)
     assert not (tmp_path / "s").exists()
 
@@ -169,7 +169,7 @@ def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
     said: list[str] = []
     given = (result(), BuildMode(), "random", tmp_path / "net.tflite")
     assert store_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
-    assert len(said) == 1 and "not kept" in said[0] and "s.sqlite" in said[0]
+    assert len(said) == 1 and "is not in the store" in said[0] and "s.sqlite" in said[0]
     assert store_result(*given, tmp_path / "s.sqlite", said.append) == 1
     assert len(said) == 1
 
