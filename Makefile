@@ -94,7 +94,7 @@ docs: setup
 docs-site:
 	@./setup.sh docs
 	@$(DOCS_SITE)
-	@echo "Open site/index.html; with search: $(PYTHON) -m http.server --directory site"
+	@echo "Open site/index.html; with search: $(VENV_PYTHON) -m http.server --directory site"
 
 # Versions and hashes of what pip installs into the environments of frameworks; run after a change to environments.toml.
 locks: setup

@@ -1,4 +1,4 @@
-"""What a measured firmware was made from: hashes, and the compiler that its ELF names."""
+"""The build of a measured firmware: its hashes, and the compiler that its ELF names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,18 @@ from arenite.host.flash.build import read_manifest
 
 @dataclass(frozen=True)
 class ElfFacts:
-    """``sha256``: of what is loaded, each segment with its address; ``compiler``: as the compiler signed, or None."""
+    """``sha256``: of the loaded contents, each segment with its address; ``compiler``: the compiler's
+    signature, or None."""
 
     sha256: str
     compiler: str | None
 
 
 def read_facts(path: Path) -> ElfFacts:
-    """Read them from a linked firmware.  Debug information does not count: it names folders.
+    """Read the facts from a linked firmware. Debug information does not count, because it contains folder
+    names.
 
-    Raises ``ToolError`` for a file that is no ELF.
+    Raises ``ToolError`` for a file that is not an ELF.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -47,14 +49,15 @@ def read_facts(path: Path) -> ElfFacts:
 
 
 def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
-    """The compiler by its signature; where the linker left that out, as the project's compiler answers now."""
+    """The compiler by its signature in the ELF; where the linker left that out, the version that the
+    project's compiler reports."""
     if elf.compiler is not None:
         return elf.compiler
     recipe = read_manifest(directory).get("build") or {}
     try:
         command = [recipe["compiler"], "--version"]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-        return done.stdout.splitlines()[0]
+        process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        return process.stdout.splitlines()[0]
     except (KeyError, IndexError, OSError, subprocess.SubprocessError):
         return None
 

@@ -1,7 +1,7 @@
-"""A bench result beside a baseline: another engine's records, or an earlier result of our own.
+"""Compare a bench result with a baseline: the records of another engine, or an earlier result of Arenite.
 
-Records are ``{"records": [{"engine", "core", "model", "instructions", ...}]}``, one per model and core; the model is
-named by its file without the suffix. An earlier result is what ``arenite bench --json`` printed.
+Records are ``{"records": [{"engine", "core", "model", "instructions", ...}]}``, one per model and core; the
+model is named by its file without the suffix. An earlier result is the output of ``arenite bench --json``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from arenite.errors import ProfileError, UsageError
 from arenite.host.emulator.timing import load_timing
 
-#: What is compared: its name here, its key in a baseline's record, its place in a bench result.
+#: The compared figures: the name here, the key in a baseline's record, the place in a bench result.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("instructions", "instructions", ("inference", "instructions", "p50")),
     ("cycles", "cycles", ("inference", "cycles", "p50")),
@@ -28,7 +28,7 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("flash_total", "flash_total_bytes", ("flash", "total")),
 )
 SCHEMA = "arenite.bench/1"
-#: Cycles per instruction that differ by more than this share are worth a sentence.
+#: A larger difference in cycles per instruction than this share is reported.
 REPORTED_DIFFERENCE = 0.10
 
 
@@ -43,8 +43,8 @@ class BaselineRecord:
 
 
 def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
-    """The records of a baseline file.  Raises ``UsageError`` when it is none."""
-    hint = 'It holds {"records": [...]} of another engine, or what `arenite bench --json` printed.'
+    """The records of a baseline file. Raises ``UsageError`` when the file is not a baseline."""
+    hint = 'It contains {"records": [...]} of another engine, or the output of `arenite bench --json`.'
     try:
         data = json.loads(path.read_text("utf-8"))
     except OSError as error:
@@ -56,7 +56,7 @@ def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
             return (_of_result(data),)
         records = tuple(_of_record(row) for row in data["records"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path} is no baseline: {type(error).__name__} at {error}.", hint) from error
+        raise UsageError(f"{path} is not a baseline: {type(error).__name__} at {error}.", hint) from error
     if not records:
         raise UsageError(f"{path} has no records.", hint)
     return records
@@ -79,7 +79,7 @@ def _of_result(data: Mapping[str, Any]) -> BaselineRecord:
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """The figures of a bench result; None where it has none."""
+    """The figures of a bench result; None for a figure that it does not have."""
     values: dict[str, float | None] = {}
     for name, _, place in FIGURES:
         value: Any = result
@@ -90,7 +90,7 @@ def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
 
 
 def model_name(result: Mapping[str, Any]) -> str:
-    """The model's file without its suffix, by which records name it."""
+    """The model's file name without its suffix, which records use as the model's name."""
     return Path(result["model"]["path"]).stem
 
 
@@ -100,11 +100,11 @@ def matching(records: Sequence[BaselineRecord], core: str, model: str) -> list[B
 
 
 def require(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
-    """Raises ``UsageError`` when the baseline at ``path`` has nothing to compare with."""
+    """Raises ``UsageError`` when the baseline at ``path`` has no record to compare with."""
     if not matching(records, core, model):
-        there = sorted({f"{r.model} on {r.core}" for r in records})
-        listing = ", ".join(there[:4]) + (f" and {len(there) - 4} more" if len(there) > 4 else "")
-        raise UsageError(f"{path} has no record of {model} on {core}.", f"It has {listing}.")
+        names = sorted({f"{r.model} on {r.core}" for r in records})
+        listing = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        raise UsageError(f"{path} has no record of {model} on {core}.", f"Its records are: {listing}.")
 
 
 def compare(
@@ -113,11 +113,11 @@ def compare(
     core: str | None = None,
     engine: str | None = None,
 ) -> dict[str, Any] | None:
-    """The ratios of a result to the record of the same model; None without one.
+    """The ratios of a result to the record of the same model; None without a record.
 
-    Of several records that which needs the fewest instructions. ``core`` and ``engine`` choose records of another
-    core than the result's, or of one engine. A ratio is ours divided by theirs: below 1 is less. ``note`` says where
-    instructions and estimated cycles tell different stories, else it is None.
+    Among several records the one with the fewest instructions counts. ``core`` and ``engine`` choose records
+    of another core than the result's, or of one engine. A ratio is this result divided by the record: below 1
+    is less. ``note`` is a sentence where instructions and estimated cycles disagree, else None.
     """
     same = matching(records, core or result["board"]["core"], model_name(result))
     same = [r for r in same if engine in (None, r.engine)]
@@ -134,13 +134,13 @@ def compare(
         "engine": record.engine,
         "core": record.core,
         "figures": figures,
-        # Instructions of different cores are no measure of each other's cycles.
+        # Instructions of different cores do not compare like their cycles.
         "note": _disagreement(figures, result) if record.core == result["board"]["core"] else None,
     }
 
 
 def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any]) -> str | None:
-    """A sentence when the ratio of estimated cycles is another than that of instructions."""
+    """A sentence when the ratio of estimated cycles differs from the ratio of instructions."""
     cycles = (result["inference"].get("cycles") or {}).get("p50")
     counted = figures.get("instructions")
     if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:

@@ -1,4 +1,4 @@
-"""The cycle estimate of a bench result: from a profile where the emulator gave one, else a rule of thumb."""
+"""The cycle estimate of a bench result: from an emulator profile where there is one, else by a rule of thumb."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from arenite.host.bench.compare import REPORTED_DIFFERENCE
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCost, CycleTally
 
-#: What a rule of a timing table means to people.
+#: Descriptions of the rules of a timing table.
 RULE_TITLES = {
     "taken": "taken branch",
     "pipelined": "load or store behind a load",
-    "load_use": "use of what was just loaded",
-    "address": "address just computed",
-    "dual_issue": "issued with the one before",
+    "load_use": "use of a value that was just loaded",
+    "address": "address that was just computed",
+    "dual_issue": "issued with the instruction before",
     "overlap": "overlapping vector instructions",
 }
 
@@ -41,15 +41,16 @@ def by_profile(profile: Profile) -> dict[str, Any]:
 
 
 def histogram(profile: Profile) -> list[dict[str, Any]]:
-    """The classes of instructions, most cycles first, then what the rules between neighbours add or save."""
+    """The classes of instructions, most cycles first, then the cycles that the rules between neighbours add
+    or save."""
     total, timing = profile.total, profile.timing
 
     def rows(
-        tallies: Mapping[str, CycleTally], costs: Mapping[str, CycleCost], what: str
+        tallies: Mapping[str, CycleTally], costs: Mapping[str, CycleCost], kind: str
     ) -> list[dict[str, Any]]:
         return [
             {
-                what: name,
+                kind: name,
                 "count": tally.count,
                 "cycles": round(tally.cycles),
                 "kind": costs[name].kind,
@@ -62,7 +63,8 @@ def histogram(profile: Profile) -> list[dict[str, Any]]:
 
 
 def remark(profile: Profile) -> str | None:
-    """A sentence when an instruction of this firmware takes clearly more or fewer cycles than of plain code."""
+    """A sentence when an instruction of this firmware takes clearly more or fewer cycles than one of plain
+    code."""
     total, timing = profile.total, profile.timing
     cpi = total.cycles / max(total.instructions, 1)
     if abs(cpi / timing.plain_cpi - 1) <= REPORTED_DIFFERENCE:

@@ -1,4 +1,4 @@
-"""From ticks to the figures of a report, of all boards together and of each."""
+"""Converts ticks to the figures of a report, for all boards together and for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.profiles.boards import Board
 
 
 def percentiles(values: Sequence[int]) -> dict[str, int]:
-    """Nearest-rank percentiles, so that every figure is one that was measured."""
+    """Nearest-rank percentiles, so that every figure is a measured value."""
     ranked = sorted(values)
 
     def at(share: float) -> int:
@@ -43,12 +43,12 @@ def durations(
 
 
 def board_rows(
-    board: Board, run_result: RunResult, judgement: VerificationResult, tick_hz: int
+    board: Board, run_result: RunResult, verified: VerificationResult, tick_hz: int
 ) -> list[dict[str, Any]]:
-    """One row per board that answered or should have: how many samples, how many right, and how fast."""
-    errors = {s.name: s for s in run_result.served}
+    """One row per board: its samples, how many of them were right, and how fast it was."""
+    errors = {s.name: s for s in run_result.results}
     rows = []
-    for name, samples in board_samples(run_result.served, run_result.answers).items():
+    for name, samples in board_samples(run_result.results, run_result.answers).items():
         ticks = [run_result.answers[k].ticks for k in samples]
         instructions, latency = durations(board, tick_hz, ticks) if ticks else (None, None)
         served = errors.get(name)
@@ -56,7 +56,7 @@ def board_rows(
             {
                 "board": name,
                 "samples": len(samples),
-                "bit_exact": sum(k in judgement.exact for k in samples),
+                "bit_exact": sum(k in verified.exact for k in samples),
                 "instructions": instructions,
                 "latency_us": latency,
                 "error": None if served is None or served.error is None else served.error.problem,

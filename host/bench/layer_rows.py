@@ -1,4 +1,4 @@
-"""A report's rows of layers: what each is, and what it cost."""
+"""A report's rows of layers: the operator of each, and its cost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.host.emulator.profile import Profile
 
 
 def tier_of(kernel: str) -> str:
-    """The instructions that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
+    """The instruction set that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
     match = re.search(r"_(dsp|mve)(_|$)", kernel)
     return match[1] if match else "scalar"
 
@@ -22,7 +22,8 @@ def tier_of(kernel: str) -> str:
 def layer_rows(
     project: Project, m: DeviceMeasurement, count: Callable[[int], int] | None, profiled: Profile | None
 ) -> list[dict[str, Any]]:
-    """One entry per operator of the plan; 0 instructions where none were needed, None where nobody counted."""
+    """One entry per operator of the plan; 0 instructions where none were needed, None where they were not
+    counted."""
     medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]
     measured = iter(medians)
     spent = (

@@ -1,7 +1,7 @@
 """Run generated C on this computer: the same sources as the firmware, compiled by the host's C compiler.
 
-Many models share one build, so that a fuzzer pays for one compiler start per hundred graphs. The engine is
-compiled once per source state and kept in the cache folder given.
+Many models share one build, so that a fuzzer starts the compiler once per hundred graphs. The engine is
+compiled once per state of its sources and stored in the given cache folder.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _Model(ctypes.Structure):
     ]
 
 
-#: In place of a second core: halves of layers run one after the other, which of them first is for the caller to say.
-#: Halves that touch nothing in common give the same result in either order.
+#: In place of a second core, halves of layers run one after the other, in the order that the caller chooses.
+#: Halves that share no memory give the same result in either order.
 _ONE_CORE = """
 int ar_second_first;
 static ar_layer_fn ar_waiting;
@@ -89,7 +89,7 @@ class NativeModel:
             self._rows[1].restype = ctypes.c_void_p
             tensor = generated.model.main.tensors[generated.model.main.inputs[0]]
             self._row_bytes = tensor.nbytes // tensor.shape[1]
-        # A model for two cores takes turns: in every second run the second core's halves come first.
+        # In every second run of a model for two cores the second core's halves run first.
         self._order = ctypes.c_int.in_dll(library, "ar_second_first") if generated.parallel else None
         graph = generated.model.main
         self._outputs = [graph.tensors[i] for i in graph.outputs]
@@ -128,7 +128,7 @@ class NativeModel:
         return results
 
     def _push(self, data: bytes) -> None:
-        """The input row by row, as a camera would give it."""
+        """Feed the input row by row, as a camera would."""
         assert self._rows is not None
         begin, place, ready = self._rows
         begin()
@@ -137,7 +137,7 @@ class NativeModel:
             data = data[self._row_bytes :]
             ready()
         if data:
-            raise ValueError(f"{len(data)} bytes of the input were not asked for")
+            raise ValueError(f"the model did not read {len(data)} bytes of the input")
 
 
 def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
@@ -165,11 +165,12 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
 
 
 def combined_source(models: Sequence[Generated]) -> str:
-    """The sources of all models as one C file: starting the compiler costs far more than what it compiles."""
+    """The sources of all models as one C file, because starting the compiler takes far longer than compiling
+    them."""
     parts = []
     for g in models:
         files = model_sources(g)
-        # The only macro whose meaning differs from model to model is the one for addresses in the arena.
+        # Of all macros only the one for arena addresses differs from model to model.
         parts.append("#undef AT")
         for name in ("model.h", "weights.h", "weights.c", "model.c"):
             lines = files[g.prefix + name].splitlines()
@@ -189,11 +190,10 @@ def engine_archive(cache: Path) -> Path:
     for source in ENGINE.paths(".c"):
         obj = folder / f"{source.stem}-{_digest_of([source], headers)[:16]}.o"
         if not obj.exists():
-            made = f"{obj}.{os.getpid()}"
-            _cc(
-                [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags, "-c", str(source), "-o", made]
-            )
-            os.replace(made, obj)
+            partial = f"{obj}.{os.getpid()}"
+            options = [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags]
+            _cc([*options, "-c", str(source), "-o", partial])
+            os.replace(partial, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"
     subprocess.run(["ar", "rcs", temporary, *objects], check=True)
@@ -215,13 +215,15 @@ def _digest_of(paths: Sequence[Path], start: str = "") -> str:
 def _cc(arguments: list[str]) -> None:
     compiler = os.environ.get("CC", "gcc")
     try:
-        done = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+        process = subprocess.run([compiler, *arguments], capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"No C compiler: '{compiler}' is not installed.", "Install gcc, or set CC."
         ) from error
-    if done.returncode:
-        message = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:500])
+    if process.returncode:
+        message = next(
+            (line for line in process.stderr.splitlines() if "error" in line), process.stderr[:500]
+        )
         raise ToolError(
             f"The host compiler failed: {message}", f"Run: {compiler} {' '.join(arguments[:6])} …"
         )

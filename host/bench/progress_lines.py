@@ -1,7 +1,8 @@
-"""How a bench that another program runs tells its progress: lines on standard error, ``@progress STEP DONE TOTAL``."""
+"""The progress of a bench that another program started: lines on standard error, ``@progress STEP DONE
+TOTAL``."""
 
 from __future__ import annotations
 
-#: ``lines`` in the environment asks for such lines.
+#: The value ``lines`` of this environment variable turns the lines on.
 LINES_MODE = "ARENITE_PROGRESS"
 PROGRESS_PREFIX = "@progress"

@@ -1,4 +1,4 @@
-"""LiteRT's reference kernels as the judge of every result."""
+"""LiteRT's reference kernels, with which every result is compared."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from arenite.errors import ModelError
 class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
-    ``run`` takes one array per graph input, shaped and typed as the model says, and returns one array per output.
-    LiteRT has no reference kernel for ELU: the table of its only kernel stands for it.
+    ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
+    array per output. LiteRT has no reference kernel for ELU, so the table of its only kernel is used.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
@@ -42,9 +42,9 @@ class Reference:
                 self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
-                f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
+                f"LiteRT does not load the model: {str(error).strip()}.", "Check it with `arenite inspect`."
             ) from error
-        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
+        # reset_all_variables() does not reset resource variables; only a new interpreter does.
         self._has_resources = any(
             op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
         )
@@ -70,6 +70,6 @@ class Reference:
         except RuntimeError as error:
             raise ModelError(
                 f"LiteRT cannot run the model on a sample: {str(error).strip().rstrip('.')}.",
-                "Give samples that the model takes, with --data: an index, for example, must be one of its table.",
+                "Give valid samples with --data: an index, for example, must be inside its table.",
             ) from error
         return [np.array(self._interpreter.get_tensor(d["index"])) for d in self.outputs]

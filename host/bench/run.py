@@ -83,12 +83,15 @@ def bench(
         )
     if options.build.protocol == ENERGY:
         raise UsageError(
-            "Firmware for MLPerf's energy mode tells its times on a pin alone.", "Use --protocol mlperf here."
+            "Firmware for MLPerf's energy mode reports its times on a pin only.",
+            "Use --protocol mlperf here.",
         )
     if options.stateful and options.build.protocol == "mlperf":
-        raise UsageError("The MLPerf monitor starts every inference afresh.", "Leave out --stateful.")
+        raise UsageError(
+            "The MLPerf monitor starts every inference with fresh state.", "Leave out --stateful."
+        )
     if options.build.stream_input and options.build.protocol == "mlperf":
-        raise UsageError("The MLPerf monitor keeps the whole input.", "Leave out --stream-input.")
+        raise UsageError("The MLPerf monitor stores the whole input.", "Leave out --stream-input.")
     with ExitStack() as stack:
         folder = stack.enter_context(project_folder(options.keep))
         project = generate_project(prepared, board, folder, options.build)
@@ -120,7 +123,7 @@ def bench(
     graph = prepared.source.main
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
     judgement = verify_all(verifier, samples, present, measured.outputs, first, progress)
-    repeated = sum(s.repeated for s in run_result.served)
+    repeated = sum(s.repeated for s in run_result.results)
     counts = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
     remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
     halves = two_cores.report(project, profiled)
@@ -141,9 +144,10 @@ def bench(
 def _profile(
     project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
 ) -> tuple[Profile | None, str | None]:
-    """A profile of the first sample's inference, or None, with the reason where it was to be expected.
+    """A profile of the first sample's inference, or None, with a reason where the caller should expect a
+    profile.
 
-    Raises what ``profile`` raises when cycles were asked for.
+    Raises the errors of ``profile`` when cycles were requested.
     """
     if options.cycles is False:
         return None, None
@@ -151,23 +155,26 @@ def _profile(
         if options.cycles:
             raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
         return None, None
-    one = Samples(samples.inputs[:1], None)
+    first_sample = Samples(samples.inputs[:1], None)
     once = measure_mlperf if options.build.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
         code = layer_code(elf, segment_layers(project.generated))
         return profile(
-            project.board, elf, code, lambda line: once(line, project.generated, one, False, lambda *_: None)
+            project.board,
+            elf,
+            code,
+            lambda line: once(line, project.generated, first_sample, False, lambda *_: None),
         ), None
     except AreniteError as error:
         if options.cycles:
             raise
-        return None, f"Cycles are a rule of thumb here: {error.problem} {error.hint}".strip()
+        return None, f"Cycles are estimated by a rule of thumb: {error.problem} {error.hint}".strip()
 
 
 @contextmanager
 def project_folder(keep: Path | None) -> Iterator[Path]:
-    """``keep``, or a folder that is gone afterwards."""
+    """``keep``, or a temporary folder that is deleted afterwards."""
     if keep is not None:
         yield keep
     else:
@@ -177,7 +184,8 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """An open line to the device that runs ``elf``: an emulator that is started, or a board that is flashed."""
+    """An open transport to the device that runs ``elf``: an emulator that is started, or a board that is
+    flashed."""
     if project.board.emulated:
         with start(project.board, elf) as machine:
             yield machine.transport
@@ -185,13 +193,13 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
     assert port is not None
     from arenite.host.flash.flash import flash
 
-    done = flash(project.directory, project.board, port)
-    # "auto", and USB may name it anew.
-    line = SerialTransport(done.port or port, baud_of(project.protocol, project.board))
+    flashed = flash(project.directory, project.board, port)
+    # "auto", because USB may name the port differently.
+    transport = SerialTransport(flashed.port or port, baud_of(project.protocol, project.board))
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 def _figures(

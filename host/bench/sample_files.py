@@ -24,10 +24,10 @@ def file_samples(
 
     Args:
         path: the file or folder.
-        tensors: the model's inputs, of which there must be one.
-        extra: of the image: its preprocessing makes of each file exactly what the device would make of it, and its
-            labels, when all sub-folders are called by them, say which class a sub-folder is.
-        limit: take so many, evenly spread over the files in order of their paths.
+        tensors: the model's inputs; there must be exactly one.
+        extra: of the image. Its preprocessing makes the same tensor of each file as the device would; its labels, when
+            all sub-folders are named after them, give the class of a sub-folder.
+        limit: read this many files at most, evenly spread over the files in order of their paths.
 
     Raises:
         UsageError: no preprocessing, no such files, or a file that cannot be read.
@@ -35,7 +35,7 @@ def file_samples(
     spec = recorded_preprocessing(extra)
     if spec is None:
         raise UsageError(
-            f"The model records no preprocessing, so that {path} cannot become tensors.",
+            f"The model records no preprocessing, so that {path} cannot be converted to tensors.",
             "Convert it with --preprocessing FILE.toml (see docs/processing.md), or give an .npz file.",
         )
     if len(tensors) != 1:
@@ -50,14 +50,15 @@ def file_samples(
 
 
 def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None) -> list[Path]:
-    """The file itself, or the files below ``folder`` that end so, in order; ``limit``: so many, evenly spread.
+    """The file itself, or the files below ``folder`` with one of the endings, in order; ``limit``: at most
+    this many, evenly spread.
 
     Raises ``UsageError`` when there are none.
     """
     if folder.is_file():
         return [folder]
     if not folder.is_dir():
-        raise UsageError(f"There is no file or folder {folder}.", "Give a folder of samples.")
+        raise UsageError(f"The file or folder {folder} does not exist.", "Give a folder of samples.")
     paths = sorted(
         f
         for f in folder.rglob("*")
@@ -67,16 +68,17 @@ def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None)
     )
     if not paths:
         raise UsageError(
-            f"{folder} has no {', '.join(endings)} files, which the model's preprocessing takes.",
-            "Give a folder that has some; sub-folders are classes.",
+            f"{folder} contains no {', '.join(endings)} files, which the model's preprocessing reads.",
+            "Give a folder that contains some; sub-folders are classes.",
         )
     return [paths[k] for k in evenly_spread_indices(len(paths), limit)]
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:
-    """The class of each file by its sub-folder; None when the files lie in ``folder`` itself.
+    """The class of each file by its sub-folder; None when the files are in ``folder`` itself.
 
-    Raises ``UsageError`` where folders are called neither as the labels nor by numbers, and nothing says their order.
+    Raises ``UsageError`` where folders are named neither after the labels nor by numbers, and their order is
+    not given.
     """
     names = extra.get(LABELS)
     tops = [f.relative_to(folder).parts[0] for f in files if f.parent != folder]
@@ -86,8 +88,8 @@ def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np
     if names and classes and not (folder / "labels.txt").is_file():
         strange = next(name for name in classes if name not in names)
         raise UsageError(
-            f"{folder} has the class '{strange}', which is none of the model's labels: "
-            f"{', '.join(map(str, names))[:200]}.",
-            "Call the folders as the labels do, or by their numbers.",
+            f"{folder} has the class '{strange}', which is not a label of the model:"
+            f" {', '.join(map(str, names))[:200]}.",
+            "Name the folders after the labels, or by their numbers.",
         )
     return labels

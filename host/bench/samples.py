@@ -1,4 +1,4 @@
-"""Inputs for a bench run: from an .npz file, or made at random."""
+"""Inputs for a bench run: from an .npz file, or random."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Samples:
-    """``inputs[k][i]``: input ``i`` of sample ``k``, shaped and typed as the model says; ``labels`` or None."""
+    """``inputs[k][i]``: input ``i`` of sample ``k``, with the shape and type of the model's input; ``labels``
+    or None."""
 
     inputs: list[list[np.ndarray]]
     labels: np.ndarray | None
@@ -45,13 +46,13 @@ def _random(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None) -> Samples:
-    """Read ``x`` (``x0``, ``x1``, ... for several inputs) and, when there is one, ``y``.
+    """Read ``x`` (``x0``, ``x1``, ... for several inputs) and, when it exists, ``y``.
 
-    Each array's first dimension counts samples; the rest is the input's shape, with or without its batch of 1.
-    Raises ``UsageError`` naming the array, what it has and what was expected.
+    Each array's first dimension counts samples; the rest is the input's shape, with or without its batch of
+    1. Raises ``UsageError`` that names the array, its shape or type, and the expected one.
     """
     try:
-        # Opened as an archive first: NumPy would take a plain .npy for a single array without a name.
+        # Opened as an archive first: NumPy would accept a plain .npy as a single array without a name.
         with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -74,7 +75,7 @@ def samples_of_arrays(
         if name not in arrays:
             raise UsageError(
                 f"{path} has no array '{name}'; it has {', '.join(arrays) or 'none'}.",
-                "One input is called x; several are called x0, x1, ...",
+                "A single input is called x; several are called x0, x1, ...",
             )
         columns.append(_shaped(path, name, arrays[name], tensor))
     count = len(columns[0])
@@ -95,7 +96,7 @@ def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarr
     if array.ndim == 0 or array.shape[1:] != shape:
         raise UsageError(
             f"{path}: '{name}' has shape {array.shape}, expected (samples, {', '.join(map(str, shape))}).",
-            "Give the samples as the model's input takes them.",
+            "Give the samples in the shape of the model's input.",
         )
     if array.dtype != dtype:
         raise UsageError(
@@ -108,9 +109,11 @@ def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarr
 def accuracy(
     outputs: Sequence[np.ndarray], labels: np.ndarray | None, tensor: Tensor | None = None
 ) -> float | None:
-    """Share of samples whose largest output is at the label's place; None without one class number per sample.
+    """The share of samples whose largest output is at the label's index; None without one class number per
+    sample.
 
-    A single output tells classes 0 and 1 apart: by whether its real value, as ``tensor`` says, passes 0.5.
+    A single output distinguishes classes 0 and 1 by whether its real value, scaled as ``tensor`` says, is
+    above 0.5.
     """
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         return None

@@ -1,4 +1,4 @@
-"""What was predicted for a project, beside what was built and what was measured."""
+"""The predicted sizes of a project beside those of its build and of its latest run."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from arenite.host.link.client import DeviceMemory
 
 #: Written into the project by ``arenite bench --keep``.
 MEASURED = "measured.json"
-#: Figures that must come out to the byte; the stack's prediction is a bound.
+#: Figures that must match to the byte; the stack's prediction is a bound.
 EXACT = ("arena", "arena_slow", "static", "weights", "code")
 
 
 @dataclass(frozen=True)
 class SizeFigure:
-    """Bytes; None where nobody predicted, built or measured it."""
+    """Bytes; None for a size that was not predicted, built or measured."""
 
     name: str
     predicted: int | None
@@ -31,7 +31,8 @@ class SizeFigure:
 
     @property
     def holds(self) -> bool:
-        """As predicted: equal to the ELF's figure to the byte, and no smaller than what was measured."""
+        """Whether the prediction is right: equal to the ELF's figure to the byte, and not smaller than the
+        measured one."""
         if self.predicted is None:
             return True
         equal = self.name not in EXACT or self.built is None or self.built == self.predicted
@@ -61,9 +62,10 @@ class SizeCheck:
 
 
 def check_sizes(directory: Path) -> SizeCheck:
-    """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench`` kept.
+    """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench``
+    stored.
 
-    Raises ``UsageError`` for a folder that is no project, or is not built yet.
+    Raises ``UsageError`` for a folder that is not a project, or is not built yet.
     """
     manifest = read_manifest(directory)
     elf = built_elf(directory)
@@ -78,7 +80,7 @@ def check_sizes(directory: Path) -> SizeCheck:
 
 
 def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
-    """Store in the project what the device found in its RAM when it ran ``elf``."""
+    """Store the device's memory report of running ``elf`` in the project."""
     record = {
         "elf_sha256": _digest(elf),
         "stack_used": memory.stack_used,
@@ -88,7 +90,7 @@ def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
 
 
 def _run_of(directory: Path, elf: Path) -> dict[str, int]:
-    """The stored run, if it was of this very ELF."""
+    """The stored run, if it is of exactly this ELF."""
     try:
         record = json.loads((directory / MEASURED).read_text("utf-8"))
         return record if record["elf_sha256"] == _digest(elf) else {}

@@ -1,7 +1,8 @@
-"""What two cores bring: per layer what each does, the critical path, and the speed-up that follows from it.
+"""The effect of two cores: the work of each core per layer, the critical path, and the speed-up that follows
+from it.
 
-Instructions of each core are counted in the emulator, without those spent on waiting. How long they last side by side
-is an estimate: it takes an instruction to last equally long on both, with no conflict on memory.
+Instructions of each core are counted in the emulator, without those spent on waiting. Their time side by side
+is an estimate: it assumes that an instruction lasts equally long on both cores, without conflicts on memory.
 """
 
 from __future__ import annotations
@@ -16,23 +17,24 @@ from arenite.host.build.project import Project
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount
 
-#: What instructions that the emulated board's counter tells are where two cores run.
+#: The meaning of the instructions on the emulated board's counter when two cores run.
 BOTH_CORES = "Instructions are those of both cores together; two_cores has the critical path."
 
 
 def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
-    """What is expected, or in its place what was counted, where there is a profile; None where all runs on one core."""
-    found = predicted_split(project)
-    if found is None or profiled is None or not profiled.second:
-        return found
+    """The counted split where there is a profile, else the predicted one; None where all layers run on one
+    core."""
+    predicted = predicted_split(project)
+    if predicted is None or profiled is None or not profiled.second:
+        return predicted
     counts = counted_split(project.generated, profiled)
-    layers = [before | after for before, after in zip(found["layers"], counts["layers"], strict=True)]
-    return found | counts | {"layers": layers}
+    layers = [before | after for before, after in zip(predicted["layers"], counts["layers"], strict=True)]
+    return predicted | counts | {"layers": layers}
 
 
 def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
-    """From one profiled inference. ``work``: instructions of both cores; ``critical_path``: of the busier one in each
-    layer, and of fork and join."""
+    """The split of one profiled inference. ``work``: instructions of both cores; ``critical_path``: of the
+    busier one in each layer, and of fork and join."""
 
     def instructions(count: CycleCount) -> float:
         return count.instructions
@@ -66,10 +68,11 @@ def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
 
 
 def predicted_split(project: Project) -> dict[str, Any] | None:
-    """Before anything is built: which layers are cut, why others are not, and the speed-up by the estimated
-    instructions of each layer. None where all runs on one core.
+    """The split before the build: the layers that are cut, why others are not, and the speed-up by the
+    estimated instructions of each layer. None where all layers run on one core.
 
-    ``bound``: the speed-up if all layers that are cut took half their time; what stays whole sets it.
+    ``bound``: the speed-up if all layers that are cut took half their time; the layers that stay whole limit
+    it.
     """
     generated, board = project.generated, project.board
     if not generated.parallel or board.second_core is None:
@@ -107,7 +110,7 @@ def _why_whole(project: Project, layer: Layer) -> str:
         return "runs row by row"
     graph, target = project.generated.model.main, project.prepared.target
     if split_for(graph, layer.op, target)[1] is not None:
-        return "no halves that its kernel takes and that touch nothing in common"
+        return "no halves that its kernel supports and that share no memory"
     if split_for(graph, layer.op, replace(target, barrier=0))[1] is not None:
         return "too small"
-    return "its kernel computes all at once"
+    return "its kernel computes all of it at once"

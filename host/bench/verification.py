@@ -1,4 +1,4 @@
-"""What came from the devices beside what LiteRT's reference kernels give: every byte of every answer."""
+"""Compares the devices' answers with LiteRT's reference kernels: every byte of every answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class OutputVerifier:
         self._known: dict[int, list[np.ndarray]] = {}
 
     def expected(self, index: int) -> list[np.ndarray]:
-        """The right outputs of one sample; with carried state they must be asked for in order."""
+        """The right outputs of one sample; with carried state they must be requested in order."""
         if index not in self._known:
             fresh = index == 0 or not self._stateful
             self._known[index] = self._reference.run(self._samples.inputs[index], reset=fresh)
@@ -31,8 +31,8 @@ class OutputVerifier:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """``exact``: samples whose outputs are right to the last byte; ``max_abs_diff``: None where it is no number;
-    ``accuracy``: None without labels."""
+    """``exact``: samples whose outputs are right to the last byte; ``max_abs_diff``: None where it is not a
+    number; ``accuracy``: None without labels."""
 
     exact: frozenset[int]
     max_abs_diff: float | None
@@ -40,25 +40,25 @@ class VerificationResult:
 
 
 def verify_all(
-    judge: OutputVerifier,
+    verifier: OutputVerifier,
     samples: Samples,
     present: Sequence[int],
     outputs: Sequence[Sequence[np.ndarray]],
     first: Tensor | None,
     progress: Progress,
 ) -> VerificationResult:
-    """``outputs[k]`` are those of sample ``present[k]``; samples that are missing are none that are right.
+    """``outputs[k]`` are those of sample ``present[k]``; missing samples do not count as right.
 
-    ``first``: the model's first output, from which the accuracy is told.
+    ``first``: the model's first output, from which the accuracy is computed.
     """
     progress("check", 0, len(present))
     exact = set()
     differences: list[float | None] = []
-    for done, (k, got) in enumerate(zip(present, outputs, strict=True), 1):
-        expected = judge.expected(k)
-        if all(a.tobytes() == b.tobytes() for a, b in zip(expected, got, strict=True)):
+    for done, (k, answer) in enumerate(zip(present, outputs, strict=True), 1):
+        expected = verifier.expected(k)
+        if all(a.tobytes() == b.tobytes() for a, b in zip(expected, answer, strict=True)):
             exact.add(k)
-        differences += [difference(a, b) for a, b in zip(expected, got, strict=True)]
+        differences += [difference(a, b) for a, b in zip(expected, answer, strict=True)]
         progress("check", done, len(present))
     numbers = [d for d in differences if d is not None]
     worst = max(numbers, default=0) if len(numbers) == len(differences) else None
@@ -69,28 +69,29 @@ def verify_all(
     return VerificationResult(frozenset(exact), worst, share)
 
 
-def difference(expected: np.ndarray, got: np.ndarray) -> float | None:
-    """The largest difference of two outputs; None where it is no number (a NaN or an infinity in one of them)."""
-    if expected.tobytes() == got.tobytes():
+def difference(expected: np.ndarray, outputs: np.ndarray) -> float | None:
+    """The largest difference of two outputs; None where it is not a number (a NaN or an infinity in one of
+    them)."""
+    if expected.tobytes() == outputs.tobytes():
         return 0
     if expected.dtype.kind != "f":
-        return max(abs(int(a) - int(b)) for a, b in zip(expected.flat, got.flat, strict=True))
-    same = (expected == got) | (np.isnan(expected) & np.isnan(got))
-    a, b = (x[~same].astype(np.float64) for x in (expected, got))
+        return max(abs(int(a) - int(b)) for a, b in zip(expected.flat, outputs.flat, strict=True))
+    same = (expected == outputs) | (np.isnan(expected) & np.isnan(outputs))
+    a, b = (x[~same].astype(np.float64) for x in (expected, outputs))
     if not (np.isfinite(a).all() and np.isfinite(b).all()):
         return None
     return float(np.max(np.abs(a - b), initial=0))
 
 
 def sample_figures(
-    count: int, judgement: VerificationResult, resumed: int, repeated: int, missing: int
+    count: int, verified: VerificationResult, resumed: int, repeated: int, missing: int
 ) -> SampleFigures:
     """The part "samples" of a result."""
     return SampleFigures(
         count=count,
-        bit_exact=len(judgement.exact),
-        max_abs_diff=judgement.max_abs_diff,
-        accuracy=judgement.accuracy,
+        bit_exact=len(verified.exact),
+        max_abs_diff=verified.max_abs_diff,
+        accuracy=verified.accuracy,
         missing=missing,
         resumed=resumed,
         repeated=repeated,

@@ -13,14 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.bench.run import BenchConfig, bench
-from arenite.host.bench.samples import random_samples
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
-from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 
-#: Told which build is next: its label, how many are done, how many there are.
+#: Called before each build with its label, how many are done, and how many there are.
 Progress = Callable[[str, int, int], None]
 
 
@@ -75,15 +72,20 @@ class Build:
 
 
 def builds(
-    path: Path, board: Board, *, samples: int | None = None, progress: Progress = lambda *_: None
+    path: Path,
+    board: Board,
+    *,
+    measure: Callable[[Prepared, Board, Build], Build] | None = None,
+    progress: Progress = lambda *_: None,
 ) -> list[Build]:
     """Every build of the model at ``path`` for ``board``: each mode, with and without passes, with the input whole or
-    in rows; those that the model cannot have are left out.
+    in rows. A build that the model does not allow is left out.
 
-    ``samples``: bench those that fit on so many random inputs, on an emulated board; None: estimate all.
-    Raises ``UsageError`` to measure on a real board, and what ``prepare`` and ``bench`` raise.
+    ``measure`` returns a build with measured figures in place of the estimated ones; it is called for the builds that
+    fit, on an emulated board. None: all figures are estimates.
+    Raises ``UsageError`` to measure on a real board, and what ``prepare`` and ``measure`` raise.
     """
-    if samples is not None and not board.emulated:
+    if measure is not None and not board.emulated:
         raise UsageError(f"{board.name} is a real board.", "Leave out --measure, or choose a qemu_* board.")
     with_passes, without = prepare(path), prepare(path, passes=False)
     versions = [(with_passes, True), *([(without, False)] if with_passes.passes else [])]
@@ -99,8 +101,8 @@ def builds(
         if candidate is None:
             continue
         progress(candidate.label, done, len(wanted))
-        if samples is not None and candidate.fits:
-            candidate = _measure(prepared, board, candidate, samples)
+        if measure is not None and candidate.fits:
+            candidate = measure(prepared, board, candidate)
         all_builds.append(candidate)
     progress("", len(wanted), len(wanted))
     return mark_dominated(all_builds)
@@ -115,27 +117,6 @@ def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streame
     wanted = needs(planned.generated, board, mode)
     fits = wanted.ram <= board.ram_bytes and wanted.flash <= board.flash_bytes
     return Build(mode, passes, streamed, wanted.ram, wanted.flash, round(wanted.instructions), fits)
-
-
-def _measure(prepared: Prepared, board: Board, estimated: Build, samples: int) -> Build:
-    """The same build, benched on random inputs. On two cores how long it takes stays an estimate: the critical path of
-    what was counted on each."""
-    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    options = BenchConfig(
-        BuildOptions(estimated.optimise, stream_input=estimated.stream_input), cycles=board.cores > 1
-    )
-    result = bench(prepared, board, random_samples(tensors, samples), options, lambda *_: None).to_json()
-    two = result["two_cores"]
-    return replace(
-        estimated,
-        ram=result["memory"]["ram_total"],
-        flash=result["flash"]["total"],
-        instructions=two["critical_path"]["instructions"]
-        if two
-        else result["inference"]["instructions"]["p50"],
-        kind="estimated" if two else "measured",
-        bit_exact=result["samples"]["bit_exact"] == result["samples"]["count"],
-    )
 
 
 def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:

@@ -21,6 +21,7 @@ from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
 from arenite.host.mlperf.tasks import MODES, TASKS, WINDOW_S, task_named
 from arenite.host.report.console import note, print_json, show, table
+from arenite.host.report.current_svg import current_svg
 from arenite.profiles.boards import load_board
 
 
@@ -106,7 +107,9 @@ def mlperf(
             f"The {mode} mode takes no meter and no mark.", "Leave them out, or use --mode energy."
         )
     with Steps(chosen.name) as steps:
-        result = run_mlperf(prepared, chosen, asked, steps)
+        result = run_mlperf(
+            prepared, chosen, asked, steps, draw=lambda recording: current_svg(recording, "window")
+        )
     if as_json:
         print_json(result)
     else:

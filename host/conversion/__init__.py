@@ -1,1 +1,1 @@
-"""The steps of ``arenite convert``; ``host.convert`` joins them."""
+"""The steps of ``arenite convert``; ``conversion/convert.py`` joins them."""

@@ -1,4 +1,5 @@
-"""From what a trainer has to an image: import, calibrate, quantise or search, plan, score, fit."""
+"""The whole conversion of a trained model to an image: import, calibrate, quantize or search, plan, score,
+fit."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ class Conversion:
 
 
 def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
-    """Make the image; nothing is written.
+    """Make the image; this function writes no file.
 
     Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
     """
@@ -71,13 +72,13 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     if recipe.settings.activations == "float" and request.boards:
         raise UsageError(
             f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
-            "Leave out --board, or take an integer recipe.",
+            "Leave out --board, or choose an integer recipe.",
         )
     if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
         raise UsageError(
-            f"The recipe '{recipe.name}' has float activations: there are no scales that field data could clip, and no "
-            "layers to compare.",
-            "Leave out --check-data and --sensitivity, or take an integer recipe.",
+            f"The recipe '{recipe.name}' has float activations: it has no scales to check with field"
+            " data, and no layers to compare.",
+            "Leave out --check-data and --sensitivity, or choose an integer recipe.",
         )
     if request.calibration is None and recipe.needs_observations:
         raise UsageError(
@@ -88,76 +89,88 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
         calibration_inputs(model)
     request.attachments.check_labels(model)
     request.attachments.check_preprocessing(model)
-    calibrating, scoring, searching, of = split_samples(request, model, data.get("calibration"))
-    # Before anything that takes minutes: it finds labels that are missing or not the model's.
+    calibrating, scoring, searching, scored_on = split_samples(request, model, data.get("calibration"))
+    # Before the steps that take minutes: finds labels that are missing or do not belong to the model.
     progress("score", 0, 0)
     before = None if scoring is None else source_score(request, imported, scoring)
     if before is not None and request.budget is not None and request.budget.drop is not None:
-        check_drop(before[1], of)
-    made = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
+        check_drop(before[1], scored_on)
+    quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
     scores: Scores | None = None
     range_notes: list[str] = []
     if scoring is not None and before is not None:
-        scores, range_notes = image_scores(before, made.quantized.flatbuffer, scoring, of)
-    result = parse(made.quantized.flatbuffer)
-    extra = request.attachments.extra(result, made_from(imported, made.recipe, made.observations))
-    source = Image(result, None, _sha256(made.quantized.flatbuffer), imported.sha256, extra=extra)
+        scores, range_notes = image_scores(before, quantized.quantized.flatbuffer, scoring, scored_on)
+    result = parse(quantized.quantized.flatbuffer)
+    extra = request.attachments.extra(
+        result, provenance_of(imported, quantized.recipe, quantized.observations)
+    )
+    source = Image(result, None, _sha256(quantized.quantized.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
-    if recipe.name in shipped_recipes():  # they speak of operators that a model need not have
+    if recipe.name in shipped_recipes():  # they name operators that a model need not contain
         unused = []
     notes = [
         *imported.notes,
-        *(f"The recipe '{recipe.name}' has settings for '{match}', which is no layer." for match in unused),
-        *made.quantized.notes,
+        *(
+            f"The recipe '{recipe.name}' has settings for '{match}', which is not a layer of the model."
+            for match in unused
+        ),
+        *quantized.quantized.notes,
         *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
         *range_notes,
     ]
-    notes += [text for c in made.coverage if (text := c.warning) is not None]
+    notes += [text for c in quantized.coverage if (text := c.warning) is not None]
     progress("plan", 0, 0)
-    if made.recipe.settings.activations == "float":
+    if quantized.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
-        return Conversion(request, imported, data_bytes, None, made, calibrating, scores, _once(notes))
+        return Conversion(request, imported, data_bytes, None, quantized, calibrating, scores, _once(notes))
     try:
         prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     except UnsupportedModelError as error:
-        if any(rule.settings.get("activations") == "float" for rule in made.recipe.layers):
-            hint = f"The recipe '{made.recipe.name}' leaves layers in float32: give them integer activations."
+        if any(rule.settings.get("activations") == "float" for rule in quantized.recipe.layers):
+            hint = f"The recipe '{quantized.recipe.name}' leaves layers in float32: give them integer activations."
             raise UnsupportedModelError(error.problem, hint) from error
         raise
     notes += prepared.notes
-    return Conversion(request, imported, prepared.image, prepared, made, calibrating, scores, _once(notes))
+    return Conversion(
+        request, imported, prepared.image, prepared, quantized, calibrating, scores, _once(notes)
+    )
 
 
-def fits(made: Conversion) -> list[FitVerdict]:
+def fits(conversion: Conversion) -> list[FitVerdict]:
     """One verdict for each board of the request."""
-    return [] if made.prepared is None else verdicts(made.prepared, made.request.boards)
+    return [] if conversion.prepared is None else verdicts(conversion.prepared, conversion.request.boards)
 
 
 def shrink_suggestions(
-    made: Conversion, found: Sequence[FitVerdict], image: Path, progress: Progress = lambda *_: None
+    conversion: Conversion,
+    fit_verdicts: Sequence[FitVerdict],
+    image: Path,
+    progress: Progress = lambda *_: None,
 ) -> ShrinkReport | None:
-    """What would fit the boards that the image, written to ``image``, does not fit; None where it fits all."""
-    short = [v.board for v in found if not v.fits]
-    if not short or made.prepared is None:
+    """Changes that would make the image, written to ``image``, fit the boards that it does not fit; None
+    where it fits all."""
+    short = [v.board for v in fit_verdicts if not v.fits]
+    if not short or conversion.prepared is None:
         return None
-    progress("look for what would fit", 0, 0)
-    c = made.calibrated
+    progress("search for changes that fit", 0, 0)
+    c = conversion.calibrated
     return shrink(
-        made.prepared,
+        conversion.prepared,
         short,
-        flatbuffer=None if c is None else made.imported.flatbuffer,
+        flatbuffer=None if c is None else conversion.imported.flatbuffer,
         observations=None if c is None else c.observations,
         recipe="int8" if c is None else c.recipe.name,
-        source=made.request.source,
+        source=conversion.request.source,
         image=str(image),
     )
 
 
-def made_from(
+def provenance_of(
     imported: ImportedModel, recipe: Recipe | None, observations: Observations | None
 ) -> Mapping[str, Any]:
-    """What the image records of its making: enough to make it again, and nothing that differs between two makings."""
+    """The provenance that the image records: enough to make it again, and nothing that differs between two
+    runs."""
     return {
         "kind": imported.kind,
         "sha256": imported.sha256,
@@ -172,20 +185,20 @@ def made_from(
 def _as_is(
     request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
-    """A source that is quantised already: planned, and scored where there are labelled samples."""
+    """A source that is already quantized: planned, and scored where there are labelled samples."""
     if recipe is not None or request.budget is not None:
         raise UsageError(
-            f"{request.source} is quantised already: no recipe can change it.",
+            f"{request.source} is quantized already, so that a recipe cannot change it.",
             "Convert its float model, or leave out --recipe and --budget.",
         )
     if request.sensitivity:
         raise UsageError(
-            f"{request.source} is quantised already: no layer of it can be quantised alone.",
+            f"{request.source} is quantized already, so that its layers cannot be quantized one by one.",
             "Convert its float model, or leave out --sensitivity.",
         )
     image = parse_image(imported.flatbuffer, request.source)
     image = replace(image, sha256=imported.sha256)
-    extra = request.attachments.extra(image.model, made_from(imported, None, None), known=image.extra)
+    extra = request.attachments.extra(image.model, provenance_of(imported, None, None), known=image.extra)
     request = replace(request, attachments=request.attachments.or_recorded(image.extra))
     image = replace(image, extra=extra)
     progress("plan", 0, 0)
@@ -211,7 +224,7 @@ def _once(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _name(source: str) -> str:
-    """A file name for what is made of ``module:function``, or the path itself."""
+    """A file name for the result of ``module:function``, or the path itself."""
     return source if ":" not in source or Path(source).exists() else source.rpartition(":")[2]
 
 

@@ -1,4 +1,4 @@
-"""From a float model and samples to a quantised model, with all that is told about it."""
+"""Quantize a float model with samples, and collect the notes about the result."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arenite.host.conversion.samples import load_samples
 
 @dataclass(frozen=True)
 class QuantizationResult:
-    """What came out of quantising a float model."""
+    """The result of quantizing a float model."""
 
     recipe: Recipe
     quantized: QuantizedModel
@@ -41,7 +41,8 @@ def calibrate_and_quantize(
     searching: Dataset | None,
     progress: Progress,
 ) -> QuantizationResult:
-    """Quantise ``imported`` by ``recipe``, or by the one that a search finds, and measure what was asked for."""
+    """Quantize ``imported`` by ``recipe``, or by the recipe that a search finds, and take the requested
+    measurements."""
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:
         return QuantizationResult(recipe, quantize(flatbuffer, recipe, None), None)
@@ -88,7 +89,7 @@ def calibrate_and_quantize(
         )
         result = replace(result, field=report)
     if request.sensitivity:
-        each = sensitivity(
+        layer_scores = sensitivity(
             flatbuffer,
             recipe,
             observations,
@@ -96,7 +97,7 @@ def calibrate_and_quantize(
             metric=request.metric,
             progress=lambda what, done, total: progress("sensitivity", done, total),
         )
-        result = replace(result, sensitivity=each)
+        result = replace(result, sensitivity=layer_scores)
     elif search_result is not None:
         result = replace(result, sensitivity=search_result.sensitivity)
     return result

@@ -1,4 +1,4 @@
-"""What a conversion is asked for."""
+"""The inputs of a conversion."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from arenite.errors import UsageError
 from arenite.host.build.attachments import Attachments
 from arenite.profiles.boards import Board
 
-#: What is done, how much of it is done, and how much there is (0: not known).
+#: Called with the step, how much of it is done, and how much there is (0: not known).
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """What the user asked for; see ``arenite convert --help`` for each.
+    """The options of the user; see ``arenite convert --help`` for each.
 
-    ``calibration_samples``: calibrate with so many, evenly spread; where there is no ``test``, the others score.
-    ``budget`` asks for a search, on the first of ``boards``.
+    ``calibration_samples``: calibrate with this many, evenly spread; where there is no ``test``, the others
+    score. ``budget`` requests a search, on the first of ``boards``.
     """
 
     source: str
@@ -44,13 +44,13 @@ class ConversionRequest:
 
 
 def check_request(request: ConversionRequest) -> None:
-    """Whatever is missing is told before anything that takes minutes."""
+    """Raises ``UsageError`` for anything that is missing, before the steps that take minutes."""
     if request.metric is not None:
         check_metric(request.metric)
     if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
         raise UsageError(
             f"{request.calibration_samples} samples cannot calibrate; at least {MINIMUM} are needed.",
-            "A hundred or more, like those of the field, give ranges that hold.",
+            "A hundred or more, similar to those in the field, give reliable ranges.",
         )
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not path.exists():
@@ -58,9 +58,7 @@ def check_request(request: ConversionRequest) -> None:
                 f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
             )
     if request.budget is not None and not request.boards:
-        raise UsageError(
-            "A budget is kept on a board.", "Name one with --board; `arenite boards` lists them."
-        )
+        raise UsageError("A budget needs a board.", "Name one with --board; `arenite boards` lists them.")
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:
         raise UsageError(
             "A search, and a check of field data, need calibration samples.", "Add --calibration."

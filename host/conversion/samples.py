@@ -1,4 +1,4 @@
-"""The samples of a conversion: read, numbered as the labels, shared out."""
+"""The samples of a conversion: read, numbered by the labels, and split."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def load_samples(
 
 
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
-    """The classes of a folder numbered as the model's labels are.
+    """The classes of a folder numbered in the order of the model's labels.
 
-    Raises ``UsageError`` for one that is not among these, unless a file beside the folders says their order: by the
-    alphabet they would be other classes.
+    Raises ``UsageError`` for a class that is not a label, unless a file beside the folders gives their order:
+    in alphabetical order they would be other classes.
     """
     if not dataset.classes or dataset.labels is None or not names:
         return dataset
@@ -44,38 +44,40 @@ def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
         return dataset
     if strange:
         raise UsageError(
-            f"{dataset.path} has the class '{strange[0]}', which is none of the model's labels: "
-            f"{', '.join(names)[:200]}.",
-            "Call the classes as the labels do, or by their numbers.",
+            f"{dataset.path} has the class '{strange[0]}', which is not a label of the model:"
+            f" {', '.join(names)[:200]}.",
+            "Name the classes after the labels, or by their numbers.",
         )
     places = np.array([names.index(name) for name in dataset.classes])
     return replace(dataset, labels=places[dataset.labels], classes=names)
 
 
 def split_samples(
-    request: ConversionRequest, model: Model, given: Dataset | None
+    request: ConversionRequest, model: Model, calibration: Dataset | None
 ) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
     """Samples to calibrate with, to score with, to search with, and a name for the second.
 
-    Samples that a search chose by say little about what it chose: where there is no test file, it gets half of those
-    that are left of the calibration file.
+    A score on the samples that a search used would be biased: where there is no test file, the search gets
+    half of the remaining samples of the calibration file.
     """
     test = None if request.test is None else load_samples(request, request.test, model, calibration=False)
-    if given is None:
+    if calibration is None:
         return None, test, None, str(request.test)
-    calibrating, rest = given, None
-    if request.calibration_samples is not None and request.calibration_samples < len(given):
-        calibrating, rest = given.split(request.calibration_samples)
+    calibrating, remaining = calibration, None
+    if request.calibration_samples is not None and request.calibration_samples < len(calibration):
+        calibrating, remaining = calibration.split(request.calibration_samples)
     if test is not None:
-        return calibrating, test, rest or given, str(request.test)
-    if rest is None:
-        return calibrating, given, given, f"{request.calibration} (the calibration samples)"
+        return calibrating, test, remaining or calibration, str(request.test)
+    if remaining is None:
+        return calibrating, calibration, calibration, f"{request.calibration} (the calibration samples)"
     if request.budget is None:
-        return calibrating, rest, None, f"{request.calibration}, samples that calibration did not see"
-    searching, scoring = rest.split(max(len(rest) // 2, 1)) if len(rest) > 1 else (rest, rest)
+        return calibrating, remaining, None, f"{request.calibration}, samples that calibration did not use"
+    searching, scoring = (
+        remaining.split(max(len(remaining) // 2, 1)) if len(remaining) > 1 else (remaining, remaining)
+    )
     return (
         calibrating,
         scoring,
         searching,
-        f"{request.calibration}, samples that calibration and search did not see",
+        f"{request.calibration}, samples that calibration and search did not use",
     )

@@ -1,4 +1,4 @@
-"""How good source and image are on the same samples."""
+"""The scores of source and image on the same samples."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.host.conversion.request import ConversionRequest
 
 @dataclass(frozen=True)
 class Scores:
-    """The source model and the image on the same samples, and what the image lost (``metrics.drop``)."""
+    """The source model and the image on the same samples, and the loss of the image (``metrics.drop``)."""
 
     source: Score
     image: Score
@@ -31,11 +31,12 @@ class Scores:
         return metric_drop(self.source, self.image)
 
 
-def check_drop(source: Score, of: str) -> None:
-    """Refuse a limit of the drop where there is nothing that could be lost."""
+def check_drop(source: Score, samples_name: str) -> None:
+    """Raises ``UsageError`` for a limit of the drop where no drop can be measured."""
     if source.metric == "mse" and source.value == 0:
         raise UsageError(
-            f"{of} has no targets: the model is compared with itself, and any difference is an infinite growth.",
+            f"{samples_name} has no targets: the model is compared with itself, and any difference is an"
+            " infinite growth.",
             "Add targets y, or leave drop out of the budget.",
         )
 
@@ -45,12 +46,14 @@ Scored = tuple[list[np.ndarray], Score]
 
 
 def source_score(request: ConversionRequest, imported: ImportedModel, dataset: Dataset) -> Scored:
-    """Run the model that was given. Raises ``UsageError`` where the samples do not suit the metric."""
+    """Run the given model. Raises ``UsageError`` where the samples do not suit the metric."""
     outputs = run_dataset(imported.flatbuffer, dataset)
     return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
 
 
-def image_scores(before: Scored, image_bytes: bytes, dataset: Dataset, of: str) -> tuple[Scores, list[str]]:
+def image_scores(
+    before: Scored, image_bytes: bytes, dataset: Dataset, samples_name: str
+) -> tuple[Scores, list[str]]:
     """The scores, and notes on samples that do not suit the scales of ``image_bytes``."""
     graph = parse(image_bytes).main
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
@@ -59,4 +62,4 @@ def image_scores(before: Scored, image_bytes: bytes, dataset: Dataset, of: str) 
     notes += [] if unused is None else [unused]
     after = run_dataset(image_bytes, dataset, reference=True)
     image = score_outputs(after, dataset, source.metric, reference=reference)
-    return Scores(source, image, of, tuple(largest_drops(source, image))), notes
+    return Scores(source, image, samples_name, tuple(largest_drops(source, image))), notes

@@ -1,8 +1,10 @@
-"""How long a battery feeds a load: capacity at the drain's rate and temperature, self-discharge, droop under the peak.
+"""How long a battery feeds a load: capacity at the drain's rate and temperature, self-discharge, droop under
+the peak.
 
-The depth of discharge is stepped through from full to the end; in each step the drain is constant, so that the
-charge left follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is the rated capacity's, or
-earlier, when the voltage under the peak current falls below what the battery or the regulator allows.
+The depth of discharge is stepped through from full to the end; in each step the drain is constant, so that
+the charge left follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is that of the rated
+capacity, or earlier, when the voltage under the peak current falls below the minimum of the battery or the
+regulator.
 """
 
 from __future__ import annotations
@@ -21,11 +23,11 @@ REGULATORS = ("none", "linear", "switching")
 
 @dataclass(frozen=True)
 class Regulator:
-    """What stands between battery and device.
+    """The regulator between battery and device.
 
-    ``none`` and ``linear``: the battery's current is the device's, power / ``output_v``. ``switching``: it is what
-    keeps power / ``efficiency`` at the battery's voltage. ``quiescent_a`` flows besides. Below ``minimum_v`` at its
-    input the device or the regulator stops; None: only the battery's own cut-off counts.
+    ``none`` and ``linear``: the battery's current is the device's, power / ``output_v``. ``switching``: the
+    current keeps power / ``efficiency`` at the battery's voltage. ``quiescent_a`` flows in addition. Below
+    ``minimum_v`` at its input the device or the regulator stops; None: only the battery's own cut-off counts.
     """
 
     kind: str = "none"
@@ -37,17 +39,18 @@ class Regulator:
     def __post_init__(self) -> None:
         if self.kind not in REGULATORS:
             raise UsageError(
-                f"There is no regulator '{self.kind}'.", f"Choose among {', '.join(REGULATORS)}."
+                f"There is no regulator '{self.kind}'.", f"The regulators are {', '.join(REGULATORS)}."
             )
         positive("regulator's output in V", self.output_v)
         positive("regulator's quiescent current in A", self.quiescent_a, zero=True)
         if self.minimum_v is not None:
-            positive("least input voltage", self.minimum_v)
+            positive("minimum input voltage", self.minimum_v)
         if not 0 < positive("regulator's efficiency", self.efficiency) <= 1:
-            raise UsageError(f"An efficiency lies between 0 and 1, not {self.efficiency:g}.")
+            raise UsageError(f"An efficiency is between 0 and 1, not {self.efficiency:g}.")
 
     def current_a(self, watts: float, open_v: float, ohm: float) -> float:
-        """Current from ``open_v`` behind ``ohm`` for a device that takes ``watts``; inf: more than it can give."""
+        """Current from ``open_v`` behind ``ohm`` for a device that takes ``watts``; inf: more than the source
+        can give."""
         if self.kind != "switching":
             return watts / self.output_v + self.quiescent_a
         # I·(V - I·R) = P / η; the smaller root is the one that a regulator settles at.
@@ -59,17 +62,19 @@ class Regulator:
 
 @dataclass(frozen=True)
 class BatteryLife:
-    """A life in s (of one charge where it is rechargeable), with why it ends and what to know about it."""
+    """A life in s (of one charge where the battery is rechargeable), the reason for its end, and notes."""
 
     life_s: float
     average_ma: float
     peak_ma: float
-    usable: float  # share of the charge that had gone, self-discharge included, when the life ended
-    self_discharged: float  # share of the full charge that was lost by itself
+    usable: float  # share of the charge that was used, self-discharge included, when the life ended
+    self_discharged: float  # share of the full charge that was lost by self-discharge
     lowest_v: float  # under the peak, at the end
     ends_by: str  # "capacity", "voltage" or "never starts"
     warnings: tuple[str, ...]
-    assumed: tuple[str, ...]  # the profile's figures that are assumed or recalled, with what it says of them
+    assumed: tuple[
+        str, ...
+    ]  # the profile's figures that are assumed or recalled, with the profile's remark on them
 
     @property
     def days(self) -> float:
@@ -81,11 +86,11 @@ def min_voltage(battery: Battery, regulator: Regulator) -> float:
 
 
 def check_temperature(battery: Battery, celsius: float) -> None:
-    """Raises ``UsageError`` outside of the temperatures that the battery's profile covers."""
+    """Raises ``UsageError`` outside the temperatures that the battery's profile covers."""
     if not battery.coldest_c <= celsius <= battery.hottest_c:
         raise UsageError(
-            f"'{battery.name}' is described from {battery.coldest_c:g} to {battery.hottest_c:g} °C, "
-            f"not at {celsius:g} °C.",
+            f"The profile of '{battery.name}' covers {battery.coldest_c:g} to {battery.hottest_c:g}"
+            f" °C, not {celsius:g} °C.",
             "Choose a battery for this temperature, for instance lisocl2_aa.",
         )
 
@@ -176,13 +181,14 @@ def _warnings(
     peak_ma, average_ma = 1000 * peak, 1000 * average
     if peak_ma > battery.pulse_ma:
         messages.append(
-            f"The peak current of {peak_ma:.3g} mA is more than the {battery.pulse_ma:g} mA that {battery.title} "
-            "gives in pulses: add a capacitor, lower the clock, or take a larger battery."
+            f"The peak current of {peak_ma:.3g} mA is more than the {battery.pulse_ma:g} mA that"
+            f" {battery.title} gives in pulses: add a capacitor, lower the clock, or choose a larger"
+            " battery."
         )
     if average_ma > battery.continuous_ma:
         messages.append(
-            f"The average current of {average_ma:.3g} mA is more than the {battery.continuous_ma:g} mA that it gives "
-            "for long."
+            f"The average current of {average_ma:.3g} mA is more than the battery's continuous rating"
+            f" of {battery.continuous_ma:g} mA."
         )
     if ends == "never starts":
         messages.append(
@@ -195,18 +201,19 @@ def _warnings(
         )
     if life > battery.shelf_years * YEAR_S:
         messages.append(
-            f"{life / YEAR_S:.3g} years are more than the {battery.shelf_years:g} years for which such a battery is "
-            "sold; do not count on more."
+            f"{life / YEAR_S:.3g} years are more than the shelf life of such a battery,"
+            f" {battery.shelf_years:g} years; do not count on more."
         )
     if battery.rate is not None and average_ma > 10 ** battery.rate.x[-1]:
         messages.append(
-            f"Its capacity above {10 ** battery.rate.x[-1]:g} mA is not known; the last known was taken."
+            f"Its capacity above {10 ** battery.rate.x[-1]:g} mA is not known; the capacity at that"
+            " current was used."
         )
     if regulator.kind == "linear" and regulator.output_v > least_v:
         messages.append(
-            f"The linear regulator gives {regulator.output_v:g} V only while the battery has more; set minimum_v "
-            "to what the device still runs at."
+            f"The linear regulator gives {regulator.output_v:g} V only while the battery has more; set"
+            " minimum_v to the lowest voltage at which the device runs."
         )
     if battery.rechargeable and celsius > 45:
-        messages.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which is not modelled.")
+        messages.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which the model leaves out.")
     return messages

@@ -1,7 +1,8 @@
-"""A battery emptied day by day: independent of battery.py, to check it.
+"""Simulates the discharge of a battery in steps of time; independent of battery.py, to check it.
 
-Charge is counted in coulombs in fixed steps of time. In each step a random number of events happens, each takes its
-energy, and what is drawn at rest and lost by itself is taken besides. The device is checked for its peak at every step.
+Charge is counted in coulombs in fixed steps of time. In each step a random number of events occurs, each
+takes its energy, and the load at rest and the self-discharge are added. The device is checked for its peak at
+every step.
 """
 
 from __future__ import annotations
@@ -64,7 +65,8 @@ def simulate_life(
         else:
             assert battery.rate is not None
             share = float(np.interp(math.log10(max(ma, 1e-9)), battery.rate.x, battery.rate.y))
-        # A coulomb taken at this rate and temperature costs more of the rated charge than one taken gently.
+        # A coulomb drawn at a high rate or a low temperature takes more of the rated charge than one drawn
+        # slowly.
         drawn = amps * step_s / (share * cold_capacity)
         after = left * retained - drawn
         if after <= 0:
@@ -75,7 +77,7 @@ def simulate_life(
 
 
 def _terminal_v(open_v: float, ohm: float, watts: float, regulator: Regulator) -> float:
-    """Voltage under a load of ``watts``: for a switching regulator found by letting current and voltage settle."""
+    """Voltage under a load of ``watts``; for a switching regulator by iteration of current and voltage."""
     if regulator.kind != "switching":
         return open_v - ohm * (watts / regulator.output_v + regulator.quiescent_a)
     volts = open_v

@@ -1,4 +1,4 @@
-"""A prediction beside what was simulated, or what an emulated board did."""
+"""Compares a prediction with a simulation, or with a run on an emulated board."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arenite.profiles.batteries import Battery
 
 
 def difference(predicted: float, actual: float, floor: float = 0.0) -> float | None:
-    """(predicted − actual) / actual, over ``floor`` where the actual one is smaller; None where both floors are 0."""
+    """(predicted − actual) / actual, over ``floor`` where the actual value is smaller; None where both are 0."""
     base = max(abs(actual), floor)
     return (predicted - actual) / base if base else None
 
@@ -63,7 +63,7 @@ def life_row(
     regulator: Regulator,
     celsius: float,
 ) -> dict[str, Any]:
-    """Days of the battery that is emptied step by step under the simulated power, and the difference."""
+    """Days until the battery is empty in a stepwise simulation with the simulated power, and the difference."""
     watts = float(simulated["power_w"]["value"])
     seconds = simulate_life(
         battery,

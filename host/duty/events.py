@@ -1,4 +1,4 @@
-"""When sensor events come: at a fixed period, at random (Poisson), or as they were recorded."""
+"""Arrival times of sensor events: at a fixed period, random (Poisson), or recorded."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class PeriodicEvents:
 
 @dataclass(frozen=True)
 class PoissonEvents:
-    """Events independent of one another, ``rate_hz`` of them per second on average."""
+    """Independent events, ``rate_hz`` of them per second on average."""
 
     rate_hz: float
 
@@ -61,7 +61,7 @@ class PoissonEvents:
 
 @dataclass(frozen=True)
 class RecordedEvents:
-    """Recorded arrival times in s, ascending from 0 or more. After ``duration_s`` the recording begins again."""
+    """Recorded arrival times in s, ascending from 0 or more. After ``duration_s`` the recording starts again."""
 
     times_s: tuple[float, ...]
     duration_s: float
@@ -81,7 +81,7 @@ class RecordedEvents:
 
     @classmethod
     def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> RecordedEvents:
-        """A trace from arrival times. Without a duration the mean gap is put behind the last event.
+        """A trace from arrival times. Without a duration, the mean gap is added after the last event.
 
         Raises ``UsageError`` for no events, times out of order, or one event without a duration.
         """
@@ -89,7 +89,7 @@ class RecordedEvents:
         if duration_s is None:
             if len(times) < 2 or times[-1] <= times[0]:
                 raise UsageError(
-                    "A trace of so few events needs its duration.", "Give duration_s in seconds."
+                    "A trace with a single event needs its duration.", "Give duration_s in seconds."
                 )
             duration_s = times[-1] + (times[-1] - times[0]) / (len(times) - 1)
         return cls(times, duration_s)
@@ -99,7 +99,7 @@ class RecordedEvents:
         return len(self.times_s) / self.duration_s
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
-        """The first ``count`` arrival times of the trace repeated without end."""
+        """The first ``count`` arrival times of the trace, repeated without end."""
         times = np.asarray(self.times_s)
         rounds = -(-count // times.size)
         value: Floats = (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]

@@ -1,4 +1,5 @@
-"""What a duty cycle is made of, from files: event times, service times, a bench's latency, a measured energy."""
+"""Reads the inputs of a duty cycle from files: event times, service times, a bench's latency, a measured
+energy."""
 
 from __future__ import annotations
 
@@ -17,20 +18,22 @@ from arenite.host.duty.events import Floats
 from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import load_board
 
-#: Names that a column of times may end in, and seconds in its unit.
+#: Units that a column of times may name, and the seconds in each.
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
-def read_times(path: Path, what: str, default_unit: str) -> Floats:
+def read_times(path: Path, description: str, default_unit: str) -> Floats:
     """The first column of a CSV file, in s.
 
-    A heading names its unit (``time_s``, ``service_ms``, ``t (us)``); without one it is ``default_unit``.
-    Raises ``UsageError`` for a file that cannot be read, or a line that is no number.
+    A heading names its unit (``time_s``, ``service_ms``, ``t (us)``); without one the unit is
+    ``default_unit``. Raises ``UsageError`` for a file that cannot be read, or a line that is not a number.
     """
     try:
         rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read the {what} {path}: {_reason(error)}.", "Give a CSV file.") from error
+        raise UsageError(
+            f"Cannot read the {description} {path}: {_reason(error)}.", "Give a CSV file."
+        ) from error
     cells = [(k, row[0].strip()) for k, row in enumerate(rows, 1) if row and row[0].strip()]
     unit = UNITS[default_unit]
     if cells and not _is_number(cells[0][1]):
@@ -41,11 +44,11 @@ def read_times(path: Path, what: str, default_unit: str) -> Floats:
     for line, text in cells:
         if not _is_number(text):
             raise UsageError(
-                f"{path}, line {line}: '{text}' is no time.", "Write one number per line, first column."
+                f"{path}, line {line}: '{text}' is not a time.", "Write one number per line, first column."
             )
         values.append(float(text) * unit)
     if not values:
-        raise UsageError(f"{path} has no times.", f"Write the {what}, one per line.")
+        raise UsageError(f"{path} contains no times.", f"Write the {description}, one per line.")
     return np.array(values)
 
 
@@ -57,27 +60,27 @@ def _is_number(text: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is no text"
+    return error.strerror or str(error) if isinstance(error, OSError) else "it is not a text file"
 
 
 def read_result(path: Path, schema: str) -> dict[str, Any]:
-    """A JSON result of another command. Raises ``UsageError`` for anything else."""
+    """A JSON result of another command. Raises ``UsageError`` for any other file."""
     hint = f"Write it with `arenite {schema.split('.')[1].split('/')[0]} … --json > {path.name}`."
     try:
         data = json.loads(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {path}: {_reason(error)}.", hint) from error
     except json.JSONDecodeError as error:
-        raise UsageError(f"{path} is no JSON: {error}.", hint) from error
+        raise UsageError(f"{path} is not JSON: {error}.", hint) from error
     if not isinstance(data, dict) or data.get("schema") != schema:
-        found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-        raise UsageError(f"{path} is no {schema}, but {found!r}.", hint)
+        actual = data.get("schema") if isinstance(data, dict) else type(data).__name__
+        raise UsageError(f"{path} has the schema {actual!r}, expected {schema}.", hint)
     return data
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Service times with where they are from, and the board that they are of."""
+    """Service times with their source, and the board that they belong to."""
 
     service: ServiceTimes
     source: str
@@ -86,10 +89,11 @@ class Latency:
 
 
 def latency_of_bench(path: Path, board: str | None = None) -> Latency:
-    """The time of an inference by ``arenite.bench/1``: measured on a real board, else estimated cycles at a clock.
+    """The time of an inference from ``arenite.bench/1``: measured on a real board, else estimated cycles at a
+    clock.
 
-    ``board``: whose clock counts the cycles; None: the one of the result. Between the percentiles that the result has
-    the times are drawn on straight lines. Raises ``UsageError`` for a result that has no time.
+    ``board``: its clock converts the cycles; None: the board of the result. Between the percentiles of the
+    result the times are interpolated linearly. Raises ``UsageError`` for a result without a time.
     """
     data = read_result(path, "arenite.bench/1")
     try:
@@ -109,10 +113,11 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
         raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
 
 
-def _between(found: dict[str, float]) -> ServiceTimes:
-    """256 equally likely times on the straight lines between min, p50, p95, p99 and max; one, where these are equal."""
+def _between(percentiles: dict[str, float]) -> ServiceTimes:
+    """256 equally likely times, interpolated between min, p50, p95, p99 and max; one time where these are
+    equal."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
-    points = [found[name] for name, _ in at]
+    points = [percentiles[name] for name, _ in at]
     if points[-1] - points[0] <= 1e-3 * points[1]:
         return ServiceTimes.of(points[1])
     shares = (np.arange(256) + 0.5) / 256
@@ -122,21 +127,20 @@ def _between(found: dict[str, float]) -> ServiceTimes:
 
 
 def latency_of_energy(path: Path) -> Latency:
-    """The time of an inference by ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` without one."""
+    """The time of an inference from ``arenite.energy/1``, measured or estimated. Raises ``UsageError``
+    without one."""
     data = read_result(path, "arenite.energy/1")
     try:
         duration, name = data["duration_ms"], str(data["board"]["name"])
         kind = str(duration["kind"])
-        return Latency(
-            ServiceTimes.of(float(duration["median"]) / 1e3), f"{path.name}: of {name}", kind, name
-        )
+        return Latency(ServiceTimes.of(float(duration["median"]) / 1e3), f"{path.name}: {name}", kind, name)
     except (KeyError, TypeError, ValueError) as error:
         raise UsageError(f"{path} has no time of an inference.", "Give --service MILLISECONDS.") from error
 
 
 @dataclass(frozen=True)
 class MeasuredPower:
-    """Watts while an inference runs, and asleep where the recording showed it."""
+    """Watts while an inference runs, and asleep where the recording contains it."""
 
     active_w: float
     sleep_w: float | None

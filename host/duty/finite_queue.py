@@ -1,10 +1,12 @@
-"""Poisson events and a queue of limited length, or none: M/D/1/K and M/G/1/K with waking; Erlang's loss at no queue.
+"""Poisson events and a queue of limited length, or none: M/D/1/K and M/G/1/K with waking; Erlang's loss
+without a queue.
 
-The chain of what departures leave behind gives drops, shares of time and the mean wait exactly (J. Keilson, 1966; H.
-Takagi, Queueing Analysis 2, 1993; the waking makes a first service exceptional, P. D. Welch, 1964). With no place it is
-A. K. Erlang's loss formula, λ·s / (1 + λ·s), for any distribution of the service. The distribution of the wait adds up,
-over the state at the start of each service and the moment at which an event comes during it, what is left of that
-service and the services before the event; on a lattice. That sum is our own; it is checked against the simulation.
+The chain of the states that departures leave gives drops, shares of time and the mean wait exactly (J.
+Keilson, 1966; H. Takagi, Queueing Analysis 2, 1993; the waking makes a first service exceptional, P. D.
+Welch, 1964). Without a waiting place it is A. K. Erlang's loss formula, λ·s / (1 + λ·s), for any distribution
+of the service. The distribution of the wait sums, over the state at the start of each service and the moment
+of an arrival during it, the rest of that service and the services before the event, on a lattice. That sum is
+our own; a test checks it against the simulation.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from arenite.host.duty.poisson_queue import (
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
 from arenite.host.duty.service import ServiceTimes
 
-#: Waits in a longer queue are those of an unlimited one where hardly anything is dropped, and refused elsewhere.
+#: Waits in a longer queue equal those of an unlimited one where hardly any event is dropped; elsewhere they
+#: are refused.
 MAX_PLACES = 100
 _MOST_STATES = 1000
 
@@ -44,7 +47,8 @@ def finite_queue(
     queue: int,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Poisson events, ``queue`` waiting places besides the event in service; an event that finds none is dropped.
+    """Poisson events, ``queue`` waiting places besides the event in service; an event that finds no place is
+    dropped.
 
     Raises ``UsageError`` for a queue of over 100 places near or above saturation.
     """
@@ -53,19 +57,19 @@ def finite_queue(
         if rho < 0.9:
             return unlimited_queue(rate_hz, service, sleep, percentiles)
         raise _too_long(queue, rho)
-    states = queue + 1  # events in the device at most
+    states = queue + 1  # the most events in the device
     chance = math.exp(-rate_hz * sleep.linger_s)
     plain = arrivals_during(rate_hz, service.points, states + 1)
     woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
     left = departure_states(plain, chance * woken + (1 - chance) * plain, states)
     first = chance * sleep.wake_s
     served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + first)))
-    # Each step up is answered by a step down: λ·P(j events) = served·left[j] below the limit.
+    # Each step up is matched by a step down: λ·P(j events) = served·left[j] below the limit.
     seen = served * left / rate_hz
     full = max(1 - float(seen.sum()), 0.0)
     if queue <= MAX_PLACES:
         waits = _percentiles(rate_hz, service, sleep, left, percentiles)
-    elif rho < 1 and full < 1e-3:  # as good as unlimited
+    elif rho < 1 and full < 1e-3:  # equivalent to an unlimited queue
         waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
     else:
         raise _too_long(queue, rho)
@@ -81,8 +85,8 @@ def finite_queue(
 
 def _too_long(queue: int, rho: float) -> UsageError:
     return UsageError(
-        f"A queue of {queue} places at utilisation {rho:.2g} is not computed.",
-        f"Take at most {MAX_PLACES} places, or simulate it.",
+        f"A queue of {queue} places at utilisation {rho:.2g} is too long to compute.",
+        f"Choose at most {MAX_PLACES} places, or simulate it.",
     )
 
 
@@ -105,7 +109,8 @@ def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
 
 
 def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: int) -> Floats:
-    """(count, size): chance that an event comes as the m-th during one of ``times_s``, over what is then left of it.
+    """(count, size): chance that an event arrives as the m-th during one of ``times_s``, over the time that
+    is then left of it.
 
     The chance for a cell is exact: P(at most m arrivals by its near edge) less that by its far edge.
     """
@@ -116,7 +121,7 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
         passed = np.maximum(time - edges[: cells + 1], 0.0)
         out[:, :cells] += np.diff(np.cumsum(_terms(rate_hz, passed, count), axis=0), axis=1)
     out /= times_s.size
-    # Middles of cells lie between two points of the lattice.
+    # Middles of cells are between two points of the lattice.
     halves = out / 2
     halves[:, 1:] += out[:, :-1] / 2
     return halves
@@ -134,7 +139,7 @@ def _percentiles(
     size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
     short = min(math.ceil(longest / step) + 2, size)
     in_service = _residuals(rate_hz, service.points, states, step, short)
-    # With which number of events a service starts.
+    # The number of events at the start of a service.
     starts = np.concatenate((left[1:], [0.0]))  # index n − 1
     woken = poisson_terms(rate_hz * sleep.wake_s, states) if chance else np.eye(1, states)[0]
     woken[-1] = max(1 - woken[:-1].sum(), 0.0)

@@ -1,4 +1,4 @@
-"""What ``arenite duty`` was asked, as values: events, service, powers, each with where it is from."""
+"""The inputs of ``arenite duty`` as values: events, service, powers, each with its source."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import Board
 
 
-def exactly_one(what: str, hint: str, **given: object) -> str:
-    """The name of the one option that was given. Raises ``UsageError`` for none, or several."""
+def exactly_one(noun: str, hint: str, **given: object) -> str:
+    """The name of the one option that is set. Raises ``UsageError`` for none, or several."""
     names = [name.replace("_", "-") for name, value in given.items() if value is not None]
     if len(names) != 1:
-        problem = f"There is no {what}." if not names else f"--{' and --'.join(names)} exclude each other."
+        problem = f"There is no {noun}." if not names else f"--{' and --'.join(names)} exclude each other."
         raise UsageError(problem, hint)
     return names[0]
 
@@ -34,11 +34,11 @@ def exactly_one(what: str, hint: str, **given: object) -> str:
 def events_of(
     period_s: float | None, rate_hz: float | None, trace: Path | None, duration_s: float | None
 ) -> Events:
-    """Raises ``UsageError`` unless exactly one kind was given."""
+    """Raises ``UsageError`` unless exactly one kind of events is set."""
     hint = "Give --period SECONDS, --rate PER_SECOND, or --trace FILE.csv."
-    exactly_one("word of when events come", hint, period=period_s, rate=rate_hz, trace=trace)
+    exactly_one("source of event times", hint, period=period_s, rate=rate_hz, trace=trace)
     if duration_s is not None and trace is None:
-        raise UsageError("--duration is that of a trace.", "Give --trace FILE.csv, or leave it out.")
+        raise UsageError("--duration applies only to a trace.", "Give --trace FILE.csv, or leave it out.")
     if period_s is not None:
         return PeriodicEvents(period_s)
     if rate_hz is not None:
@@ -55,9 +55,10 @@ def service_of(
     measured: Callable[[], Latency] | None,
     energy: Path | None = None,
 ) -> Latency:
-    """``measured``: runs the model on an emulated board. ``energy`` tells the time where nothing else does.
+    """The service. ``measured``: runs the model on an emulated board. ``energy`` gives the time where no
+    other source does.
 
-    Raises ``UsageError`` unless exactly one source was given.
+    Raises ``UsageError`` unless exactly one source is set.
     """
     if energy is not None and (service_ms, times, bench, measured) == (None, None, None, None):
         return latency_of_energy(energy)
@@ -83,7 +84,7 @@ def service_of(
 
 @dataclass(frozen=True)
 class PowerInputs:
-    """Watts awake and asleep, and a sentence of where each is from."""
+    """Watts awake and asleep, with a sentence on the source of each."""
 
     active_w: float
     sleep_w: float
@@ -94,9 +95,10 @@ class PowerInputs:
 def powers_of(
     active_mw: float | None, sleep_uw: float | None, energy: Path | None, board: Board | None
 ) -> PowerInputs:
-    """What was given comes first, then ``energy`` (``arenite.energy/1``), then the board's profile.
+    """The powers from the options first, then from ``energy`` (``arenite.energy/1``), then from the board's
+    profile.
 
-    Raises ``UsageError`` where nothing tells a power.
+    Raises ``UsageError`` where none of them has a power.
     """
     measured_power: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
     sources: dict[str, str] = {}
@@ -115,7 +117,7 @@ def powers_of(
         active, sources["active"] = ASSUMED_W_PER_HZ * board.clock_hz, "assumed: 100 uA/MHz at 3.3 V"
     else:
         raise UsageError(
-            "The power while the device works is not known.",
+            "The power of the working device is not known.",
             "Give --active-mw, --energy FILE.json, or --board NAME.",
         )
     if sleep_uw is not None:
@@ -127,8 +129,8 @@ def powers_of(
         sources["sleep"] = f"estimated: {profile.sleep_source}"
     else:
         raise UsageError(
-            "The power asleep is not known.",
-            "Give --sleep-uw, in microwatts: current asleep times the supply.",
+            "The power of the sleeping device is not known.",
+            "Give --sleep-uw, in microwatts: the current asleep times the supply voltage.",
         )
     peak = measured_power.peak_w if measured_power is not None and active_mw is None else None
     return PowerInputs(active, sleep, None if peak is None else max(peak, active), sources)
@@ -140,6 +142,6 @@ def queue_of(text: str) -> int | None:
         return None
     if not text.isdigit():
         raise UsageError(
-            f"--queue {text} is no number of places.", "Give a whole number, or none for no limit."
+            f"--queue {text} is not a number of places.", "Give a whole number, or none for no limit."
         )
     return int(text)

@@ -1,4 +1,4 @@
-"""One prediction for a device that sleeps between events: queueing, power and battery life together."""
+"""The complete prediction for a device that sleeps between events: queueing, power and battery life."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = "arenite.duty/1"
 
 @dataclass(frozen=True)
 class PowerStates:
-    """What the device takes in each state, at its own supply.
+    """The power of the device in each state, at its own supply.
 
     Attributes:
         sleep_w: asleep, everything that is always on included.
@@ -31,8 +31,8 @@ class PowerStates:
         wake_j: energy of waking; None: ``active_w`` for ``wake_s``.
         enter_j: energy of falling asleep once; its time is neglected.
         linger_s: how long it stays awake after its last event.
-        linger_w: meanwhile; None: ``active_w``.
-        peak_w: short peak that the supply must stand; None: the highest of the states' powers.
+        linger_w: power during that time; None: ``active_w``.
+        peak_w: short peak that the supply must be able to give; None: the highest of the states' powers.
     """
 
     sleep_w: float
@@ -91,13 +91,15 @@ class PowerStates:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Queueing, average power (W, at the device's supply) by state, and battery life where a battery was given."""
+    """Queueing, average power (W, at the device's supply) by state, and battery life when a battery is set."""
 
     queueing: Queueing
     power_w: float
     parts_w: dict[str, float]
     peak_w: float
-    energy_per_event_j: float  # all the energy, rest included, over the events served; inf where none is
+    energy_per_event_j: (
+        float  # all the energy, rest included, over the served events; inf without served events
+    )
     battery: str | None
     life: BatteryLife | None
     warnings: tuple[str, ...]
@@ -152,7 +154,7 @@ def queueing(
     sleep: Sleep,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Queueing figures by the model that fits the events, the service and the queue (see docs/duty-cycle.md)."""
+    """Queueing figures by the model for the given events, service and queue (see docs/duty-cycle.md)."""
     if isinstance(events, PoissonEvents):
         if queue is None:
             return unlimited_queue(events.rate_hz, service, sleep, percentiles)
@@ -175,13 +177,13 @@ def predict(
     celsius: float = 20.0,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Prediction:
-    """What a duty cycle costs and whether the device keeps up.
+    """Predict the power of a duty cycle, and whether the device keeps up.
 
     Args:
-        events: when events come.
+        events: the arrivals.
         service_s: seconds per event, fixed or measured ones.
         queue: waiting places besides the event in service; 0: none, None: without limit.
-        power: what the device takes in each state.
+        power: the power of the device in each state.
         battery: a profile, its name, or None for no battery life.
         regulator: between the battery and the device.
         celsius: temperature of the battery.

@@ -1,8 +1,9 @@
 """The duty cycle on an emulated board: real inferences, a real queue, the device's own counter.
 
-The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. Events go to it over the serial
-port, as times on the board's counter; it sleeps, wakes, infers and drops by them, and tells what happened to each.
-Under ``-icount`` all of that is virtual time: the same figures on every computer, however busy.
+The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. Events are sent to it
+over the serial port, as times on the board's counter; it sleeps, wakes, infers and drops at these times, and
+reports the outcome of each event. Under ``-icount`` all of that is virtual time: the figures are the same on
+every computer, however busy.
 """
 
 from __future__ import annotations
@@ -31,16 +32,18 @@ from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board
 
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
-#: Events of one run at most; bytes of RAM that each takes, and that are left for the rest of the program.
+#: The most events of one run; the bytes of RAM that each takes, and those left for the rest of the program.
 MAX_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
 _SERVE, _DUTY = "    ar_serve();\n", "    ar_duty();\n"
 
 
 @dataclass(frozen=True)
 class ObservedDuty:
-    """What the device did. Waits and services in s of its own time; ``dropped``: share of the events.
+    """The measurements of one run. Waits and services in s of the device's own time; ``dropped``: share of
+    the events.
 
-    ``shares``: of the time from the start to the end of the last event's service: sleeping, waking, active, lingering.
+    ``shares``: of the time from the start to the end of the last event's service: sleeping, waking, active,
+    lingering.
     """
 
     waits_s: Floats  # of the events that were served, in their order
@@ -56,7 +59,7 @@ class ObservedDuty:
 
     @property
     def wake_s(self) -> float:
-        """Time that one waking took, with what the firmware itself needs."""
+        """Seconds of one waking, including the firmware's own work."""
         return self.shares["waking"] * self.seconds / self.wakes
 
     @property
@@ -65,23 +68,23 @@ class ObservedDuty:
 
 
 def seconds_per_tick(board: Board) -> float:
-    """Of the counter of an emulated board, in virtual time. Raises ``UsageError`` for a real one."""
+    """Seconds of virtual time per tick of an emulated board's counter. Raises ``UsageError`` for a real
+    board."""
     emulator = board.emulator
     if emulator is None:
-        raise UsageError(f"{board.name} is a real board.", "Only emulated ones (qemu_*) keep virtual time.")
-    # An instruction lasts 2^shift ns, and numerator/denominator ticks.
-    value: float = 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
-    return value
+        raise UsageError(f"{board.name} is a real board.", "Only emulated boards (qemu_*) have virtual time.")
+    # An instruction lasts 2^shift ns, or numerator/denominator ticks.
+    return 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
 
 
 class DutyBoard:
-    """A running emulated board that takes runs of events; use it with ``with``."""
+    """A running emulated board that executes runs of events; use it with ``with``."""
 
     def __init__(self, prepared: Prepared, board: Board, optimise: str | None = None) -> None:
-        """Nothing happens yet."""
+        """Nothing starts before ``__enter__``."""
         self._prepared, self._board, self._optimise = prepared, board, optimise
-        #: Events of one run: what the board's RAM has room for; known once the firmware is generated.
-        self.most = 0
+        #: The most events of one run, limited by the board's RAM; known once the firmware is generated.
+        self.max_events = 0
         self._tick = seconds_per_tick(board)
 
     def __enter__(self) -> DutyBoard:
@@ -89,8 +92,8 @@ class DutyBoard:
         with ExitStack() as stack:
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="arenite-duty-"))
             elf = self._built(Path(folder) / "project")
-            self._line = stack.enter_context(start(self._board, elf)).transport
-            _greet(self._line)
+            self._transport = stack.enter_context(start(self._board, elf)).transport
+            _greet_device(self._transport)
             self._open = stack.pop_all()
         return self
 
@@ -101,23 +104,25 @@ class DutyBoard:
         """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
         project = generate_project(self._prepared, self._board, directory, BuildOptions(self._optimise))
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
-        self.most = min(MAX_EVENTS, room // _EVENT_BYTES)
-        if self.most < 1:
+        self.max_events = min(MAX_EVENTS, room // _EVENT_BYTES)
+        if self.max_events < 1:
             raise DoesNotFitError(
-                f"Beside the model {self._board.name} has no room for a single event.",
-                "Choose a board with more RAM, as qemu_mps2_an386.",
+                f"The RAM of {self._board.name} has no space for an event beside the model.",
+                "Choose a board with more RAM, such as qemu_mps2_an386.",
             )
         main = directory / "src" / "main.c"
         text = main.read_text("utf-8")
         if _SERVE not in text:
-            raise AssertionError("the generated main.c has another form")
+            raise AssertionError("the generated main.c has an unexpected form")
         source = (BOARDS.folder.parent / "duty" / "duty.c").read_text("utf-8")
-        # One file: a project compiles the files that it was generated with.
-        main.write_text(f"#define DUTY_EVENTS {self.most}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8")
+        # One file, because a project compiles only the files that it was generated with.
+        main.write_text(
+            f"#define DUTY_EVENTS {self.max_events}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8"
+        )
         return build(directory)
 
     def service_s(self, inferences: int = 1) -> float:
-        """Seconds in which the device serves one event that asks for so many inferences."""
+        """Seconds in which the device serves one event with this number of inferences."""
         alone = self.run([0.01], [inferences], None, Sleep())
         return float(alone.services_s[0])
 
@@ -129,33 +134,37 @@ class DutyBoard:
         sleep: Sleep,
         progress: Callable[[int], None] = lambda _: None,
     ) -> ObservedDuty:
-        """What becomes of events at ``arrivals_s``, each of so many ``inferences``; ``queue`` None: endless.
+        """The outcome of events at ``arrivals_s``, each with this number of ``inferences``; ``queue`` None:
+        unlimited.
 
         Raises:
-            UsageError: more events than there is room for, or times too far apart for the counter.
+            UsageError: more events than the board can store, or times too far apart for the counter.
             DeviceError: the device does not answer.
         """
         at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
         gaps = np.diff(at, prepend=0.0)
         inference_counts = np.broadcast_to(np.asarray(inferences), gaps.shape)
-        if not 0 < gaps.size <= self.most:
-            raise UsageError(f"{gaps.size} events are not 1 to {self.most}.", "Take fewer.")
+        if not 0 < gaps.size <= self.max_events:
+            raise UsageError(
+                f"The run has {gaps.size} events; the board can store 1 to {self.max_events}.",
+                "Choose fewer events.",
+            )
         if gaps.min() < 0 or gaps.max() >= 2**32:
             longest = 2**32 * self._tick
             raise UsageError(
                 f"Events must be in order, and at most {longest:.0f} s apart for the board's counter.",
-                "Take more events per second, or a shorter service.",
+                "Choose more events per second, or a shorter service.",
             )
         wake, linger = (round(s / self._tick) for s in (sleep.wake_s, sleep.linger_s))
         head = struct.pack("<5I", _START, gaps.size, _ENDLESS if queue is None else queue, wake, linger)
         body = np.column_stack([gaps, inference_counts]).astype("<u4").tobytes()
-        self._line.discard_input()
-        self._line.write(head + body)
-        # The whole run is one wait: the emulator goes some ten million instructions a second.
-        answer = _take(self._line, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
-        done, *spent = struct.unpack("<I4QI", answer[:40])
-        if done != _DONE:
-            raise DeviceError("The device answered something else.", "Start it again.")
+        self._transport.discard_input()
+        self._transport.write(head + body)
+        # The whole run is one wait: the emulator executes some ten million instructions a second.
+        answer = _take(self._transport, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
+        outcome, *spent = struct.unpack("<I4QI", answer[:40])
+        if outcome != _DONE:
+            raise DeviceError("The device sent an unexpected answer.", "Start it again.")
         table = np.frombuffer(answer[40:], "<u4").reshape(-1, 2).astype(np.float64)
         served = table[:, 0] != _DROPPED
         total = sum(spent[:4])
@@ -170,35 +179,35 @@ class DutyBoard:
         )
 
 
-def _greet(line: Transport, timeout_s: float = 30.0) -> None:
-    """Say hello until the firmware answers. Raises ``DeviceError`` when it does not."""
+def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
+    """Send the greeting until the firmware answers. Raises ``DeviceError`` when it does not."""
     hello = struct.pack("<I", _HELLO)
-    got = b""
+    received = b""
     end = time.monotonic() + timeout_s
-    while hello not in got:
+    while hello not in received:
         if time.monotonic() > end:
             raise DeviceError(
                 f"The firmware does not answer within {timeout_s:.0f} s.", "Is the computer overloaded?"
             )
-        line.write(hello)
-        got += line.read(0.3)
-    # Answers to what was said more than once.
-    while line.read(0.3):
+        transport.write(hello)
+        received += transport.read(0.3)
+    # Drop the answers to repeated greetings.
+    while transport.read(0.3):
         pass
 
 
-def _take(line: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
-    """So many bytes. Raises ``DeviceError`` when none came for ``quiet_s``."""
-    got = bytearray()
+def _take(transport: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
+    """Read this many bytes. Raises ``DeviceError`` when none arrived for ``quiet_s``."""
+    received = bytearray()
     end = time.monotonic() + quiet_s
-    while len(got) < count:
-        data = line.read(0.5)
+    while len(received) < count:
+        data = transport.read(0.5)
         if data:
             end = time.monotonic() + quiet_s
         elif time.monotonic() > end:
             raise DeviceError(
-                f"The device said nothing for {quiet_s:.0f} s.", "Take fewer events or a smaller model."
+                f"The device sent nothing for {quiet_s:.0f} s.", "Choose fewer events or a smaller model."
             )
-        got += data
-        progress(len(got))
-    return bytes(got)
+        received += data
+        progress(len(received))
+    return bytes(received)

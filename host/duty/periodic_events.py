@@ -1,9 +1,10 @@
 """Events that are not Poisson: D/D/1 and recorded traces replayed, D/G/1 by the chain of its waits.
 
-The wait of each event follows from that of the one before it: W' = max(0, W + S − T) (D. V. Lindley, Proceedings of the
-Cambridge Philosophical Society 48 (1952)), with the time to wake where the device slept. For one service time that is
-replayed event by event, exactly; for a distribution the chain is iterated on a lattice until it stands still; with a
-distribution and a limited queue, or a trace, it is replayed with services drawn at random.
+The wait of each event follows from that of the one before it: W' = max(0, W + S − T) (D. V. Lindley,
+Proceedings of the Cambridge Philosophical Society 48 (1952)), plus the time to wake where the device slept.
+For one service time that is replayed event by event, exactly; for a distribution the chain is iterated on a
+lattice until it converges; with a distribution and a limited queue, or a trace, it is replayed with random
+services.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattic
 from arenite.host.duty.service import ServiceTimes
 
 _REPLAYED, _REPLAYED_LONG = 60_000, 400_000
-_CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to stand still
+_CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to converge
 
 
 def periodic(
@@ -51,7 +52,7 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
         split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
     )
     woken = split(np.array([sleep.wake_s]), np.ones(1), step, size)
-    idle = (per_period - np.arange(per_period)) * step  # of an event done at these cells of its period
+    idle = (per_period - np.arange(per_period)) * step  # of an event that ends at these cells of its period
     asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)  # share of the cell
     wait = np.eye(1, size)[0]
     for _ in range(8000):
@@ -96,9 +97,9 @@ def replay(
 ) -> Queueing:
     """Events served one after the other, without a distribution being known.
 
-    Exact for a fixed service; else 60,000 events (400,000 close to saturation) with services drawn at random. A trace
-    goes round whole times, at least twice, the first round not counted. Raises ``UsageError`` when an
-    unlimited queue would grow without end.
+    Exact for a fixed service; else 60,000 events (400,000 close to saturation) with random services. A trace
+    is repeated whole, at least twice, the first time not counted. Raises ``UsageError`` when an unlimited
+    queue would grow without end.
     """
     offered = events.rate_hz * service.mean_s
     level = (
@@ -122,7 +123,7 @@ def replay(
     else:
         begin, end = float(arrivals[skip]), float(arrivals[-1] + 1 / events.rate_hz)
 
-    inside: deque[float] = deque()  # departures to come
+    inside: deque[float] = deque()  # future departures
     room = math.inf if queue is None else queue + 1
     last, dropped, wakes = 0.0, 0, 0
     busy = waking = lingering = 0.0
@@ -158,11 +159,11 @@ def replay(
         float(np.quantile(waits, p / 100, method="inverted_cdf")) if waits else 0.0 for p in percentiles
     ]
     if isinstance(events, RecordedEvents):
-        method = "trace replayed" + ("" if service.fixed else ", services drawn at random")
+        method = "trace replayed" + ("" if service.fixed else ", random services")
     else:
         kind = "D" if service.fixed else "G"
         method = f"D/{kind}/1{'' if queue is None else f'/{queue + 1}'}: " + (
-            "Lindley's recursion, exact" if service.fixed else "Lindley's recursion, services drawn at random"
+            "Lindley's recursion, exact" if service.fixed else "Lindley's recursion, random services"
         )
     return Queueing(
         method=method,

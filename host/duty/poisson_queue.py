@@ -20,15 +20,14 @@ from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattic
 from arenite.host.duty.service import ServiceTimes
 
 _MOST_CELLS = 1 << 20
-_EXACT_TO = 0.98  # utilisation from which the lattice takes over: the exact sum grows with 1 / (1 − ρ)²
-_TAIL = 30.0  # mean waits that the lattice reaches over; e^-30 of probability lies beyond
+_EXACT_TO = 0.98  # utilisation from which the lattice is used: the exact sum grows with 1 / (1 − ρ)²
+_TAIL = 30.0  # range of the lattice in mean waits; e^-30 of the probability is beyond
 
 
 def poisson_terms(mean: float, count: int) -> Floats:
     """P(0), …, P(count − 1) of a Poisson distribution."""
     if mean <= 0:
-        value: Floats = np.eye(1, count)[0]
-        return value
+        return np.eye(1, count)[0]
     n = np.arange(count)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count)))))
     return np.asarray(np.exp(n * math.log(mean) - mean - logs))
@@ -41,9 +40,9 @@ def md1_mean_wait(rate_hz: float, service_s: float) -> float:
 
 
 def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep()) -> float:  # noqa: B008
-    """λ·E[S²] / (2·(1 − ρ)), and with waking V besides (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
+    """λ·E[S²] / (2·(1 − ρ)), plus, with waking V, (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
-    chance = math.exp(-rate_hz * sleep.linger_s)  # that the next event comes only after the device sleeps
+    chance = math.exp(-rate_hz * sleep.linger_s)  # the next event arrives only after the device sleeps
     first = chance * sleep.wake_s
     return wait + (2 * first + rate_hz * chance * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
 
@@ -55,9 +54,8 @@ def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
     (its waking included). By cuts between neighbouring states, all terms positive. With a limited number of places
     the same chances hold up to a factor (J. Keilson, 1966), here normalised over ``states``.
     """
-    if arrivals[0] < 1e-250:  # no departure ever finds the device with room to spare
-        value: Floats = np.eye(1, states, states - 1)[0]
-        return value
+    if arrivals[0] < 1e-250:  # no departure ever leaves the device without a queue
+        return np.eye(1, states, states - 1)[0]
     above = np.maximum(1 - np.cumsum(arrivals), 0.0)
     above_first = np.maximum(1 - np.cumsum(first), 0.0)
     chances = np.zeros(states)
@@ -93,7 +91,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
     rho = rate_hz * service_s
     states = int(_TAIL / (1 - rho)) + 20
     waiting, rho = md1_wait_cdf(rate_hz, service_s, states)
-    found = {}
+    waits = {}
     for p in percentiles:
         low, high = 0.0, (states - 1) * service_s
         if p / 100 <= 1 - rho:
@@ -103,12 +101,12 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
             low, high = (
                 (middle, high) if md1_cdf(middle, service_s, waiting, rho) < p / 100 else (low, middle)
             )
-        found[p] = high
-    return found
+        waits[p] = high
+    return waits
 
 
 def _spread(wake_s: float, step: float, size: int) -> Floats:
-    """Even distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
+    """Uniform distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
     return np.diff(edges, prepend=0.0)
 
@@ -183,7 +181,7 @@ def unlimited_queue(
         dropped=0.0,
         wait_mean_s=mg1_mean_wait(rate_hz, service, sleep),
         wait_percentiles_s=waits,
-        notes=("close to saturation: waits react strongly to a small error of the service time",)
+        notes=("close to saturation: a small error of the service time changes the waits strongly",)
         if rho > 0.95
         else (),
     )

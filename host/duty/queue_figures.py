@@ -1,4 +1,4 @@
-"""What queueing gives, whichever way it was computed: shares of time, waits, drops."""
+"""The figures of a queue, whichever way they are computed: shares of time, waits, drops."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
 @dataclass(frozen=True)
 class Sleep:
-    """How the device sleeps: it stays awake for ``linger_s`` after its last event, then an event takes ``wake_s`` to
-    wake it before its service starts."""
+    """The sleep of the device: it stays awake for ``linger_s`` after its last event; then waking takes
+    ``wake_s`` before a service starts."""
 
     wake_s: float = 0.0
     linger_s: float = 0.0
@@ -30,9 +30,9 @@ class Sleep:
 class Queueing:
     """Long-run figures of one device that serves events in their order.
 
-    ``utilisation``, ``waking``, ``lingering`` and ``sleeping`` are shares of time that add up to 1. A wait lasts from
-    an event to the start of its service, waking included; dropped events have none. ``queue_mean``: events waiting on
-    average, by Little's law (accepted rate × mean wait).
+    ``utilisation``, ``waking``, ``lingering`` and ``sleeping`` are shares of time that add up to 1. A wait
+    lasts from an event to the start of its service, waking included; dropped events have none.
+    ``queue_mean``: events waiting on average, by Little's law (accepted rate × mean wait).
     """
 
     method: str
@@ -57,7 +57,7 @@ def checked_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """The percentiles as floats in 0 < p < 100. Raises ``UsageError``."""
     for p in percentiles:
         if not 0 < positive("percentile", p) < 100:
-            raise UsageError(f"A percentile lies between 0 and 100, not {p:g}.")
+            raise UsageError(f"A percentile is between 0 and 100, not {p:g}.")
     return tuple(map(float, percentiles))
 
 
@@ -71,7 +71,7 @@ def places(queue: int | None) -> int | None:
 def unstable(offered: float) -> UsageError:
     return UsageError(
         f"The device cannot keep up: its utilisation would be {offered:.3g}, so waits grow without end.",
-        "Shorten the service, take fewer events, or give the queue a limit to see what is dropped.",
+        "Shorten the service, choose fewer events, or limit the queue to see how many are dropped.",
     )
 
 
@@ -79,9 +79,9 @@ def lattice_percentiles(masses: Floats, step: float, percentiles: Sequence[float
     """Percentiles of a distribution with ``masses[i]`` near ``i * step``, each spread evenly over its step."""
     cumulative = np.cumsum(masses)
     cumulative /= cumulative[-1]
-    # Cell i reaches from (i - ½) to (i + ½) steps; nothing is below 0.
+    # Cell i reaches from (i - ½) to (i + ½) steps; no cell is below 0.
     right = (np.arange(masses.size) + 0.5) * step
-    # Up to half of the first cell is the chance of no wait at all, of which nothing is spread.
+    # Up to half of the first cell is the chance of no wait at all, which is not spread.
     return {
         p: 0.0 if p / 100 <= cumulative[0] else float(np.interp(p / 100, cumulative, right))
         for p in percentiles

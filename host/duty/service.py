@@ -1,4 +1,4 @@
-"""How long one event keeps the device awake: a fixed time, or a distribution of measured times."""
+"""The service time of an event: a fixed time, or a distribution of measured times."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.host.duty.events import Floats, positive
 
-#: More measured times than this are replaced by that many means of neighbours, which keeps the mean.
+#: More measured times than this are replaced by this many means of neighbours, which keeps the mean.
 MAX_POINTS = 256
 
 
 @dataclass(frozen=True)
 class ServiceTimes:
-    """Equally likely service times in s; one of them: the time is fixed."""
+    """Equally likely service times in s; a single one is a fixed time."""
 
     times_s: tuple[float, ...]
 
     def __post_init__(self) -> None:
         if not self.times_s:
-            raise UsageError("There is no service time.", "Give seconds per event, or measured times.")
+            raise UsageError(
+                "The list of service times is empty.", "Give seconds per event, or measured times."
+            )
         for time in self.times_s:
             positive("service time", time)
 
     @classmethod
     def of(cls, value: float | Iterable[float] | ServiceTimes) -> ServiceTimes:
-        """A service from seconds, from measured seconds, or itself. Raises ``UsageError`` on anything else."""
+        """A service from seconds, from measured seconds, or from a service. Raises ``UsageError`` for other
+        values."""
         if isinstance(value, ServiceTimes):
             return value
         if isinstance(value, (int, float, np.number)):
@@ -45,7 +48,7 @@ class ServiceTimes:
     def lognormal(cls, mean_s: float, variation: float) -> ServiceTimes:
         """Mean ``mean_s`` and coefficient of variation ``variation``, as 256 equally likely quantiles.
 
-        The quantiles cut the farthest tail, so that the variation comes out a little smaller (2 % at 0.5).
+        The quantiles cut the farthest tail, which makes the variation slightly smaller (2 % at 0.5).
         """
         positive("mean service time", mean_s)
         sigma = float(np.sqrt(np.log1p(positive("variation", variation) ** 2)))
@@ -59,7 +62,7 @@ class ServiceTimes:
         times = np.sort(np.asarray(self.times_s, dtype=np.float64))
         if times.size <= MAX_POINTS:
             return times
-        # Means over equal shares of the sorted times, read off their running sum, which keeps the mean exactly.
+        # Means over equal shares of the sorted times, from their running sum, which keeps the mean exactly.
         running = np.concatenate(([0.0], np.cumsum(times)))
         edges = np.linspace(0, times.size, MAX_POINTS + 1)
         return np.diff(np.interp(edges, np.arange(times.size + 1), running)) * MAX_POINTS / times.size

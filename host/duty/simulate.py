@@ -1,8 +1,10 @@
-"""Discrete-event simulation of a device that sleeps between events: independent of the formulas, to check them.
+"""Discrete-event simulation of a device that sleeps between events: independent of the formulas, to check
+them.
 
-A heap of events in time (arrival, awake, departure, asleep) drives a small state machine; nothing of queueing.py,
-finite.py or periodic.py is used. The first part is left out as warm-up; means over consecutive batches give the
-confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and Analysis, chapter 9).
+A heap of events in time (arrival, awake, departure, asleep) drives a small state machine; it shares no code
+with poisson_queue.py, finite_queue.py or periodic_events.py. The first part is left out as warm-up; means
+over consecutive batches give the confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and
+Analysis, chapter 9).
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from arenite.host.duty.service import ServiceTimes
 
 _BATCHES = 20
 _STUDENT = 2.093  # 97.5 % of Student's t with 19 degrees of freedom
-# In this order at the same moment: a place is free, or the device still awake, for an event that comes just then.
+# The order at the same moment: a place is free, or the device still awake, for an event that arrives at that
+# moment.
 _DEPARTURE, _AWAKE, _ARRIVAL, _ASLEEP = range(4)
 _SLEEPING, _WAKING, _BUSY, _LINGERING = range(4)
 
@@ -60,9 +63,10 @@ def simulate(
     warmup: float = 0.1,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> SimulatedQueue:
-    """``count`` events, of which the share ``warmup`` is left out. Same seed, same figures."""
+    """Simulate ``count`` events, of which the share ``warmup`` is left out. The same seed gives the same
+    figures."""
     rng = np.random.default_rng(seed)
-    # Whole ticks, a millionth of the shortest time or less: sums are exact, so that ties stay ties.
+    # Whole ticks, a millionth of the shortest time or less: sums are exact, so that equal times stay equal.
     tick = 10.0 ** (math.floor(math.log10(min(service.mean_s, 1 / events.rate_hz))) - 6)
     arrivals = np.rint(events.arrivals(count, rng) / tick).astype(np.int64).tolist()
     times = np.rint(service.draw(count, rng) / tick).astype(np.int64).tolist()
@@ -83,7 +87,7 @@ def simulate(
     while heap:
         now, kind, which = pop(heap)
         if kind == _ASLEEP and (which != epoch or state != _LINGERING):
-            continue  # an event came before the device fell asleep
+            continue  # an event arrived before the device fell asleep
         before = state
         if kind == _ARRIVAL:
             if which in marks:
@@ -101,7 +105,7 @@ def simulate(
                 waits.append(0)
                 state = _BUSY
                 push(heap, (now + times[which], _DEPARTURE, 0))
-            # While waking the first event has the place in service.
+            # While the device wakes, the first event has the place in service.
             elif len(waiting) < room + (state == _WAKING):
                 waiting.append(which)
             else:
@@ -139,12 +143,12 @@ def _figures(
     edges = [int(row[-1]) for row in rows]
     whole = waits[edges[0] : edges[-1]]
     batches = [waits[a:b] for a, b in pairwise(edges) if b > a]
-    found = {}
+    estimates = {}
     for p in percentiles:
-        each = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
-        # Of all waits together: a mean over batches' percentiles is biased.
-        found[p] = MeanEstimate(
-            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(each).half
+        batch_values = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
+        # Over all waits together: a mean over batches' percentiles is biased.
+        estimates[p] = MeanEstimate(
+            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(batch_values).half
         )
     return SimulatedQueue(
         events=count,
@@ -155,5 +159,5 @@ def _figures(
         wakes_per_s=_estimate(table[:, 5] / (spans * tick)),
         dropped=_estimate(table[:, 6] / per_batch),
         wait_mean_s=_estimate(np.array([batch.mean() for batch in batches])),
-        wait_percentiles_s=found,
+        wait_percentiles_s=estimates,
     )

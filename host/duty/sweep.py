@@ -1,4 +1,5 @@
-"""Battery life and power over the mean time between events: the same events, nearer together or farther apart."""
+"""Battery life and power over the mean time between events: the same events, closer together or farther
+apart."""
 
 from __future__ import annotations
 
@@ -44,11 +45,12 @@ def sweep(
     points: int = 41,
     decades: float = 2.0,
 ) -> list[SweepPoint]:
-    """``points`` periods around that of ``events``, ``decades`` to either side; those that it cannot keep up with are
-    left out."""
+    """``points`` periods around that of ``events``, ``decades`` to either side; a period that the device
+    cannot keep up with is left out."""
     results = []
     mean = 1 / events.rate_hz
-    # The distribution of the wait is not wanted: one service time, the mean, gives the same shares of an endless queue.
+    # The distribution of the wait is not needed: one service time, the mean, gives the same shares of an
+    # unlimited queue.
     fixed = service if queue is not None else replace(service, times_s=(service.mean_s,))
     for k in range(points):
         factor = 10 ** (decades * (2 * k / (points - 1) - 1))

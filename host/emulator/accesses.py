@@ -1,4 +1,4 @@
-"""Loads and stores of one inference, layer by layer, counted in QEMU: which tensor is touched how often."""
+"""Loads and stores of one inference, layer by layer and tensor by tensor, counted in QEMU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arenite.host.emulator.machine import start
 from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board
 
-#: Bytes that are counted together: blocks of a plan begin at multiples of it.
+#: Bytes that are counted together; blocks of a plan begin at multiples of it.
 LINE = 16
 
 
@@ -35,20 +35,21 @@ class LineAccessCounts:
         return LineAccessCounts(self.loads + other.loads, self.stores + other.stores)
 
 
-#: Address of a line to what happened there.
+#: Maps the address of a line to its loads and stores.
 LineAccesses = dict[int, LineAccessCounts]
 
 
 @dataclass(frozen=True)
 class ArenaAddresses:
-    """Addresses in the ELF: where the arena begins in the first memory, and in the second (None: there is no part)."""
+    """Addresses in the ELF: the start of the arena in the first memory, and in the second (None: it has no
+    part there)."""
 
     fast: int
     slow: int | None
 
 
 def arena_addresses(elf: Path) -> ArenaAddresses:
-    """Where the arena of a linked firmware lies. Raises ``ToolError`` for an ELF without one."""
+    """The addresses of the arena in a linked firmware. Raises ``ToolError`` for an ELF without an arena."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -61,7 +62,7 @@ def arena_addresses(elf: Path) -> ArenaAddresses:
     except (OSError, ELFError) as error:
         raise ToolError(f"Cannot read {elf}: {error}.", "Build the project again.") from error
     if "model_memory" not in symbols:
-        raise ToolError(f"{elf} holds no arena.", "Build a project that `arenite firmware` wrote.")
+        raise ToolError(f"{elf} does not contain an arena.", "Build a project that `arenite firmware` wrote.")
     guard = 16
     slow = symbols.get("model_slow_memory")
     return ArenaAddresses(symbols["model_memory"] + guard, None if slow is None else slow + guard)
@@ -74,10 +75,12 @@ def count_accesses(
     memories: Sequence[tuple[int, int]],
     infer: Callable[[Transport], object],
 ) -> list[LineAccesses]:
-    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one inference.
+    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one
+    inference.
 
-    ``memories``: (address, bytes) of what is watched. One entry per layer that has code. Raises ``ToolError`` without a
-    C compiler for the plugin, when QEMU does not take it, or for a model with layers that run row by row.
+    ``memories``: (address, bytes) of the watched ranges. One entry per layer that has code. Raises
+    ``ToolError`` without a C compiler for the plugin, when QEMU does not load it, or for a model with layers
+    that run row by row.
     """
     if any(len(order) != 1 for order in code.orders):
         raise ToolError("Accesses are counted for layers on whole tensors only.", "Leave out --optimise ram.")
@@ -94,36 +97,36 @@ def count_accesses(
     for entry, lines in phases:
         (layer,) = code.orders[code.entries[entry][1]]
         if layers[layer]:
-            raise ToolError("The emulator's plugin saw more than one inference.")
+            raise ToolError("The emulator's plugin counted more than one inference.")
         layers[layer] = lines
     return layers
 
 
 def _read(out: Path) -> list[tuple[int, LineAccesses]]:
-    """(position of the entry, what was touched) of each phase."""
-    found: list[tuple[int, LineAccesses]] = []
+    """(position of the entry, accesses) of each phase."""
+    phases: list[tuple[int, LineAccesses]] = []
     whole = True
     try:
         for text in out.read_text("ascii").splitlines():
             kind, *values = text.split()
             if kind == "P" and whole:
-                found.append((int(values[0]) - 1, {}))
+                phases.append((int(values[0]) - 1, {}))
                 whole = False
             elif kind == "A" and not whole:
-                found[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
+                phases[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
             elif kind == "E" and not whole:
                 whole = True
             else:
                 raise ValueError(text)
     except (OSError, ValueError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
-    if not whole or not found:
-        raise ToolError("The emulator's plugin did not see a whole inference.")
-    return found
+    if not whole or not phases:
+        raise ToolError("The emulator's plugin did not record a whole inference.")
+    return phases
 
 
 def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
-    """What was touched in ``size`` bytes from ``start`` on, a multiple of ``LINE``."""
+    """The accesses to ``size`` bytes from ``start`` on, a multiple of ``LINE``."""
     total = LineAccessCounts()
     for address, touched in lines.items():
         if start <= address < start + size:
@@ -134,12 +137,12 @@ def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
 def by_tensor(
     generated: Generated, places: ArenaAddresses, layers: Sequence[LineAccesses]
 ) -> list[dict[int, LineAccessCounts]]:
-    """Per layer that has code: tensor to what was touched of it. Where an output lies in the place of an input, loads
-    belong to the input and stores to the output."""
+    """Per layer that has code: the accesses to each tensor. Where an output is at the place of an input,
+    loads count for the input and stores for the output."""
     plan, graph = generated.plan, generated.model.main
     result = []
     for layer, lines in zip(generated.calls, layers, strict=True):
-        found: dict[int, LineAccessCounts] = {}
+        counts: dict[int, LineAccessCounts] = {}
         for reads in (True, False):
             tensors = layer.op.inputs if reads else layer.op.outputs
             for t in dict.fromkeys(tensors):
@@ -148,8 +151,10 @@ def by_tensor(
                 offset = plan.offsets[t]
                 slow = places.slow is not None and offset >= plan.fast_bytes
                 begin = (places.slow or 0) + offset - plan.fast_bytes if slow else places.fast + offset
-                got = in_region(lines, begin, graph.tensors[t].nbytes)
-                kept = LineAccessCounts(got.loads, 0) if reads else LineAccessCounts(0, got.stores)
-                found[t] = found.get(t, LineAccessCounts()) + kept
-        result.append(found)
+                accesses = in_region(lines, begin, graph.tensors[t].nbytes)
+                counted = (
+                    LineAccessCounts(accesses.loads, 0) if reads else LineAccessCounts(0, accesses.stores)
+                )
+                counts[t] = counts.get(t, LineAccessCounts()) + counted
+        result.append(counts)
     return result

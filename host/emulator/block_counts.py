@@ -1,7 +1,8 @@
-"""How often each basic block of a firmware runs in each layer of one inference, counted by a plugin inside QEMU.
+"""How often each basic block of a firmware runs in each layer of one inference, counted by a plugin inside
+QEMU.
 
-The plugin's source is ``plugin/blocks.c``; it is compiled by this computer's C compiler the first time that it is
-needed, and kept in the cache. It counts without ``-icount`` and so independently of the board's timer.
+The plugin's source is ``plugin/blocks.c``; this computer's C compiler compiles it on first use, and the
+result stays in the cache. It counts without ``-icount`` and so independently of the board's timer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockRuns:
-    """``count``: how often a block ran; ``taken``: after how many of these it went on elsewhere than right behind."""
+    """``count``: how often a block ran; ``taken``: how many of these runs jumped, instead of continuing
+    directly behind it."""
 
     count: int
     taken: int
@@ -50,7 +52,7 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
     command = [compiler, *_FLAGS, str(_SOURCES / f"{name}.c"), "-o", temporary]
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        done = subprocess.run(command, capture_output=True, text=True)
+        process = subprocess.run(command, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"No C compiler: '{compiler}' is not installed.",
@@ -60,9 +62,11 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
         raise ToolError(
             f"Cannot write to the cache {cache}: {error.strerror}.", "Set ARENITE_CACHE."
         ) from error
-    if done.returncode:
-        lines = done.stderr.splitlines()
-        message = next((line for line in lines if "error" in line), lines[0] if lines else "it said nothing")
+    if process.returncode:
+        lines = process.stderr.splitlines()
+        message = next(
+            (line for line in lines if "error" in line), lines[0] if lines else "it printed no message"
+        )
         raise ToolError(
             f"The host compiler failed: {message}", "The emulator's plugin needs gcc and libc6-dev."
         )
@@ -72,7 +76,7 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
 
 @dataclass(frozen=True)
 class PhaseRun:
-    """What ran between an entry, or a split, and the next split or the end: ``entry`` is the entry's position."""
+    """The run between an entry, or a split, and the next split or the end: ``entry`` is the entry's position."""
 
     entry: int
     counts: dict[Block, BlockRuns]
@@ -96,14 +100,14 @@ def plugin_arguments(
     named = [f"out={out}", "entries=" + ":".join(f"{e:x}" for e in entries), f"idle={ranges}"]
     named += [] if not waits else ["waits=" + ":".join(f"{address:x}:{size:x}" for address, size in waits)]
     named += [] if split is None else [f"split={split:x}"]
-    # QEMU splits the list at commas; one in a path is written twice.
+    # QEMU splits the list at commas; a comma in a path is written twice.
     return ("-plugin", ",".join(part.replace(",", ",,") for part in (str(library), *named)))
 
 
 def read_counts(out: Path) -> list[PhaseRun]:
-    """What the plugin wrote: the runs of all phases, in order.
+    """The plugin's output: the runs of all phases, in order.
 
-    Raises ``ToolError`` when the file is no record of whole runs.
+    Raises ``ToolError`` when the file is not a record of whole runs.
     """
     known: dict[int, Block] = {}
     phases: list[PhaseRun] = []
@@ -129,5 +133,5 @@ def read_counts(out: Path) -> list[PhaseRun]:
     except (OSError, ValueError, KeyError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
     if counts is not None or not phases:
-        raise ToolError("The emulator's plugin did not see a whole inference.")
+        raise ToolError("The emulator's plugin did not record a whole inference.")
     return phases

@@ -60,12 +60,12 @@ _MVE_PREDICATE = re.compile(r"vp(st|t|not)|vctp")
 _MVE_MULTIPLY = re.compile(
     r"v(mul|mla|mls|mlal|rmla|rmls|q?d?mul|qr?dmul|qr?dmla|qdml|rmul|cmul|cmla|fma|fms)"
 )
-#: What adds across lanes into a core register.
+#: Instructions that add across lanes into a core register.
 _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)")
 
 
 @cache
-def arm_kind(instruction: Instruction) -> TimingClass:
+def arm_class(instruction: Instruction) -> TimingClass:
     """The timing class of one instruction."""
     base = _stripped(instruction.mnemonic.split(".")[0])
     operands = _split(instruction.operands)
@@ -77,13 +77,13 @@ def arm_kind(instruction: Instruction) -> TimingClass:
         return _single(base, operands)
     name = _CLASS_OF.get(base, "alu")
     if name in ("multiply_long", "multiply_accumulate_long", "shift_long"):
-        return _made(name, operands, 2, also_read=name != "multiply_long")
+        return _timing_class(name, operands, 2, also_read=name != "multiply_long")
     if name in ("branch", "compare_branch", "call", "branch_register", "branch_table", "loop_end", "it"):
         return TimingClass(name, reads=_registers(",".join(operands)))
     if base in ("cmp", "cmn", "tst", "teq", "nop"):
         return TimingClass(name, reads=_registers(",".join(operands)))
-    # With two operands most write what they also read (adds r0, #1).
-    kind = _made(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
+    # With two operands most instructions write a register that they also read (adds r0, #1).
+    kind = _timing_class(name, operands, 1, also_read=len(operands) == 2 and not _is_move(base))
     if "r15" in kind.writes:
         return TimingClass("branch_register", reads=kind.reads)
     return kind
@@ -94,7 +94,7 @@ def _is_move(base: str) -> bool:
 
 
 def _stripped(mnemonic: str) -> str:
-    """Without a condition, and without the "s" of those that set flags."""
+    """The mnemonic without a condition, and without the "s" of instructions that set flags."""
     known = _CLASS_OF.keys()
     if mnemonic in known:
         return mnemonic
@@ -104,12 +104,12 @@ def _stripped(mnemonic: str) -> str:
             head in known or head.startswith(("ldr", "str", "ldm", "stm", "push", "pop"))
         ):
             return head
-    # "smmls", "mls", "lsls": only what is known without its s.
+    # "smmls", "mls", "lsls": the class table lists only the form without the final s.
     return mnemonic[:-1] if mnemonic.endswith("s") and mnemonic[:-1] in known else mnemonic
 
 
 def _split(operands: str) -> list[str]:
-    """At the commas outside brackets."""
+    """The operands, split at the commas outside brackets."""
     parts, depth, current = [], 0, ""
     for ch in operands:
         depth += (ch in "[{") - (ch in "]}")
@@ -125,14 +125,14 @@ def _registers(text: str) -> frozenset[str]:
     return frozenset(_ALIASES.get(r, r) for r in _REGISTER.findall(text))
 
 
-def _made(name: str, operands: list[str], results: int, *, also_read: bool) -> TimingClass:
+def _timing_class(name: str, operands: list[str], results: int, *, also_read: bool) -> TimingClass:
     writes = _registers(",".join(operands[:results]))
     reads = _registers(",".join(operands[results:]))
     return TimingClass(name, 1, reads | writes if also_read else reads, writes)
 
 
 def _listed(text: str) -> int:
-    """Registers in "{r4, r5-r7, pc}"."""
+    """Registers in a list such as "{r4, r5-r7, pc}"."""
     count = 0
     for part in text.strip("{}^! ").split(","):
         ends = [int(re.sub(r"\D", "", _ALIASES.get(r.strip(), r.strip()))) for r in part.split("-")]
@@ -181,17 +181,17 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
         return _vector_memory(base, instruction, operands)
     if helium:
         if base.startswith("vmov") and re.search(r"\br\d+|\b(ip|lr|fp|sl|sb)\b", text):
-            return _made("mve_move", operands, 1, also_read=True)
+            return _timing_class("mve_move", operands, 1, also_read=True)
         if _MVE_REDUCE.match(base) or re.match(
             r"v(r?ml[as]l?d|mla?d|mls?d)av|vr?ml[as]ldav|vml[as]l?v", base
         ):
             multiplies = _MVE_REDUCE.match(base) is None
             results = 2 if len(operands) == 4 else 1
-            return _made(
+            return _timing_class(
                 "mve_multiply_reduce" if multiplies else "mve_reduce", operands, results, also_read=True
             )
         name = "mve_multiply" if _MVE_MULTIPLY.match(base) else "mve_alu"
-        return _made(name, operands, 1, also_read=True)
+        return _timing_class(name, operands, 1, also_read=True)
     if base.startswith(("vldm", "vpop", "vstm", "vpush")):
         items = _listed(operands[-1])
         return TimingClass(
@@ -204,8 +204,8 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
     if base.startswith("vstr"):
         return TimingClass("fpu_store", 1, _registers(text), address=_registers(operands[-1]))
     if base.startswith(("vdiv", "vsqrt")):
-        return _made("fpu_divide", operands, 1, also_read=False)
-    return _made("fpu", operands, 1, also_read=base.startswith(("vml", "vfm", "vfn", "vnml")))
+        return _timing_class("fpu_divide", operands, 1, also_read=False)
+    return _timing_class("fpu", operands, 1, also_read=base.startswith(("vml", "vfm", "vfn", "vnml")))
 
 
 def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:

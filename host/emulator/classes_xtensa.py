@@ -29,7 +29,7 @@ _REGISTER = re.compile(r"\ba\d+\b")
 
 
 @cache
-def xtensa_kind(instruction: Instruction) -> TimingClass:
+def xtensa_class(instruction: Instruction) -> TimingClass:
     """The timing class of one instruction."""
     name = _CLASS_OF.get(instruction.mnemonic.split(".")[0], "alu")
     first, _, rest = instruction.operands.partition(",")

@@ -1,7 +1,7 @@
-"""What the instructions of a firmware's basic blocks are, by the toolchain's own disassembler.
+"""Disassembles a firmware's basic blocks with the toolchain's own disassembler.
 
-Only blocks that ran are disassembled, and as nothing but their bytes laid end to end: each is a whole number of
-instructions, so the disassembler never loses its step on literals and padding between functions.
+Only blocks that ran are disassembled, from their bytes placed end to end: each block is a whole number of
+instructions, so literals and padding between functions cannot misalign the disassembler.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arenite.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 
-#: Instruction sets as objdump names them, by core; the longest prefix that matches.
+#: Instruction sets as objdump names them, by core; the longest prefix that matches counts.
 _MACHINES = {
     "cortex-m0": ("armv6s-m", "force-thumb"),
     "cortex-m23": ("armv8-m.base", "force-thumb"),
@@ -43,25 +43,26 @@ class Instruction:
 
 
 def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tuple[Instruction, ...]]:
-    """The instructions of each block, in order.  Raises ``ToolError`` when the disassembler is missing or fails."""
-    wanted = sorted(set(blocks), key=lambda b: (b.start, b.end))
+    """The instructions of each block, in order. Raises ``ToolError`` when the disassembler is missing or
+    fails."""
+    unique = sorted(set(blocks), key=lambda b: (b.start, b.end))
     image = _Image(elf)
-    parts = [image.bytes_at(b.start, b.end - b.start) for b in wanted]
+    parts = [image.bytes_at(b.start, b.end - b.start) for b in unique]
     listing = _listing(b"".join(parts), core)
-    found = {}
+    listings = {}
     at = 0
-    for block, part in zip(wanted, parts, strict=True):
+    for block, part in zip(unique, parts, strict=True):
         instructions = []
         end = at + len(part)
         while at < end:
             if at not in listing:
-                raise ToolError(f"The disassembler gave no instruction for {block.start:#x}.")
+                raise ToolError(f"The disassembler returned no instruction for {block.start:#x}.")
             instructions.append(listing[at])
             at += listing[at].size
         if at != end:
             raise ToolError(f"The disassembler and the emulator disagree on the block at {block.start:#x}.")
-        found[block] = tuple(instructions)
-    return found
+        listings[block] = tuple(instructions)
+    return listings
 
 
 class _Image:
@@ -85,7 +86,7 @@ class _Image:
 
 
 def _listing(code: bytes, core: str) -> dict[int, Instruction]:
-    """Offset to instruction."""
+    """Maps the offset to the instruction."""
     machine, option = next(
         _MACHINES[k] for k in sorted(_MACHINES, key=len, reverse=True) if core.startswith(k)
     )
@@ -96,20 +97,20 @@ def _listing(code: bytes, core: str) -> dict[int, Instruction]:
         command = [program, "-D", "-z", "-b", "binary", "-m", machine]
         command += [*(("-M", option) if option else ()), file.name]
         try:
-            done = subprocess.run(command, capture_output=True, text=True)
+            process = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError as error:
             raise ToolError(
                 f"The disassembler {program} is missing.",
                 f"Install it: apt install {core_named(core).package}",
             ) from error
-    if done.returncode:
-        raise ToolError(f"{program} failed: {done.stderr.strip()[:200]}")
-    found = {}
-    for line in done.stdout.splitlines():
+    if process.returncode:
+        raise ToolError(f"{program} failed: {process.stderr.strip()[:200]}")
+    listing = {}
+    for line in process.stdout.splitlines():
         if match := _LINE.match(line):
             digits = match[2].replace(" ", "")
             mnemonic, _, operands = match[3].partition("\t")
-            # What follows a comment sign is the disassembler's own remark.
+            # The text after a comment sign is the disassembler's own remark.
             operands = re.split(r"\s*[;@#] |\s*<|\s+//", operands, maxsplit=1)[0].strip()
-            found[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
-    return found
+            listing[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
+    return listing

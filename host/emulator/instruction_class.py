@@ -1,6 +1,6 @@
 """Timing classes: what an instruction costs depends on its class, on how many items it moves, and on its neighbours.
 
-Each architecture has a function that tells the class of one instruction; ``profiles/timing/`` has what each class costs
+Each instruction set has a classifier (``classifiers.py`` chooses it); ``profiles/timing/`` holds the cost of each class
 on each core.
 """
 
@@ -27,15 +27,3 @@ class TimingClass:
 
 
 Classifier = Callable[[Instruction], TimingClass]
-
-
-def classifier(core: str) -> Classifier:
-    """The function for the instruction set of ``core``."""
-    # Imported here: each of these modules needs Kind.
-    from arenite.host.emulator.classes_arm import arm_kind
-    from arenite.host.emulator.classes_riscv import riscv_kind
-    from arenite.host.emulator.classes_xtensa import xtensa_kind
-
-    if core.startswith("cortex"):
-        return arm_kind
-    return riscv_kind if core.startswith("rv32") else xtensa_kind

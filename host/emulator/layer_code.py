@@ -1,4 +1,4 @@
-"""Where the layers of a firmware begin, by its symbols: what a profile needs to tell them apart."""
+"""The addresses of a firmware's layers, from its symbols, by which a profile tells the layers apart."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _HALF = re.compile(r"layer_\d+_second")
 
 @dataclass(frozen=True)
 class SegmentLayers:
-    """A segment: the layer whose function runs it, and the layer of each row in the order in which they are computed.
+    """A segment: the layer whose function runs it, and the layer of each row in the order in which they are
+    computed.
 
     ``pushed``: it runs as its input arrives, without a layer function.
     """
@@ -27,26 +28,26 @@ class SegmentLayers:
 
 def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
     """The segments of a model; layers are numbered among those that have code."""
-    found = []
+    segments = []
     for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
         count = len(segment.stages)
         order = tuple(first + which for which in segment.schedule if which < count)
-        found.append(SegmentLayers(first, order, code.pushed))
-    return tuple(found)
+        segments.append(SegmentLayers(first, order, code.pushed))
+    return tuple(segments)
 
 
 @dataclass(frozen=True)
 class LayerCode:
     """Addresses of a firmware.
 
-    ``entries``: where counting begins, and the position in ``orders`` of what runs from there. ``orders``: the layer of
-    each run, in order. ``callers``: address and bytes of the functions that call the entries. ``split``: the function
-    that tells one row's end. ``count``: how many layers there are.
+    ``entries``: where counting begins, and the position in ``orders`` of the code that runs from there.
+    ``orders``: the layer of each run, in order. ``callers``: address and bytes of the functions that call the
+    entries. ``split``: the function that marks the end of a row. ``count``: the number of layers.
 
-    On two cores: ``halves`` are the layers of which the second one computes a half; in ``orders`` such a half is
-    numbered behind all layers. ``joins``: address and bytes of the function in which the first core waits, and
-    ``serves``: of the one in which the second one does.
+    On two cores: ``halves`` are the layers of which the second core computes a half; in ``orders`` such a
+    half is numbered after all layers. ``joins``: address and bytes of the function in which the first core
+    waits, and ``serves``: of the function in which the second core waits.
     """
 
     entries: tuple[tuple[int, int], ...]
@@ -60,7 +61,8 @@ class LayerCode:
 
 
 def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
-    """Read it from an ELF's symbols and its table of layers; ``ToolError`` for an ELF that has none."""
+    """Read the addresses from an ELF's symbols and its table of layers; raises ``ToolError`` for an ELF
+    without them."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -70,7 +72,7 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
             elf = ELFFile(stream)
             table = elf.get_section_by_name(".symtab")
             named = table.iter_symbols() if isinstance(table, SymbolTableSection) else ()
-            # Bit 0 of a Thumb function's address tells the instruction set.
+            # Bit 0 of a Thumb function's address marks the instruction set.
             mask = ~1 if elf["e_machine"] == "EM_ARM" else ~0
             symbols = {s.name: s for s in named if s["st_size"]}
             layers = symbols.get("layers")
@@ -99,19 +101,19 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
 
 
 def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int, int]:
-    """Layer to the address of the function of its second half."""
-    found = {
+    """Maps a layer to the address of the function of its second half."""
+    halves = {
         words.index(spans[name.removesuffix("_second")][0]): span[0]
         for name, span in spans.items()
         if _HALF.fullmatch(name)
     }
-    return dict(sorted(found.items()))
+    return dict(sorted(halves.items()))
 
 
 def _entries(
     words: Sequence[int], segments: Sequence[SegmentLayers], spans: dict[str, tuple[int, int]]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Addresses at which the same order of layers begins, or goes on."""
+    """Addresses at which the same order of layers begins or continues."""
     starts = {s.first: s.order for s in segments if not s.pushed}
     for position, address in enumerate(words):
         if address:

@@ -1,8 +1,8 @@
 """Start a board in QEMU, with its serial port as a pseudo-terminal.
 
-Two things make it quick and exact.  QEMU polls a pseudo-terminal that nobody has open only once per second, so the
-port is opened while QEMU waits in ``--preconfig``, before the machine exists.  ``-icount`` gives every
-instruction the same virtual time, so that the board's own timer counts instructions.
+Two measures make it fast and exact. QEMU polls a pseudo-terminal that no program has open only once per
+second, so the port is opened while QEMU waits in ``--preconfig``, before the machine exists. ``-icount``
+gives every instruction the same virtual time, so that the board's own timer counts instructions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _GO = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconfig"}\n'
 
 @dataclass
 class RunningEmulator:
-    """A machine that runs: ``transport`` is its open serial port, ``port`` the name of it."""
+    """A running machine: ``transport`` is its open serial port, ``port`` the name of that port."""
 
     board: Board
     process: subprocess.Popen[bytes]
@@ -42,7 +42,7 @@ class RunningEmulator:
         return self.transport.port
 
     def stop(self) -> None:
-        """End the machine and close its port; doing it twice is harmless."""
+        """End the machine and close its port; a second call does nothing."""
         self.transport.close()
         if self.process.poll() is None:
             self.process.kill()
@@ -56,7 +56,8 @@ class RunningEmulator:
 def command_line(
     board: Board, elf: Path | None, extra: tuple[str, ...] = (), *, icount: bool = True
 ) -> list[str]:
-    """The command that runs ``elf`` on ``board``, or an empty board; without ``icount`` its timer tells nothing.
+    """The command that runs ``elf`` on ``board``, or an empty board; without ``icount`` the board's timer has
+    no meaning.
 
     Raises:
         UsageError: not an emulated board.
@@ -85,23 +86,23 @@ def command_line(
 
 
 def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
-    """Wait for the name of the serial port.  Raises ToolError with QEMU's own last line when it does not come."""
+    """Wait for the name of the serial port. Raises ToolError with QEMU's last line when it does not appear."""
     assert process.stdout is not None
     received = b""
     end = time.monotonic() + timeout_s
-    while (left := end - time.monotonic()) > 0:
-        ready, _, _ = select.select([process.stdout], [], [], left)
+    while (remaining := end - time.monotonic()) > 0:
+        ready, _, _ = select.select([process.stdout], [], [], remaining)
         data = os.read(process.stdout.fileno(), 4096) if ready else b""
         if ready and not data:
             break
         received += data
-        if found := _PORT.search(received):
-            return found.group(1).decode()
+        if match := _PORT.search(received):
+            return match.group(1).decode()
     lines = received.decode("utf-8", "replace").strip().splitlines()
-    said = next(
-        (line for line in lines if line.startswith(program)), lines[-1] if lines else "it said nothing."
+    message = next(
+        (line for line in lines if line.startswith(program)), lines[-1] if lines else "it printed no message."
     )
-    raise ToolError(f"{program} did not start: {said}", "`arenite doctor` checks the emulators.")
+    raise ToolError(f"{program} did not start: {message}", "`arenite doctor` checks the emulators.")
 
 
 @contextmanager
@@ -114,22 +115,22 @@ def start(
         board: an emulated board.
         elf: the firmware.
         extra: more arguments for QEMU (a plugin, a trace).
-        icount: the board's timer counts instructions; without it QEMU is faster, and the timer means nothing.
-        timeout_s: for QEMU to come up.
+        icount: the board's timer counts instructions; without it QEMU is faster, and the timer has no meaning.
+        timeout_s: for QEMU to start.
 
     Raises:
         ToolError: QEMU is missing or does not start.
-        UsageError: not an emulated board, or no such file.
+        UsageError: not an emulated board, or the file does not exist.
     """
     if not Path(elf).is_file():
-        raise UsageError(f"There is no firmware {elf}.", "Build it with `arenite build`.")
+        raise UsageError(f"The firmware {elf} does not exist.", "Build it with `arenite build`.")
     with _running(command_line(board, Path(elf), extra, icount=icount), board, timeout_s) as running:
         yield running
 
 
 @contextmanager
 def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[RunningEmulator]:
-    """The emulated ``board`` with nothing in its memory, halted, and a GDB server on the Unix socket ``gdb``.
+    """The emulated ``board`` with empty memory, halted, and with a GDB server on the Unix socket ``gdb``.
 
     Raises:
         ToolError: QEMU is missing or does not start.
@@ -142,8 +143,8 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
 @contextmanager
 def _ends_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill ``process`` when this one dies without a chance to: the pipe to a waiting shell closes then. Linux' own
-    signal at a parent's death would come when the thread that started the process ends."""
+    """Kill ``process`` when this process dies without cleaning up: the pipe to a waiting shell closes then.
+    Linux' own signal at a parent's death would come when the thread that started the process ends."""
     command = ["sh", "-c", 'read -r _; kill -9 "$1"', "sh", str(process.pid)]
     with subprocess.Popen(
         command,

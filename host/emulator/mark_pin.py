@@ -29,11 +29,11 @@ _COUNTER_BITS = 32
 
 @dataclass(frozen=True)
 class PinEdge:
-    """The pin rose (``on``) or fell.
+    """A rising (``on``) or falling edge of the pin.
 
-    ``virtual_s``: seconds of the board's own time since its counter was first read, as of the latest read before the
-    edge, a few dozen instructions away; ``wall_s``: seconds since 1970 on this computer, which say nothing of the
-    board. None where QEMU does not tell.
+    ``virtual_s``: seconds of the board's own time since its counter was first read, as of the latest read
+    before the edge, a few dozen instructions away; ``wall_s``: seconds since 1970 on this computer, unrelated
+    to the board's time. None where QEMU does not report it.
     """
 
     on: bool
@@ -43,8 +43,9 @@ class PinEdge:
 
 @dataclass(frozen=True)
 class _Watch:
-    """``options``: of QEMU. ``edge``: a log line that is a write to the pin's register; ``level`` makes of it and the
-    number of the pin its new level, None when it keeps its own. ``counter``: a read of the counter (``value``)."""
+    """``options``: of QEMU. ``edge``: a log line for a write to the pin's register; ``level`` computes from
+    it and the number of the pin its new level, None when it does not change. ``counter``: a read of the
+    counter (``value``)."""
 
     options: tuple[str, ...]
     edge: str
@@ -53,17 +54,17 @@ class _Watch:
     counts_down: bool = False
 
 
-def _led(line: re.Match[str], pin: int) -> bool:
-    return bool(int(line["value"], 16) >> pin & 1)
+def _led(match: re.Match[str], pin: int) -> bool:
+    return bool(int(match["value"], 16) >> pin & 1)
 
 
-def _nrf51_pin(line: re.Match[str], pin: int) -> bool | None:
-    return line["register"] == "508" if int(line["value"], 16) >> pin & 1 else None
+def _nrf51_pin(match: re.Match[str], pin: int) -> bool | None:
+    return match["register"] == "508" if int(match["value"], 16) >> pin & 1 else None
 
 
-def _stm32_pin(line: re.Match[str], pin: int) -> bool | None:
-    value = int(line["value"], 16)
-    if ord(line["port"]) - ord("A") != pin >> 4:
+def _stm32_pin(match: re.Match[str], pin: int) -> bool | None:
+    value = int(match["value"], 16)
+    if ord(match["port"]) - ord("A") != pin >> 4:
         return None
     # Setting wins over resetting.
     return True if value >> (pin & 15) & 1 else False if value >> (16 + (pin & 15)) & 1 else None
@@ -105,18 +106,18 @@ _WATCHES = {
 
 
 def _watch(board: Board) -> tuple[_Watch, int, float]:
-    """How to see the mark of ``board``, its usual pin, and the ticks of its counter in a second."""
+    """How to observe the mark of ``board``, its usual pin, and the ticks of its counter per second."""
     family = family_named(board.emulator.family) if board.emulator is not None else None
     if board.emulator is None or family is None or board.emulator.family not in _WATCHES:
         raise UsageError(
-            f"No mark of {board.name} can be seen.",
-            "Take an emulated board with pins: not riscv32 or xtensa.",
+            f"The mark of {board.name} cannot be observed.",
+            "Use an emulated board with pins: not riscv32 or xtensa.",
         )
     return _WATCHES[board.emulator.family], family.mark_pins[0], family.ticks_per_us * 1e6
 
 
 def arguments(board: Board, log: Path) -> tuple[str, ...]:
-    """What QEMU must be started with (``extra`` of ``machine.start``) so that ``log`` tells the marks of ``board``.
+    """QEMU's arguments (``extra`` of ``machine.start``) with which ``log`` records the marks of ``board``.
 
     Raises ``UsageError`` for a board without pins.
     """
@@ -126,7 +127,7 @@ def arguments(board: Board, log: Path) -> tuple[str, ...]:
 def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[PinEdge]:
     """The edges in ``log`` so far, from the first rising one on; ``pin``: of ``--mark PIN``.
 
-    Raises ``UsageError`` for a board without pins, ``OSError`` when there is no log.
+    Raises ``UsageError`` for a board without pins, ``OSError`` when the log does not exist.
     """
     watch, usual, hertz = _watch(board)
     number = usual if pin is None else pin

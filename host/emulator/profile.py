@@ -1,4 +1,5 @@
-"""Estimated cycles of one inference, layer by layer: blocks counted in QEMU, weighed with the core's timing table."""
+"""Estimated cycles of one inference, layer by layer: blocks counted in QEMU, weighted by the core's timing
+table."""
 
 from __future__ import annotations
 
@@ -27,10 +28,11 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Profile:
-    """``layers``: one count per layer that has code; on two cores, of what the first one does, without waiting.
+    """``layers``: one count per layer that has code; on two cores, of the first core's work, without waiting.
 
-    ``second``: of what the second core does, by layer. ``join``, ``serve``: one pass through the whole function in
-    which the first core waits for the second, and the second for the first: at most what they spend beside waiting.
+    ``second``: the second core's work, by layer. ``join``, ``serve``: one pass through the whole function in
+    which the first core waits for the second, and the second for the first: the most that they spend beside
+    waiting.
     """
 
     timing: TimingTable
@@ -41,33 +43,34 @@ class Profile:
 
     @property
     def total(self) -> CycleCount:
-        """Of all cores, without waiting."""
+        """The sum over all cores, without waiting."""
         total = CycleCount()
         for layer in (*self.layers, *self.second.values()):
             total.add(layer)
         return total
 
-    def critical(self, what: Callable[[CycleCount], float]) -> list[float]:
-        """How long each layer lasts in ``what`` (its cycles, or instructions): with a half on each core, as long as the
-        longer one, and the barrier."""
+    def critical(self, figure: Callable[[CycleCount], float]) -> list[float]:
+        """How long each layer lasts in ``figure`` (its cycles, or instructions): with a half on each core, as
+        long as the longer half, plus the barrier."""
         return [
-            what(first)
+            figure(first)
             if (second := self.second.get(k)) is None
-            else max(what(first), what(self.serve) + what(second)) + what(self.join)
+            else max(figure(first), figure(self.serve) + figure(second)) + figure(self.join)
             for k, first in enumerate(self.layers)
         ]
 
     @property
     def cycles(self) -> float:
-        """Of one inference, start to end."""
+        """Cycles of one inference, start to end."""
         return sum(self.critical(lambda count: count.cycles))
 
 
 def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport], object]) -> Profile:
-    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one inference.
+    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one
+    inference.
 
     Raises:
-        ToolError: no C compiler for the plugin, no disassembler, or QEMU does not take the plugin.
+        ToolError: no C compiler for the plugin, no disassembler, or QEMU does not load the plugin.
         ProfileError: no timing table for the core.
     """
     timing = load_timing(board.core)
@@ -85,18 +88,21 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         {Block(at, at + size): BlockRuns(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)
     ]
     instructions = disassemble(elf, board.core, (block for layer in (*counts, *passes) for block in layer))
-    done = [_cycles(layer, instructions, timing) for layer in counts]
-    second = dict(zip(code.halves, done[code.count :], strict=True))
+    cycles_by_layer = [_cycles(layer, instructions, timing) for layer in counts]
+    second = dict(zip(code.halves, cycles_by_layer[code.count :], strict=True))
     return Profile(
-        timing, tuple(done[: code.count]), second, *(_cycles(one, instructions, timing) for one in passes)
+        timing,
+        tuple(cycles_by_layer[: code.count]),
+        second,
+        *(_cycles(one, instructions, timing) for one in passes),
     )
 
 
 def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
     """The counts of each layer.
 
-    Every run that ends at a split is the next of its order; what follows the last split of a phase belongs to the layer
-    before it. Raises ``ToolError`` when the order says otherwise.
+    Every run that ends at a split is the next of its order; the code after the last split of a phase belongs
+    to the layer before it. Raises ``ToolError`` when the runs do not match the order.
     """
     layers: list[dict[Block, BlockRuns]] = [{} for _ in range(code.count + len(code.halves))]
     at = [0] * len(code.orders)
@@ -104,15 +110,15 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Bloc
         group = code.entries[run.entry][1]
         order = code.orders[group]
         if at[group] == len(order) and (run.split or len(order) == 1):
-            raise ToolError("The emulator's plugin saw more than one inference.")
+            raise ToolError("The emulator's plugin counted more than one inference.")
         whole = run.split or len(order) == 1
         layer = order[at[group] if whole else max(at[group] - 1, 0)]
         at[group] += whole
-        for block, more in run.counts.items():
+        for block, count in run.counts.items():
             old = layers[layer].get(block, BlockRuns(0, 0))
-            layers[layer][block] = BlockRuns(old.count + more.count, old.taken + more.taken)
+            layers[layer][block] = BlockRuns(old.count + count.count, old.taken + count.taken)
     if at != [len(order) for order in code.orders]:
-        raise ToolError("The emulator's plugin did not see every layer run.")
+        raise ToolError("The emulator's plugin did not record a run of every layer.")
     return layers
 
 

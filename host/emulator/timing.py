@@ -1,8 +1,8 @@
 """Estimated cycles of straight-line code: a core's timing table over classes of instructions.
 
-The tables in ``profiles/timing/`` say what each class costs, and which rules hold between neighbours: a taken branch
-refills the pipeline, a load straight after a load is pipelined, vector instructions of different groups overlap. They
-hold for memory without wait states. An estimate, never a measurement.
+The tables in ``profiles/timing/`` hold the cost of each class, and the rules between neighbours: a taken
+branch refills the pipeline, a load straight after a load is pipelined, vector instructions of different
+groups overlap. They apply to memory without wait states. An estimate, never a measurement.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ProfileError
+from arenite.host.emulator.classifiers import classifier
 from arenite.host.emulator.disassembly import Instruction
-from arenite.host.emulator.instruction_class import TimingClass, classifier
+from arenite.host.emulator.instruction_class import TimingClass
 
 DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
 KINDS = ("estimated", "assumed")
@@ -40,9 +41,10 @@ _VECTOR_GROUPS = {
 
 @dataclass(frozen=True)
 class CycleCost:
-    """``cycles + per_item * items`` of a class, or the cycles that a rule adds; where the number is from.
+    """``cycles + per_item * items`` of a class, or the cycles that a rule adds; and the source of the number.
 
-    ``taken``: what a jump by an instruction of the class adds, where it is not what the rule ``taken`` says.
+    ``taken``: the cycles that a jump by an instruction of the class adds, where they differ from the rule
+    ``taken``.
     """
 
     cycles: float
@@ -54,7 +56,7 @@ class CycleCost:
 
 @dataclass
 class CycleTally:
-    """How often, and the cycles of all of them together."""
+    """A number of occurrences, and the cycles of all of them together."""
 
     count: int = 0
     cycles: float = 0.0
@@ -66,7 +68,8 @@ class CycleTally:
 
 @dataclass
 class CycleCount:
-    """Cycles by class of instruction (``count`` is instructions) and by rule (``count`` is how often it held)."""
+    """Cycles by class of instruction (``count`` is instructions) and by rule (``count`` is how often it
+    applied)."""
 
     classes: dict[str, CycleTally] = field(default_factory=dict)
     rules: dict[str, CycleTally] = field(default_factory=dict)
@@ -90,8 +93,8 @@ class CycleCount:
 class TimingTable:
     """One core's table.
 
-    ``plain_cpi``: what it gives per instruction for compiled scalar code. ``other_cpi``: what is assumed of another
-    engine's kernels, which may use vectors.
+    ``plain_cpi``: its result per instruction for compiled scalar code. ``other_cpi``: the assumption for
+    another engine's kernels, which may use vectors.
     """
 
     core: str
@@ -103,9 +106,9 @@ class TimingTable:
     never_second: frozenset[str]  # classes that are not issued together with the instruction before
 
     def block(self, instructions: Sequence[Instruction]) -> CycleCount:
-        """One run through ``instructions`` that goes on right behind them.
+        """One run through ``instructions`` that continues directly after them.
 
-        Raises ``ProfileError`` for a class that the table does not have.
+        Raises ``ProfileError`` for a class that the table does not contain.
         """
         kind_of = classifier(self.core)
         kinds = [kind_of(i) for i in instructions]
@@ -165,7 +168,7 @@ class TimingTable:
 
 @cache
 def load_timing(core: str) -> TimingTable:
-    """The table of ``core``.  Raises ``ProfileError`` when there is none, or it is malformed."""
+    """The table of ``core``. Raises ``ProfileError`` when it is missing or malformed."""
     path = DIRECTORY / f"{core}.toml"
     try:
         data = tomllib.loads(path.read_text("utf-8"))
@@ -192,7 +195,7 @@ def _parsed(data: Mapping[str, Any], where: str) -> TimingTable:
         raise ProfileError(f"{where}: {error} is missing or malformed.") from error
     unknown = [name for name in timing.rules if name not in RULES]
     if unknown or "taken" not in timing.rules:
-        raise ProfileError(f"{where}: the rules must be of {', '.join(RULES)}, and 'taken' among them.")
+        raise ProfileError(f"{where}: the rules must be some of {', '.join(RULES)}, and include 'taken'.")
     return timing
 
 

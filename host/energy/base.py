@@ -1,4 +1,4 @@
-"""Power and temperature of this computer, with what each figure is: measured, estimated or assumed."""
+"""Power and temperature of this computer; each figure says whether it is measured, estimated or assumed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ MEASURED, ESTIMATED = "measured", "estimated"
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """``watts`` of the whole device where the sensor gives that; ``rails`` its parts, never summed with the whole."""
+    """``watts`` of the whole device where the sensor gives that; ``rails`` its parts, never summed with the
+    whole."""
 
     watts: float
     kind: str  # measured or estimated
@@ -20,8 +21,8 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """``celsius`` of the zone nearest to where it throttles (or to the user's limit); ``trip``: that zone's lowest
-    passive trip point, None when unknown."""
+    """``celsius`` of the zone nearest to its throttling point (or to the user's limit); ``trip``: that zone's
+    lowest passive trip point, None when unknown."""
 
     celsius: float
     source: str

@@ -1,4 +1,4 @@
-"""How long a battery feeds a board that infers now and then, from measured (or estimated) energy."""
+"""Battery life of a board that infers at intervals, from measured (or estimated) energy."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ def battery_life(
     regulator: Regulator | None = None,
     celsius: float = 20.0,
 ) -> dict[str, Any]:
-    """Life of ``battery`` when the board sleeps and infers every ``every_s`` seconds; ``energy``: ``arenite.energy/1``.
+    """Life of ``battery`` when the board sleeps and infers every ``every_s`` seconds; ``energy``:
+    ``arenite.energy/1``.
 
-    Asleep it draws ``sleep_a``, else what was measured between inferences, else what the board's profile says.  The
-    supply is that of the measurement, straight from the battery unless ``regulator`` says otherwise.
+    The sleep current is ``sleep_a``, else the current measured between inferences, else that of the board's
+    profile. The supply is that of the measurement, straight from the battery unless ``regulator`` is set.
 
     Raises:
-        UsageError: no sleep current is known, or more inferences than time.
+        UsageError: the sleep current is unknown, or the inferences take longer than the interval.
         ProfileError: an unknown battery.
     """
     profile = load_battery(battery)
@@ -37,19 +38,19 @@ def battery_life(
     figure, length = energy["energy_uj_per_inference"], energy.get("duration_ms")
     if not length or not length["median"] > 0:
         raise UsageError(
-            "How long an inference takes is not known, so no battery life can be said.",
+            "The duration of an inference is not known, so that a battery life cannot be computed.",
             "Leave out --battery.",
         )
     seconds = float(length["median"]) / 1e3
     active = float(figure["median"]) * 1e-6 / seconds
     amperes, source = _sleep(energy, board, sleep_a)
-    # What was measured as sleep may be an idle loop that draws as much as the inference.
+    # The level measured as sleep may be an idle loop that draws as much as the inference.
     states = PowerStates(
         sleep_w=min(amperes * supply, active),
         active_w=active,
         peak_w=max(float(energy.get("peak_power_w") or 0.0), active),
     )
-    found = predict(
+    prediction = predict(
         PeriodicEvents(every_s),
         seconds,
         0,
@@ -58,24 +59,25 @@ def battery_life(
         regulator=regulator or Regulator("none", supply),
         celsius=celsius,
     )
-    life = found.life
+    life = prediction.life
     assert life is not None
-    said: dict[str, Any] = dict(found.as_json()["battery"])
-    warnings = list(found.warnings)
+    figures: dict[str, Any] = dict(prediction.as_json()["battery"])
+    warnings = list(prediction.warnings)
     if regulator is None and supply > profile.voltage.y[0] * 1.05:
         warnings.insert(
             0,
-            f"The energy is that at {supply:.3g} V, but {profile.title} gives {profile.voltage.y[0]:.3g} V when full:"
-            " measure with that (--supply), or count a regulator in.",
+            f"The energy was measured at {supply:.3g} V, but {profile.title} gives"
+            f" {profile.voltage.y[0]:.3g} V when full: measure at that voltage (--supply), or add a"
+            " regulator.",
         )
     return {
         "kind": "estimated" if figure["kind"] == "measured" else figure["kind"],
         "from": f"{figure['kind']} energy",
         "title": profile.title,
         "every_s": every_s,
-        **said,
-        "average_power_w": found.power_w,
-        "power_parts_w": found.parts_w,
+        **figures,
+        "average_power_w": prediction.power_w,
+        "power_parts_w": prediction.parts_w,
         "sleep_current_a": {"value": amperes, "source": source},
         "supply_v": supply,
         "celsius": celsius,
@@ -83,17 +85,17 @@ def battery_life(
     }
 
 
-def _sleep(energy: Mapping[str, Any], board: Board, told: float | None) -> tuple[float, str]:
-    if told is not None:
-        return told, "as told"
-    found = energy.get("sleep_current_a")
-    if found is not None:
+def _sleep(energy: Mapping[str, Any], board: Board, sleep_a: float | None) -> tuple[float, str]:
+    if sleep_a is not None:
+        return sleep_a, "as given"
+    measured = energy.get("sleep_current_a")
+    if measured is not None:
         source = energy.get("sleep_source")
-        measured = "measured: the lowest state between inferences"
-        return max(float(found), 0.0), f"assumed: {source}" if source else measured
+        kind = f"assumed: {source}" if source else "measured: the lowest state between inferences"
+        return max(float(measured), 0.0), kind
     if board.power is not None and board.power.sleep_ua is not None:
         return board.power.sleep_ua * 1e-6, f"assumed: {board.power.sleep_source}"
     raise UsageError(
-        f"What {board.name} draws asleep was not measured, and its profile does not say.",
-        "Tell it with --sleep-current, in microamperes.",
+        f"The sleep current of {board.name} was not measured, and its profile does not state it.",
+        "Give it with --sleep-current, in microamperes.",
     )

@@ -1,4 +1,4 @@
-"""A measurement as ``arenite.energy/1``: of a board with a meter, or of a recording that was made elsewhere."""
+"""A measurement as ``arenite.energy/1``: of a board with a meter, or of an existing recording."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from arenite.host.energy.meters.trace import Trace
 from arenite.host.energy.windows.result import EnergyResult
 from arenite.profiles.boards import Board
 
-#: What the uncertainty does not cover, for every meter.
-NOT_COVERED = "leads, contacts, shunts that were soldered otherwise, and what one board differs from the next"
+#: Errors that the uncertainty does not cover, for every meter.
+NOT_COVERED = "leads, contacts, shunts with other solder joints, and differences between boards of one type"
 
 
 def recording_record(
@@ -34,35 +34,35 @@ def recording_record(
 
 
 def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, where: str) -> dict[str, Any]:
-    """The same of a board that ran here; ``where`` the meter was found."""
+    """The same for a board that ran here; ``where``: the place of the meter."""
     record = recording_record(measured.result, board, prepared, notes=measured.notes)
     record["meter"]["port"] = where
     record["optimise"] = measured.project.optimise
-    record["inferences"] = {"count": len(measured.fed.events), "bit_exact": measured.fed.exact}
+    record["inferences"] = {"count": len(measured.log.events), "bit_exact": measured.log.exact}
     return record
 
 
 def _uncertainty(result: EnergyResult) -> list[str]:
-    """What the standard uncertainty is made of, and what it leaves out, in words."""
+    """The parts of the standard uncertainty, and what it leaves out, as text."""
     parts = []
     if result.standard_error_uj is not None:
         parts.append(
             f"of_windows: standard error of the mean over {len(result.energy_uj)} windows (scatter, noise, edges)"
         )
     if result.calibration_uj is not None:
-        source = result.trace.meta.get("gain_error", "as the maker states it")
+        source = result.trace.meta.get("gain_error", "as the manufacturer states it")
         limit = 100 * result.calibration_uj * 3**0.5 / (float(result.energy_uj.mean()) or 1.0)
         parts.append(
             f"of_calibration: the meter's limit of ±{limit:.2g} % (gain and offset) as a rectangular"
             f" distribution ({source})"
         )
     else:
-        parts.append("of_calibration: unknown, no accuracy of this meter was told")
+        parts.append("of_calibration: unknown, the accuracy of this meter is not stated")
     return [*parts, f"not covered: {NOT_COVERED}"]
 
 
 def save_trace(path: Path, trace: Trace) -> None:
-    """Write ``trace`` as CSV with one column per figure, as ``read_csv`` reads it.  Raises ``UsageError``."""
+    """Write ``trace`` as CSV with one column per figure, as ``read_csv`` reads it. Raises ``UsageError``."""
     import numpy as np
 
     from arenite.files import write_atomic

@@ -1,8 +1,9 @@
 """Energy of an inference without a meter: instructions by class × the board's energy coefficients.
 
-The joules of an average cycle come from the board's profile (a data sheet's run current), as ``arenite fit`` takes
-them; the instructions from a run in the emulator; what a class takes beside another from ``profiles/energy/``. It is
-the chip alone, as its data sheet sees it: no regulator, no LED, no debugger.
+The joules of an average cycle come from the board's profile (a data sheet's run current), as in ``arenite
+fit``; the instructions from a run in the emulator; the energy of one class relative to another from
+``profiles/energy/``. The estimate covers the chip alone, as in its data sheet: no regulator, no LED, no
+debugger.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ from arenite.profiles.instruction_energy import EnergyUnits, energy_units_of
 SCHEMA = "arenite.energy/1"
 #: See docs/energy-estimates.md, which ``benchmarks/estimates/energy.py`` writes.
 HOW_GOOD = (
-    "An estimate of the chip alone. Published measurements lie between 0.7 and 2.1 times such figures where the data "
-    "sheet's current is known, and 0.1 to 1.7 times where it is assumed (docs/energy-estimates.md). A meter tells."
+    "An estimate of the chip alone. Published measurements are between 0.7 and 2.1 times such"
+    " figures where the data sheet's current is known, and 0.1 to 1.7 times where it is"
+    " assumed (docs/energy-estimates.md). Measure with a meter for an exact figure."
 )
 
 
@@ -38,26 +40,27 @@ def estimate_energy(
 ) -> dict[str, Any]:
     """``arenite.energy/1`` of one inference of ``prepared`` on ``board``, estimated.
 
-    ``energy_uj_per_inference`` has the median (p25 and p75 equal it: nothing was repeated), ``low`` and ``high`` by the
-    coefficients' ranges, and the kind: "assumed" where the board's profile has no current. Where nothing can be counted
-    (no emulator, or one with too little memory) ``fit``'s rule of thumb stands in, and ``method`` and ``notes`` say so.
+    ``energy_uj_per_inference`` has the median (p25 and p75 equal it, because nothing was repeated), ``low``
+    and ``high`` by the coefficients' ranges, and the kind: "assumed" where the board's profile has no
+    current. Where instructions cannot be counted (no emulator, or one with too little memory) ``fit``'s rule
+    of thumb is used, and ``method`` and ``notes`` say so.
 
     Raises:
         UsageError: a core without an emulated board.
         DoesNotFitError: the model does not fit the board.
         ProfileError: no coefficients for the core.
     """
-    each, units = per_cycle(board), energy_units_of(board.core)
+    cycle_energy, units = per_cycle(board), energy_units_of(board.core)
     verdict = choose(prepared, board, options).verdict
     if not verdict.fits:
         raise does_not_fit(prepared, verdict)
     try:
         counted = count_instructions(prepared, board, options, samples=samples, progress=progress)
-    except (ToolError, DoesNotFitError) as error:  # no emulator; or its board is smaller than the real one
+    except (ToolError, DoesNotFitError) as error:  # no emulator, or its board is smaller than the real one
         note = f"The instructions could not be counted: {error.problem} {error.hint}".strip()
-        body = _by_rule_of_thumb(verdict, each, note)
+        body = _by_rule_of_thumb(verdict, cycle_energy, note)
     else:
-        body = _by_classes(counted, board, units, each)
+        body = _by_classes(counted, board, units, cycle_energy)
     power = board.power
     return {
         "schema": SCHEMA,
@@ -65,9 +68,13 @@ def estimate_energy(
         "board": {"name": board.name, "core": board.core, "clock_hz": board.clock_hz},
         "optimise": verdict.needs.optimise,
         **body,
-        # What `arenite fit` shows: the same joules per cycle × instructions and cycles by rule of thumb.
+        # The figure of `arenite fit`: the same joules per cycle × instructions and cycles by rule of thumb.
         "fit_uj": {"value": verdict.energy_mj * 1e3, "kind": verdict.energy_kind},
-        "per_cycle_pj": {"value": each.joules * 1e12, "kind": each.kind, "source": each.source},
+        "per_cycle_pj": {
+            "value": cycle_energy.joules * 1e12,
+            "kind": cycle_energy.kind,
+            "source": cycle_energy.source,
+        },
         "supply_v": power.supply_v if power else 3.3,
         "sleep_current_a": power.sleep_ua * 1e-6 if power and power.sleep_ua is not None else None,
         "sleep_source": power.sleep_source if power and power.sleep_ua is not None else None,
@@ -77,19 +84,19 @@ def estimate_energy(
 
 
 def _figure(median: float, low: float, high: float, kind: str, reason: str) -> dict[str, Any]:
-    """Microjoules; quartiles equal the median, since nothing was repeated."""
+    """Microjoules; quartiles equal the median, because nothing was repeated."""
     values = {"median": median, "p25": median, "p75": median, "low": low, "high": high}
     return {**values, "kind": kind, "range": reason}
 
 
-def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[str, Any]:
+def _by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) -> dict[str, Any]:
     board, uj = verdict.board, verdict.energy_mj * 1e3
     reason = "assumed: cycles by rule of thumb are within a third"
     return {
-        "energy_uj_per_inference": _figure(uj, uj * 2 / 3, uj * 4 / 3, each.kind, reason),
+        "energy_uj_per_inference": _figure(uj, uj * 2 / 3, uj * 4 / 3, cycle_energy.kind, reason),
         "method": "rule of thumb",
         "duration_ms": {"median": verdict.latency_ms, "kind": "estimated"},
-        "average_power_w": each.joules * board.clock_hz,
+        "average_power_w": cycle_energy.joules * board.clock_hz,
         "counted": None,
         "classes": None,
         "notes": [note, HOW_GOOD],
@@ -97,32 +104,35 @@ def _by_rule_of_thumb(verdict: FitVerdict, each: PerCycle, note: str) -> dict[st
 
 
 def _by_classes(
-    counted: InstructionCounts, board: Board, units: EnergyUnits, each: PerCycle
+    counted: InstructionCounts, board: Board, units: EnergyUnits, cycle_energy: PerCycle
 ) -> dict[str, Any]:
     timing, total = counted.profile.timing, counted.profile.total
     rows = shares(counted.profile, units)
-    found = joules(rows, units, each, timing.plain_cpi)
+    bounds = joules(rows, units, cycle_energy, timing.plain_cpi)
     seconds = total.cycles / board.clock_hz
     notes = [HOW_GOOD]
     if board.emulated:
         notes.insert(
             0,
-            f"{board.name} is no silicon: this is what a chip with such a core would take, "
-            f"if a cycle took it {each.joules * 1e12:.0f} pJ.",
+            f"{board.name} is not a real chip: the figure is for a chip with such a core at"
+            f" {cycle_energy.joules * 1e12:.0f} pJ per cycle.",
         )
     elif counted.core != board.core:
-        notes.insert(0, f"Counted with the code of a {counted.core}, the nearest that can be run here.")
+        notes.insert(
+            0, f"Counted with the code of a {counted.core}, the nearest core with an emulated board."
+        )
     return {
         "energy_uj_per_inference": _figure(
-            found.value * 1e6,
-            found.low * 1e6,
-            found.high * 1e6,
-            each.kind,
-            "each coefficient of an instruction class from its low to its high; the current per cycle as it is",
+            bounds.value * 1e6,
+            bounds.low * 1e6,
+            bounds.high * 1e6,
+            cycle_energy.kind,
+            "each coefficient of an instruction class from its low to its high; the current per cycle"
+            " unchanged",
         ),
         "method": "instruction classes",
         "duration_ms": {"median": seconds * 1e3, "kind": "estimated"},
-        "average_power_w": found.value / seconds,
+        "average_power_w": bounds.value / seconds,
         "counted": {
             "board": counted.board,
             "core": counted.core,
@@ -131,18 +141,18 @@ def _by_classes(
             "cycles_source": timing.summary,
             "kind": "measured" if counted.core == board.core else "estimated",
         },
-        "classes": [_class(row, found) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
+        "classes": [_class(row, bounds) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
         "notes": notes,
     }
 
 
-def _class(row: ClassShare, found: EnergyBounds) -> dict[str, Any]:
+def _class(row: ClassShare, bounds: EnergyBounds) -> dict[str, Any]:
     return {
         "class": row.name,
         "count": row.count,
         "cycles": round(row.cycles),
         "units": round(row.moves * row.unit.value),
-        "energy_uj": row.moves * row.unit.value * found.unit * 1e6,
+        "energy_uj": row.moves * row.unit.value * bounds.unit * 1e6,
         "kind": row.unit.kind,
         "source": row.unit.source,
     }

@@ -1,7 +1,7 @@
-"""How many instructions of which class an inference takes: run in the emulator, on the board's twin.
+"""The instructions of an inference by class: counted in the emulator, on the board's twin.
 
-A real board's kernels are those of its instruction set, so an emulated board of the same or the nearest core runs the
-same kernels on the same plan, and counts them by class.
+A real board's kernels are those of its instruction set, so an emulated board of the same or the nearest core
+runs the same kernels on the same plan, and counts them by class.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from arenite.host.emulator.profile import Profile, profile
 from arenite.host.flash.build import build
 from arenite.profiles.boards import Board, load_board
 
-#: Core to the emulated board that counts for it, and the core whose instruction set and timing it counts with.
+#: Maps a core to the emulated board that counts for it, and the core whose instruction set and timing are
+#: counted.
 TWINS = {
     # Compiled for Armv6-M, and run on the larger memory of the M3's board.
     "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
@@ -59,19 +60,19 @@ class InstructionCounts:
 
 
 def twin_of(board: Board) -> Board:
-    """The emulated board that runs the kernels of ``board``; itself where it is one."""
+    """The emulated board that runs the kernels of ``board``; an emulated board is its own twin."""
     if board.emulated:
         return board
     if board.core not in TWINS:
         raise UsageError(
-            f"No emulated board counts for the core '{board.core}'.", "Measure the board with --meter."
+            f"There is no emulated board for the core '{board.core}'.", "Measure the board with --meter."
         )
     name, core = TWINS[board.core]
     return replace(load_board(name), core=core)
 
 
 def does_not_fit(prepared: Prepared, verdict: FitVerdict) -> DoesNotFitError:
-    """What is missing on the board of ``verdict``."""
+    """The error for a board that is too small, with the missing memory of ``verdict``."""
     return DoesNotFitError(
         f"{prepared.path.name} does not fit {verdict.board.name}: {'; '.join(verdict.reasons)}.",
         f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
@@ -86,13 +87,14 @@ def count_instructions(
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> InstructionCounts:
-    """Build ``prepared`` for the twin of ``board``, as ``board`` itself would be built, and profile one inference.
+    """Build ``prepared`` for the twin of ``board``, as ``board`` itself would be built, and profile one
+    inference.
 
     Args:
         prepared: the model.
         board: real or emulated.
         options: how it is built.
-        samples: the first one is fed; None is a random one.
+        samples: the first is the input; None: a random one.
         progress: called with the steps ("build", "profile").
 
     Raises:
@@ -106,7 +108,7 @@ def count_instructions(
     twin = twin_of(board)
     graph = prepared.source.main
     inputs = [graph.tensors[i] for i in graph.inputs]
-    one = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
+    first_sample = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
     with tempfile.TemporaryDirectory(prefix="arenite-energy-") as folder:
         project = generate_project(
             prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)
@@ -115,8 +117,11 @@ def count_instructions(
         elf = build(project.directory)
         progress("profile", 0, 1)
         code = layer_code(elf, segment_layers(project.generated))
-        found = profile(
-            twin, elf, code, lambda line: measure(line, project.generated, one, False, lambda *_: None)
+        counted = profile(
+            twin,
+            elf,
+            code,
+            lambda line: measure(line, project.generated, first_sample, False, lambda *_: None),
         )
         progress("profile", 1, 1)
-    return InstructionCounts(found, twin.name, twin.core, choice.optimise)
+    return InstructionCounts(counted, twin.name, twin.core, choice.optimise)

@@ -1,8 +1,8 @@
 """From counts by class to units of energy, and from a board's current to joules per unit.
 
-An instruction takes the units of its class, once for each register or element that it moves; each cycle beyond that is
-one in which the pipeline waits. One unit is what the board's current gives: joules per cycle over the units per cycle
-of the mix of instructions with which the current was measured.
+An instruction takes the units of its class, once for each register or element that it moves; each cycle
+beyond that is a cycle in which the pipeline waits. The joules of one unit follow from the board's current:
+joules per cycle over the units per cycle of the mix of instructions with which the current was measured.
 """
 
 from __future__ import annotations
@@ -21,12 +21,13 @@ Bound = Literal["value", "low", "high"]
 
 @dataclass(frozen=True)
 class ClassShare:
-    """What one class takes: ``moves`` times its unit. ``name`` "stall": the cycles in which the pipeline waits."""
+    """The energy of one class: ``moves`` times its unit. ``name`` "stall": the cycles in which the pipeline
+    waits."""
 
     name: str
     group: str
     count: int  # instructions
-    moves: float  # instructions, or what they move one by one
+    moves: float  # instructions, or the items that they move one by one
     cycles: float
     unit: EnergyCoefficient
 
@@ -39,12 +40,12 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
         cost = timing.classes[name]
         items = (tally.cycles - cost.cycles * tally.count) / cost.per_item if cost.per_item else 0.0
         moves = max(items, float(tally.count))
-        # Two instructions in one cycle (a class that costs less than one) wait for nothing.
+        # Two instructions in one cycle (a class that costs less than one cycle) have no stall.
         waited += max(tally.cycles - moves, 0.0)
         rows.append(
             ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
-    # Issue in pairs spares cycles in which nothing waited.
+    # Issue in pairs saves cycles that were not stalls.
     waited += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
     waited = max(waited, 0.0)
     rows.append(ClassShare(STALL, STALL, 0, waited, waited, units.units[STALL]))
@@ -52,7 +53,7 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
 
 
 def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: str, bound: Bound) -> float:
-    """Of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
+    """Units per cycle of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
 
     def of(name: str) -> float:
         return float(getattr(units.units[name], bound if name == group else "value"))
@@ -77,13 +78,14 @@ class PerCycle:
 
 
 def per_cycle(board: Board) -> PerCycle:
-    """From the board's profile, or what ``fit`` assumes too."""
+    """The joules per cycle from the board's profile, else the assumption of ``fit``."""
     if board.power is None:
         picojoules = ASSUMED_W_PER_HZ * 1e12
         return PerCycle(
             ASSUMED_W_PER_HZ,
             "assumed",
-            f"assumed: 100 uA/MHz at 3.3 V ({picojoules:g} pJ per cycle), about the middle of today's microcontrollers",
+            f"assumed: 100 uA/MHz at 3.3 V ({picojoules:g} pJ per cycle), about the middle of today's"
+            " microcontrollers",
         )
     watts = board.power.active_ma / 1e3 * board.power.supply_v
     return PerCycle(watts / board.clock_hz, "estimated", board.power.source)
@@ -91,7 +93,8 @@ def per_cycle(board: Board) -> PerCycle:
 
 @dataclass(frozen=True)
 class EnergyBounds:
-    """Of one inference, with the bounds from varying every coefficient in turn; the deviations add in quadrature."""
+    """The energy of one inference, with bounds from varying every coefficient in turn; the deviations add in
+    quadrature."""
 
     value: float
     low: float
@@ -99,12 +102,16 @@ class EnergyBounds:
     unit: float  # joules of one plain instruction
 
 
-def joules(rows: tuple[ClassShare, ...], units: EnergyUnits, each: PerCycle, cpi: float) -> EnergyBounds:
+def joules(
+    rows: tuple[ClassShare, ...], units: EnergyUnits, cycle_energy: PerCycle, cpi: float
+) -> EnergyBounds:
     """Energy of the counted inference. ``cpi``: cycles per instruction of plain code on the core."""
 
     def at(group: str, bound: Bound) -> float:
-        # The unit stands above and below: a heavier load raises the mix behind the current as well.
-        return each.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
+        # The unit is in numerator and denominator: a heavier load also raises the mix behind the current.
+        return (
+            cycle_energy.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
+        )
 
     value = at(PLAIN, "value")
     down = up = 0.0
@@ -112,5 +119,5 @@ def joules(rows: tuple[ClassShare, ...], units: EnergyUnits, each: PerCycle, cpi
         ends = [at(group, "low") - value, at(group, "high") - value]
         down += min(*ends, 0.0) ** 2
         up += max(*ends, 0.0) ** 2
-    unit = each.joules / units_per_cycle(units, cpi, PLAIN, "value")
+    unit = cycle_energy.joules / units_per_cycle(units, cpi, PLAIN, "value")
     return EnergyBounds(value, value - down**0.5, value + up**0.5, unit)

@@ -1,4 +1,4 @@
-"""Keep a board inferring, one inference after another, and note when each ran."""
+"""Runs inferences on a board, one after another, and records when each ran."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from arenite.host.bench.samples import Samples
 from arenite.host.link.client import DeviceClient
 
-#: Rest between two inferences in parts of one, and at least this long.  It varies, so that a correlation of the times
-#: with the current has one peak; without a rest there would be nothing to see where one ends.
+#: Rest between two inferences in parts of one, and its minimum. It varies, so that a correlation of the times
+#: with the current has one peak; without a rest the end of an inference would not show in the current.
 PAUSE_COUNT, REST_S = (0.4, 0.8), 0.02
 SEED = 0
 
 
 @dataclass
 class InferenceLog:
-    """``events``: start and end of each inference by ``time.monotonic``; ``exact``: how many gave the reference's
-    bytes; ``ticks`` of the device's counter."""
+    """``events``: start and end of each inference by ``time.monotonic``; ``exact``: how many gave the
+    reference's bytes; ``ticks`` of the device's counter."""
 
     events: list[tuple[float, float]] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
@@ -28,8 +28,8 @@ class InferenceLog:
 
 
 class InferenceLoop:
-    """One device that was greeted.  ``expected_outputs``: bytes of all outputs that each sample must give;
-    ``in_rows``: it computes while its input comes, so that an inference begins with that."""
+    """One device with an open session. ``expected_outputs``: the right output bytes of each sample;
+    ``in_rows``: the device computes while its input arrives, so that an inference begins with its input."""
 
     def __init__(
         self,
@@ -38,12 +38,17 @@ class InferenceLoop:
         expected_outputs: list[list[bytes]],
         in_rows: bool = False,
     ) -> None:
-        self._client, self._samples, self._wanted, self._in_rows = client, samples, expected_outputs, in_rows
+        self._client, self._samples, self._expected, self._in_rows = (
+            client,
+            samples,
+            expected_outputs,
+            in_rows,
+        )
         self._rng = np.random.default_rng(SEED)
         self._next = 0
 
     def once(self, log: InferenceLog) -> None:
-        """The next sample: its input, an inference, its outputs, and a rest.
+        """Run the next sample: its input, an inference, its outputs, and a rest.
 
         Raises ``DeviceError`` when the device does not answer.
         """
@@ -59,15 +64,15 @@ class InferenceLoop:
         log.events.append((before, time.monotonic()))
         log.ticks.append(run.total)
         self._rest(log)
-        got = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._wanted[k])]
-        log.exact += got == self._wanted[k]
+        outputs = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._expected[k])]
+        log.exact += outputs == self._expected[k]
 
     def until(self, done: Callable[[InferenceLog], bool], log: InferenceLog) -> None:
-        """Feed until ``done`` says so."""
+        """Run samples until ``done`` returns true."""
         while not done(log):
             self.once(log)
 
     def _rest(self, log: InferenceLog) -> None:
-        """Neither input nor output of the serial port belong to the inference: keep them apart in the current."""
+        """Input and output of the serial port are not part of the inference: keep them apart in the current."""
         longest = 0.0 if not log.events else log.events[-1][1] - log.events[-1][0]
         time.sleep(max(REST_S, longest * float(self._rng.uniform(*PAUSE_COUNT))))

@@ -1,4 +1,4 @@
-"""Joules over time from readings of power, with what was measured, what estimated, and what nobody saw."""
+"""Joules over time from readings of power, with the shares that were measured, estimated, or not recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.host.energy.base import ESTIMATED, MEASURED, Power, PowerMeter
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """``joules`` over ``seconds`` that were seen; ``gap_s`` more were not, and have no joules in the sum."""
+    """``joules`` over ``seconds`` with readings; ``gap_s`` more had none, and add no joules to the sum."""
 
     joules: float
     seconds: float
@@ -26,7 +26,7 @@ class Energy:
 
     @property
     def kind(self) -> str:
-        """``measured`` only when every interval was."""
+        """``measured`` only when every interval was measured."""
         return MEASURED if self.seconds > 0 and self.measured_s >= self.seconds else ESTIMATED
 
 
@@ -65,5 +65,5 @@ class EnergyMeter:
         return power
 
     def total(self) -> Energy:
-        """Since the meter was made."""
+        """The energy since the meter was created."""
         return Energy(self._joules, self._seconds, self._gap, self._measured)

@@ -1,4 +1,4 @@
-"""The firmware of a serial INA logger as a PlatformIO project: one C++ file and what is soldered."""
+"""The firmware of a serial INA logger as a PlatformIO project: one C++ file and the wiring."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from arenite.host.energy.meters.ina_chip import CHIPS, chip_by_name
 from arenite.profiles.boards import Board
 
 SOURCE = BOARDS.folder.parent / "meter" / "ina_logger.cpp"
-#: The driver's default, and what 1800 lines a second need.
+#: The driver's default, which 1800 lines a second need.
 BAUD = 921_600
 
 
 @dataclass(frozen=True)
 class LoggerWiring:
-    """What is connected: the chip's address, its shunt, trim of the gain, and the pins of digital marks (at most 8)."""
+    """The wiring: the chip's address, its shunt, trim of the gain, and the pins of digital marks (at most 8)."""
 
     address: int = 0x40
     shunt_ohm: float = 0.1
@@ -30,10 +30,12 @@ class LoggerWiring:
 
     def __post_init__(self) -> None:
         if not 0x40 <= self.address <= 0x4F:
-            raise UsageError(f"{self.address:#x} is no address of an INA chip.", "They have 0x40 to 0x4f.")
+            raise UsageError(
+                f"{self.address:#x} is not an address of an INA chip.", "The addresses are 0x40 to 0x4f."
+            )
         if not 1e-4 <= self.shunt_ohm <= 1000:
             raise UsageError(
-                f"A shunt of {self.shunt_ohm:g} ohm cannot be.", "Give ohms from 0.0001 to 1000."
+                f"A shunt of {self.shunt_ohm:g} ohm is out of range.", "Give ohms from 0.0001 to 1000."
             )
         if abs(self.gain_ppm) > 100_000:
             raise UsageError(f"A trim of {self.gain_ppm} ppm is more than a tenth.", "Is the shunt right?")
@@ -44,26 +46,32 @@ class LoggerWiring:
                 raise UsageError(f"The mark pin {pin} is given twice.", "Name each pin once.")
             if not pin.replace("_", "").isalnum():
                 raise UsageError(
-                    f"'{pin}' is no name of a pin.", "Write it as the board's Arduino core does: 2, D2, PA_1."
+                    f"'{pin}' is not the name of a pin.",
+                    "Write it as the board's Arduino core does: 2, D2, PA_1.",
                 )
         if self.baud < 9600 or not 10_000 <= self.i2c_hz <= 3_400_000:
             raise UsageError(
-                "The line or the bus is too slow or too fast.", "921600 baud and 400000 Hz suit all chips."
+                "The serial port or the bus is too slow or too fast.",
+                "921600 baud and 400000 Hz suit all chips.",
             )
 
 
 def logger_files(sensor: str, board: Board, wiring: LoggerWiring) -> dict[str, str]:
-    """Path in the project to text.
+    """Maps the path in the project to the text of each file.
 
-    Raises ``UsageError`` for a chip that is not known, or a board that no Arduino core builds for.
+    Raises ``UsageError`` for an unknown chip, or a board that no Arduino core supports.
     """
     chip = chip_by_name(sensor)
     build = board.platformio
     if board.emulated or build is None or build.framework != "arduino":
-        why = "is emulated: it has no I2C bus" if board.emulated else "has no Arduino core in its profile"
+        reason = (
+            "is emulated and does not have an I2C bus"
+            if board.emulated
+            else "does not have an Arduino core in its profile"
+        )
         raise UsageError(
-            f"{board.name} {why}.",
-            "Take any small Arduino board for the logger: nucleo_f411re, pico, nano33ble.",
+            f"{board.name} {reason}.",
+            "Use any small Arduino board for the logger: nucleo_f411re, pico, nano33ble.",
         )
     return {
         "src/main.cpp": SOURCE.read_text("utf-8"),
@@ -131,7 +139,7 @@ def write_logger(directory: Path, sensor: str, board: Board, wiring: LoggerWirin
     strange = sorted(name for name in here - set(files) if not name.startswith(".pio"))
     if strange:
         raise UsageError(
-            f"{directory} has other files in it, as {strange[0]}.", "Give an empty folder with -o."
+            f"{directory} contains other files, such as {strange[0]}.", "Give an empty folder with -o."
         )
     for name, text in files.items():
         path = directory / name

@@ -1,4 +1,5 @@
-"""Joules of a model on a board, with a meter: build, flash or start, record while it infers, find the inferences."""
+"""Joules of a model on a board, with a meter: build, flash or start, record while it infers, find the
+inferences."""
 
 from __future__ import annotations
 
@@ -27,20 +28,21 @@ from arenite.host.flash.build import build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import Board
 
-#: Without inferences at the begin, for the idle board, and at the end, so that the last one is whole.
+#: Seconds without inferences: at the start for the idle board, at the end so that the last inference is
+#: complete.
 IDLE_S, TAIL_S = 1.0, 0.3
-#: Windows that a median should have, the time that is recorded for them, and the time after which fewer must do.
+#: Windows for a good median, the time to record them, and the time after which fewer must do.
 MIN_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
 _LOOK_EVERY_S = 5.0
-#: What computes draws more.
+#: A computing board draws more than this.
 MIN_CURRENT_A = 1e-5
-#: Fewer samples show nothing yet.
+#: Fewer samples do not show a current yet.
 MIN_SAMPLES = 64
 
 
 @dataclass(frozen=True)
 class MeasurementConfig:
-    """One measurement.  ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
+    """One measurement. ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
 
     samples: Samples
     build: BuildOptions = DEFAULT_BUILD
@@ -52,55 +54,58 @@ class MeasurementConfig:
 
 @dataclass(frozen=True)
 class EnergyMeasurement:
-    """What came out: ``trace`` is all that was recorded."""
+    """The result of a measurement; ``trace`` is the whole recording."""
 
     project: Project
-    fed: InferenceLog
+    log: InferenceLog
     trace: Trace
     result: EnergyResult
     notes: tuple[str, ...]
 
 
 def measure_board(
-    prepared: Prepared, board: Board, meter: Meter, asked: MeasurementConfig, progress: Progress
+    prepared: Prepared, board: Board, meter: Meter, config: MeasurementConfig, progress: Progress
 ) -> EnergyMeasurement:
-    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done, total)``.
+    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done,
+    total)``.
 
-    The meter is opened first: it may be what feeds the board.
+    The meter is opened first, because it may supply the board.
 
     Raises:
-        UsageError, DoesNotFitError: before anything is built.
-        ToolError, DeviceError: the build, the board, the meter, or a recording without a single inference in it.
+        UsageError, DoesNotFitError: before the build.
+        ToolError, DeviceError: the build, the board, the meter, or a recording without an inference.
     """
-    if not board.emulated and asked.port is None:
+    if not board.emulated and config.port is None:
         raise UsageError(
             f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
         )
     with project_folder(None) as folder:
-        project = generate_project(prepared, board, folder, asked.build)
+        project = generate_project(prepared, board, folder, config.build)
         progress("build", 0, 1)
         elf = build(folder)
-        wanted = _wanted(prepared, asked.samples)
-        fed, trace, info_hz = _record(project, elf, meter, asked, wanted, progress)
+        expected = _expected_outputs(prepared, config.samples)
+        log, trace, info_hz = _record(project, elf, meter, config, expected, progress)
     _require_current(trace)
-    windows = _windows(trace, fed, asked, board, info_hz)
+    windows = _windows(trace, log, config, board, info_hz)
     result = measure(trace, windows)
-    return EnergyMeasurement(project, fed, trace, result, tuple(_notes(board, fed, result, asked)))
+    return EnergyMeasurement(project, log, trace, result, tuple(_notes(board, log, result, config)))
 
 
 def _require_current(trace: Trace) -> None:
-    """Raises DeviceError when no board can have computed with what flowed."""
-    # Not the very highest, which may be a spike; but a few short inferences in a long recording are enough.
+    """Raises DeviceError when the current is too small for a computing board."""
+    # Not the very highest sample, which may be a spike; but a few short inferences in a long recording are
+    # enough.
     k = min(20, len(trace) // 100 + 1)
     highest = float(np.partition(trace.current_a, -k)[-k]) if len(trace) else 0.0
     if highest < MIN_CURRENT_A:
         raise DeviceError(
-            f"The meter saw no current: {max(highest, 0.0) * 1e6:.2g} µA at most, while the board computed.",
-            "Does the current of the board really flow through the meter, and is no USB cable feeding the board?",
+            f"The meter measured no current: {max(highest, 0.0) * 1e6:.2g} µA at most, while the board"
+            " computed.",
+            "Does the current of the board flow through the meter, and is no USB cable feeding the board?",
         )
 
 
-def _wanted(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
+def _expected_outputs(prepared: Prepared, samples: Samples) -> list[list[bytes]]:
     reference = Reference(prepared.reference)
     return [[np.ascontiguousarray(v).tobytes() for v in reference.run(s)] for s in samples.inputs]
 
@@ -109,50 +114,50 @@ def _record(
     project: Project,
     elf: Path,
     meter: Meter,
-    asked: MeasurementConfig,
-    wanted: list[list[bytes]],
+    config: MeasurementConfig,
+    expected: list[list[bytes]],
     progress: Progress,
 ) -> tuple[InferenceLog, Trace, int]:
-    """What ran, what was recorded meanwhile, and the rate of the device's counter."""
-    fed = InferenceLog()
-    with meter, open_device(project, elf, asked.port) as line:
-        client = DeviceClient(line)
+    """The inferences, the recording during them, and the rate of the device's counter."""
+    log = InferenceLog()
+    with meter, open_device(project, elf, config.port) as transport:
+        client = DeviceClient(transport)
         info = client.connect(project.generated.sha256)
-        feeder = InferenceLoop(client, asked.samples, wanted, asked.build.stream_input)
-        # Whatever is wrong with the board shows before it costs time.
+        feeder = InferenceLoop(client, config.samples, expected, config.build.stream_input)
+        # A fault of the board shows here, before it costs time.
         feeder.once(InferenceLog())
         recording = Recording(meter)
         recording.start()
         time.sleep(IDLE_S)
         feeder.until(
-            _enough(asked, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), fed
+            _enough(config, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), log
         )
         time.sleep(TAIL_S)
-        return fed, recording.stop(), info.tick_hz
+        return log, recording.stop(), info.tick_hz
 
 
 class Recording:
-    """A meter that records, looked at while it does."""
+    """A recording meter, read while it records."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
         self._parts: list[Trace] = []
 
     def start(self) -> None:
-        """Begin."""
+        """Start the recording."""
         self._meter.start()
         self.started = time.monotonic()
 
     @property
     def seconds(self) -> float:
-        """Since the start, by this computer's clock or by the meter's, whichever says more: a recording that is played
-        back comes faster than it was made."""
+        """Seconds since the start, by this computer's clock or by the meter's, whichever is more: a recording
+        that is played back arrives faster than it was made."""
         parts = [part for part in self._parts if len(part)]
         recorded = float(parts[-1].time_s[-1] - parts[0].time_s[0]) if parts else 0.0
         return max(time.monotonic() - self.started, recorded)
 
     def take(self, patience_s: float = 0.1) -> None:
-        """What has come, as far as there is time for it."""
+        """Read the samples that have arrived, as far as there is time for it."""
         end = time.monotonic() + patience_s
         for part in self._meter.samples(0.001):
             self._parts.append(part)
@@ -160,37 +165,39 @@ class Recording:
                 break
 
     def so_far(self) -> Trace | None:
-        """What has come until now; None where the meter keeps it until the end, or until it knows its times."""
+        """The recording so far; None where the meter keeps it until the end, or until its times are known."""
         self.take(2.0)
         return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
 
     def stop(self) -> Trace:
-        """All of it."""
+        """Stop, and return the whole recording."""
         return self._meter.stop()
 
 
 def _enough(
-    asked: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
+    config: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
 ) -> Callable[[InferenceLog], bool]:
-    """When to stop: after what was asked for; else when there are enough windows to be seen in the current."""
-    wanted = asked.inferences or MIN_WINDOWS
-    goal = min(wanted, MIN_WINDOWS)
-    patience = DEFAULT_S if asked.inferences else PATIENCE_S
-    least_s = asked.duration_s if asked.duration_s is not None else (0.0 if asked.inferences else DEFAULT_S)
+    """When to stop: after the requested number or time; else when enough windows show in the current."""
+    target = config.inferences or MIN_WINDOWS
+    goal = min(target, MIN_WINDOWS)
+    patience = DEFAULT_S if config.inferences else PATIENCE_S
+    least_s = (
+        config.duration_s if config.duration_s is not None else (0.0 if config.inferences else DEFAULT_S)
+    )
     last_look = 0.0
 
-    def done(fed: InferenceLog) -> bool:
+    def is_done(log: InferenceLog) -> bool:
         nonlocal last_look
         recording.take()
         now = recording.seconds
         total = max(least_s, 1e-3)
-        if asked.inferences:
-            progress("run", min(len(fed.events), wanted), wanted)
+        if config.inferences:
+            progress("run", min(len(log.events), target), target)
         else:
             progress("run", round(10 * min(now, total)), round(10 * total))
-        if now < least_s or len(fed.events) < wanted:
+        if now < least_s or len(log.events) < target:
             return False
-        if asked.duration_s is not None or now >= patience:
+        if config.duration_s is not None or now >= patience:
             return True
         if now - last_look < _LOOK_EVERY_S and last_look:
             return False
@@ -199,57 +206,59 @@ def _enough(
         if trace is None:
             return True
         with suppress(DeviceError):
-            return len(_windows(trace, fed, asked, board, tick_hz).spans) >= goal
+            return len(_windows(trace, log, config, board, tick_hz).spans) >= goal
         return False
 
-    return done
+    return is_done
 
 
 def _windows(
-    trace: Trace, fed: InferenceLog, asked: MeasurementConfig, board: Board, tick_hz: int
+    trace: Trace, log: InferenceLog, config: MeasurementConfig, board: Board, tick_hz: int
 ) -> InferenceWindows:
-    """The times of the serial port count from the start of the recording; only a real board's clock tells a length."""
+    """The times of the serial port count from the start of the recording; only a real board's clock gives a
+    length."""
     started = trace.started_s
-    origin = started if started is not None else (fed.events[0][0] if fed.events else 0.0)
-    events = [(a - origin, b - origin) for a, b in fed.events]
+    origin = started if started is not None else (log.events[0][0] if log.events else 0.0)
+    events = [(a - origin, b - origin) for a, b in log.events]
     duration = None
-    if asked.build.stream_input:
-        # The mark is up for each row by itself, and the counter stands still while the next one is awaited.
+    if config.build.stream_input:
+        # The mark is up for each row by itself, and the counter stands still while the next row is awaited.
         trace = replace(trace, marks=None)
-    elif not board.emulated and tick_hz and fed.ticks:
-        duration = float(np.median(fed.ticks)) / tick_hz
-        # The answer comes late by the line's time; the device knows how long it took.
-        events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, fed.ticks, strict=True)]
+    elif not board.emulated and tick_hz and log.ticks:
+        duration = float(np.median(log.ticks)) / tick_hz
+        # The answer is late by the delay of the connection; the device reports its own time.
+        events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, log.ticks, strict=True)]
     return find_windows(
         trace,
-        bit=asked.bit,
+        bit=config.bit,
         events=events,
         duration_s=duration,
         offset_s=None if started is None else 0.0,
     )
 
 
-def _notes(board: Board, fed: InferenceLog, result: EnergyResult, asked: MeasurementConfig) -> list[str]:
+def _notes(board: Board, log: InferenceLog, result: EnergyResult, config: MeasurementConfig) -> list[str]:
     notes = []
-    if asked.build.stream_input:
+    if config.build.stream_input:
         notes.append(
-            "the input comes in rows: an inference lasts from its first byte to the answer, waiting for the serial"
-            " port included"
+            "the input comes in rows: an inference lasts from its first byte to the answer, waiting"
+            " for the serial port included"
         )
     if board.emulated:
         notes.append(
-            f"{board.name} is emulated and draws no current: the figures are of whatever the meter is connected to"
+            f"{board.name} is emulated and draws no current: the figures are of whatever the meter is"
+            " connected to"
         )
-    seen = len(result.windows.spans)
-    if seen != len(fed.events):
-        notes.append(f"the board ran {len(fed.events)} inferences, the recording shows {seen}")
+    window_count = len(result.windows.spans)
+    if window_count != len(log.events):
+        notes.append(f"the board ran {len(log.events)} inferences, the recording shows {window_count}")
     if len(result.energy_uj) < MIN_WINDOWS:
         notes.append(
-            f"only {len(result.energy_uj)} inferences were seen: record for longer with --duration for a median that"
-            " can be trusted"
+            f"the recording shows only {len(result.energy_uj)} inferences: record for longer with"
+            " --duration for a reliable median"
         )
-    if fed.exact != len(fed.events):
+    if log.exact != len(log.events):
         notes.append(
-            f"{len(fed.events) - fed.exact} of {len(fed.events)} outputs differ from LiteRT's reference kernels"
+            f"{len(log.events) - log.exact} of {len(log.events)} outputs differ from LiteRT's reference kernels"
         )
     return notes

@@ -1,4 +1,4 @@
-"""The meter that a command line asks for, found where it is connected when nobody says where."""
+"""The meter that a command line names, or the one that is connected when its port is not given."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS, open_meter
 
 AUTO = "auto"
-#: Meters that need no place: their own package finds them.
+#: Meters without a port: their own package finds them.
 METERS_WITHOUT_PORT = ("joulescope",)
-#: Meters whose samples per second can be chosen, and as what.
+#: Meters whose samples per second can be set, and the option's name.
 METERS_WITH_RATE: dict[str, type] = {"lpm01a": int, "scpi": float, "scpi-polled": float, "joulescope": int}
 
 
 @dataclass(frozen=True)
 class MeterChoice:
-    """``name`` of METERS or "auto"; ``where``: its port, or "auto"; ``own_supply``: another supply feeds the board."""
+    """``name`` of METERS or "auto"; ``where``: its port, or "auto"; ``own_supply``: another supply feeds the
+    board."""
 
     name: str
     where: str
@@ -28,15 +29,15 @@ class MeterChoice:
     rate_hz: float | None = None
 
     def make(self) -> tuple[Meter, str]:
-        """The meter, not open yet, and where it is.
+        """The meter, not open yet, and its place.
 
         Raises:
-            UsageError: several are connected where one is to be found, or an option that it does not have.
-            DeviceError: none is connected.
+            UsageError: several meters are connected where one is to be found, or an option does not apply.
+            DeviceError: no meter is connected.
         """
         name, where = self.name, self.where
         if name == AUTO or (where == AUTO and name not in METERS_WITHOUT_PORT):
-            name, where = self._found()
+            name, where = self._detect()
         options: dict[str, Any] = {}
         if self.own_supply:
             if name != "ppk2":
@@ -48,29 +49,32 @@ class MeterChoice:
             options["source"] = False
         if self.rate_hz is not None:
             if name not in METERS_WITH_RATE:
-                raise UsageError(f"The rate of {name} cannot be chosen.", "Leave out --rate.")
+                raise UsageError(f"The rate of {name} cannot be set.", "Leave out --rate.")
             options["rate_hz"] = METERS_WITH_RATE[name](self.rate_hz)
         return open_meter(name, where, self.supply_v, **options), where
 
-    def _found(self) -> tuple[str, str]:
+    def _detect(self) -> tuple[str, str]:
         requested = None if self.name == AUTO else self.name
-        seen = find_meters()
-        usable = [one for one in seen if one.sure and requested in (None, one.name)]
+        meters = find_meters()
+        usable = [detected for detected in meters if detected.sure and requested in (None, detected.name)]
         if self.where != AUTO:
-            usable = [one for one in seen if one.where == self.where]
+            usable = [detected for detected in meters if detected.where == self.where]
         if len(usable) == 1:
             return usable[0].name, usable[0].where
         if self.where != AUTO:
             raise UsageError(
-                f"What is at {self.where} does not say which meter it is.",
+                f"The type of the meter at {self.where} is not known.",
                 f"Name it: --meter {', '.join(METERS)}.",
             )
-        listing = ", ".join(f"{one.name} at {one.where}{'' if one.sure else ' (perhaps)'}" for one in seen)
+        listing = ", ".join(
+            f"{detected.name} at {detected.where}{'' if detected.sure else ' (perhaps)'}"
+            for detected in meters
+        )
         count = "More than one" if usable else "No"
         problem = f"{count} meter{'' if requested is None else ' ' + requested} was found"
-        # Of several one has to be chosen; one that is not there has to be plugged in.
+        # Of several meters the user has to choose one; a missing meter has to be plugged in.
         kind = UsageError if usable else DeviceError
         raise kind(
-            f"{problem}{'; seen: ' + listing if listing else ''}.",
+            f"{problem}{'; found: ' + listing if listing else ''}.",
             "Name it and its port, as --meter ppk2 --meter-port /dev/ttyACM0.",
         )

@@ -1,8 +1,8 @@
-"""Meters that are connected to this computer, by their USB ids; nothing is opened or written to.
+"""Meters that are connected to this computer, by their USB ids; no device is opened.
 
-Ids: PPK2 1915:c00a (its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST's id for any serial port
-of theirs), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope).  An Otii is known by its
-program's server on this computer.
+Ids: PPK2 1915:c00a (its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST's id for all
+its serial ports), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope). An Otii is known
+by its program's server on this computer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OTII_PORT = 1905
 
 @dataclass(frozen=True)
 class DetectedMeter:
-    """``name`` as of METERS; ``sure``: its ids are no other device's."""
+    """``name`` as in METERS; ``sure``: no other device has its ids."""
 
     name: str
     where: str
@@ -35,7 +35,8 @@ class DetectedMeter:
 def find_meters(
     ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
 ) -> list[DetectedMeter]:
-    """``ports``: as of ``list_ports.comports()``; ``usb``: the tree of the kernel's USB devices."""
+    """The connected meters. ``ports``: from ``list_ports.comports()``; ``usb``: the tree of the kernel's USB
+    devices."""
     meters: list[DetectedMeter] = []
     seen: set[str] = set()
     for port in sorted(list_ports.comports() if ports is None else ports, key=_place):
@@ -48,8 +49,8 @@ def find_meters(
                 meters.append(DetectedMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
             seen.add(key)
         elif ids == ST_SERIAL:
-            told = f"{port.product or ''} {port.description or ''}".lower()
-            sure = "powershield" in told
+            description = f"{port.product or ''} {port.description or ''}".lower()
+            sure = "powershield" in description
             what = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
             meters.append(DetectedMeter("lpm01a", port.device, what, sure, serial))
     meters += _joulescopes(usb)
@@ -59,7 +60,7 @@ def find_meters(
 
 
 def _place(port: Any) -> tuple[str, str, str]:
-    """Ports of one device in the order of its interfaces."""
+    """Sort key: ports of one device in the order of its interfaces."""
     return (port.serial_number or "", port.location or "", port.device)
 
 

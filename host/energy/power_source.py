@@ -1,4 +1,4 @@
-"""What was found on this computer that tells power: also what cannot be used, and why."""
+"""The power sources of this computer, including unusable ones with the reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 
 @dataclass(frozen=True, slots=True)
 class PowerSource:
-    """One place to read power from. ``open``: None when it cannot be used, and ``note`` then says why."""
+    """One place to read power from. ``open``: None when it cannot be used, and ``note`` then gives the
+    reason."""
 
     name: str
     scope: str

@@ -1,4 +1,4 @@
-"""Choose where power and temperature are read: the figure that covers most of the device wins."""
+"""Chooses the source of power and temperature: the figure that covers most of the device is preferred."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import HostProfile, detect_host
 
 Clock = Callable[[], float]
-#: After so many failed readings the next source stands in, and the lost one is tried again after RETRY_S.
+#: After this many failed readings the next source is used, and the lost one is tried again after RETRY_S.
 PATIENCE, RETRY_S = 3, 30.0
 
 
@@ -38,7 +38,8 @@ def power_candidates(
 ) -> list[PowerSource]:
     """Every source of power, the best first: whole device, then processor package, parts, and the estimate.
 
-    ``path``: where Android's commands are looked for; None: the environment's PATH, and nowhere for a tree.
+    ``path``: where Android's commands are searched; None: the environment's PATH, and nowhere for a test's
+    tree.
     """
     base = Path(root)
     path = _commands(base, path)
@@ -54,14 +55,15 @@ def power_candidates(
 
 
 def _commands(base: Path, path: str | None) -> str | None:
-    """The commands on PATH speak of this computer, not of a tree that a test made."""
+    """The commands on PATH report on this computer, not on a tree that a test made."""
     return path if path is not None or base == Path("/") else ""
 
 
 class Failover:
-    """The first source that answers; ``name`` says which, and why not a better one.
+    """The first source that answers; ``name`` says which, and why no better one is used.
 
-    A source that fails is not given up at once: its last figure stands for PATIENCE readings. The estimate never fails.
+    A source that fails is not given up at once: its last figure is used for PATIENCE readings. The estimate
+    never fails.
     """
 
     def __init__(self, candidates: list[PowerSource], note: str = "", clock: Clock = time.monotonic) -> None:
@@ -69,43 +71,44 @@ class Failover:
         self._note = note
         self._clock = clock
         self._meters: dict[int, PowerMeter] = {}
-        self._lost: dict[int, tuple[float, str]] = {}  # when, and what it said
+        self._lost: dict[int, tuple[float, str]] = {}  # when, and the error
         self._failures = 0
         self._last: Power | None = None
         self._current = -1
-        self.notes: list[str] = []  # every change of the source, in words
+        self.notes: list[str] = []  # every change of the source, as text
         self.name = candidates[0].name if candidates else "none"
-        # Counters of energy start counting now: the first figure is of the time from here to the first reading.
+        # Counters of energy start here: the first figure is for the time from here to the first reading.
         if candidates and candidates[0].open is not None:
             with suppress(DeviceError):
                 self._meters[0] = candidates[0].open()
 
     def read(self, busy: float) -> Power:
-        """Raises ``DeviceError`` when no source is left, which cannot be while the estimate is among them."""
+        """Raises ``DeviceError`` when no source is left, which cannot happen while the estimate is among
+        them."""
         now = self._clock()
-        for index, found in enumerate(self._candidates):
+        for index, source in enumerate(self._candidates):
             lost = self._lost.get(index)
             if lost is not None and now - lost[0] < RETRY_S:
                 continue
             try:
                 if index not in self._meters:
-                    if found.open is None:
-                        raise DeviceError(f"{found.name}: {found.note}.", "")
-                    self._meters[index] = found.open()
+                    if source.open is None:
+                        raise DeviceError(f"{source.name}: {source.note}.", "")
+                    self._meters[index] = source.open()
                 power = self._meters[index].read(busy)
             except DeviceError as error:
                 if index == self._current and self._last is not None and self._failures < PATIENCE - 1:
                     self._failures += 1
                     return self._last
                 self._lost[index] = (now, error.problem)
-                self._meters.pop(index, None)  # opened anew: counters of the gap are no power
+                self._meters.pop(index, None)  # opened again: the counters include the gap
                 continue
             if index != self._current:
                 self._change(index)
             self._lost.pop(index, None)
             self._failures, self._last = 0, power
             return power
-        words = "; ".join(problem for _, problem in self._lost.values()) or "there is none"
+        words = "; ".join(problem for _, problem in self._lost.values()) or "no power source exists"
         raise DeviceError(
             f"No source of power answers: {words}", "Choose the estimate with --power-source estimate."
         )
@@ -125,33 +128,34 @@ def open_power(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Failover:
-    """A meter that goes on with the next best source when one is lost; the estimate of the host profile is the last.
+    """A meter that continues with the next best source when one is lost; the estimate of the host profile is
+    the last.
 
     Args:
-        root: where sys, proc and dev are; a tree for tests.
-        profile: of the host; found out when None.
-        prefer: part of a source's name ("rapl", "ina3221", "battery"): only such, and the estimate when they fail.
-        path: where Android's commands are looked for; None: the environment's PATH, and nowhere for a tree.
-        clock: seconds; the simulated plant has its own.
+        root: the folder that contains sys, proc and dev; a tree for tests.
+        profile: of the host; detected when None.
+        prefer: part of a source's name ("rapl", "ina3221", "battery"): only such sources, then the estimate.
+        path: where Android's commands are searched; None: the environment's PATH, and nowhere for a test's tree.
+        clock: seconds; the simulated device has its own.
 
     Raises:
-        UsageError: ``prefer`` names nothing that can be used here.
+        UsageError: ``prefer`` names no usable source.
     """
     every = power_candidates(root, profile, path, clock)
     if prefer is not None:
-        preferred = [found for found in every if prefer.lower() in found.name.lower()]
-        usable = [found for found in preferred if found.open is not None]
+        preferred = [source for source in every if prefer.lower() in source.name.lower()]
+        usable = [source for source in preferred if source.open is not None]
         if not usable:
-            why = f": {preferred[0].note}" if preferred else ""
-            names = ", ".join(found.name for found in every if found.open is not None)
-            raise UsageError(f"No power source '{prefer}' can be used here{why}.", f"Usable: {names}.")
-        last = [found for found in every if found.scope == ESTIMATE and found not in usable]
-        return Failover(usable + last, "as asked for", clock)
-    blocked = [found for found in every if found.open is None]
-    # A part of the device is no stand-in for the whole: the estimate at least means the whole.
-    chosen = [found for found in every if found.open is not None and found.scope != PART]
+            reason = f": {preferred[0].note}" if preferred else ""
+            names = ", ".join(source.name for source in every if source.open is not None)
+            raise UsageError(f"No power source '{prefer}' can be used here{reason}.", f"Usable: {names}.")
+        last = [source for source in every if source.scope == ESTIMATE and source not in usable]
+        return Failover(usable + last, "as requested", clock)
+    blocked = [source for source in every if source.open is None]
+    # A part of the device does not replace the whole: the estimate at least covers the whole device.
+    chosen = [source for source in every if source.open is not None and source.scope != PART]
     first = chosen[0]
-    better = [found for found in blocked if SCOPES.index(found.scope) < SCOPES.index(first.scope)]
+    better = [source for source in blocked if SCOPES.index(source.scope) < SCOPES.index(first.scope)]
     note = f"{better[0].name}: {better[0].note}" if better else first.note
     return Failover(chosen, note, clock)
 
@@ -163,15 +167,15 @@ def open_thermometer(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Thermometer | None:
-    """The zone nearest to its trip point or to ``limit_c``; None where nothing tells a temperature.
+    """The zone nearest to its trip point or to ``limit_c``; None where no temperature is available.
 
-    ``profile`` gives the trip point where the zones have none (Raspberry Pi); found out when None.
+    ``profile`` gives the trip point where the zones have none (Raspberry Pi); detected when None.
     """
     base = Path(root)
     watched = zones(base)
     if watched:
         known = profile or detect_host(base)
-        # A typical laptop's or desktop's trip point is a guess: only a known board's stands in.
+        # A typical laptop's or desktop's trip point is a guess: only that of a known board is used.
         trip = known.thermal.trip_c if known.models and known.thermal.trips_on == "junction" else None
         return ThermalZones(watched, limit_c, trip)
     path = _commands(base, path)
@@ -193,9 +197,9 @@ def open_thermometer(
 def sources(
     root: str | Path = "/", profile: HostProfile | None = None, path: str | None = None
 ) -> list[dict[str, Any]]:
-    """Everything seen, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
+    """All sources, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
     base = Path(root)
-    rows = [{"kind": "power"} | found.to_json() for found in power_candidates(base, profile, path)]
+    rows = [{"kind": "power"} | source.to_json() for source in power_candidates(base, profile, path)]
     for zone in zones(base):
         value = zone.read()
         trip = "no passive trip point" if zone.trip is None else f"throttles at {zone.trip:g} °C"
@@ -206,7 +210,7 @@ def sources(
                 "scope": "zone",
                 "where": str(zone.path),
                 "usable": value is not None,
-                "note": f"{value:.1f} °C now, {trip}" if value is not None else "gives no number",
+                "note": f"{value:.1f} °C now, {trip}" if value is not None else "does not return a number",
             }
         )
     state = read_throttling(base)

@@ -1,4 +1,4 @@
-"""Reading the kernel's small text files: numbers that may be missing, malformed, forbidden or absurd."""
+"""Reads the kernel's small text files: numbers that may be missing, malformed, forbidden or out of range."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from arenite.errors import DeviceError
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding white space and NULs (device tree strings end in one); None when it cannot
-    be read: sysfs files come and go with their driver, and answer EIO, ENODATA or EAGAIN while a sensor sleeps."""
+    """The file's text without surrounding white space and NULs (device tree strings end in one); None when it
+    cannot be read: sysfs files come and go with their driver, and return EIO, ENODATA or EAGAIN while a
+    sensor sleeps."""
     try:
         return path.read_bytes().decode("utf-8", "replace").strip("\0 \t\r\n")
     except OSError:
@@ -20,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> float | None:
-    """The number in the file; None when there is none, or none that is finite."""
+    """The number in the file; None when there is none, or it is not finite."""
     text = read_text(path)
     if not text:
         return None
@@ -32,7 +33,7 @@ def read_number(path: Path) -> float | None:
 
 
 def forbidden(path: Path) -> bool:
-    """Whether the file is there, and reading it is what is not allowed."""
+    """Whether the file exists and reading it is not allowed."""
     try:
         with path.open("rb") as file:
             file.read(1)
@@ -44,7 +45,8 @@ def forbidden(path: Path) -> bool:
 
 
 def children(folder: Path, pattern: str) -> list[Path]:
-    """What matches, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the folder."""
+    """The matching paths, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the
+    folder."""
     try:
         matches = list(folder.glob(pattern))
     except OSError:
@@ -62,15 +64,15 @@ def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
     yield from sorted(int(match[1]) for match in map(form.fullmatch, names) if match)
 
 
-#: No computer that this loop runs on draws more; a sensor that says so is broken or in another unit.
+#: The most power of any supported computer; a sensor with more is broken or in another unit.
 MAX_WATTS = 2000.0
 
 
 def plausible(watts: float, source: str) -> float:
-    """``watts``, or ``DeviceError`` when no such power can be."""
+    """``watts``, or ``DeviceError`` when such a power is impossible."""
     if not math.isfinite(watts) or watts < 0 or watts > MAX_WATTS:
         raise DeviceError(
-            f"{source} reads {watts:g} W, which cannot be.",
+            f"{source} reads {watts:g} W, which is impossible.",
             "Choose another sensor with --power-source, or estimate.",
         )
     return watts
@@ -79,6 +81,6 @@ def plausible(watts: float, source: str) -> float:
 def sensor_lost(source: str, path: Path) -> DeviceError:
     """The error for a sensor that no longer answers."""
     return DeviceError(
-        f"{source} does not answer any more ({path}).",
-        "Is the driver still loaded? Another sensor stands in.",
+        f"{source} no longer answers ({path}).",
+        "Is the driver still loaded? Another sensor is used instead.",
     )

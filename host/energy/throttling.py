@@ -1,7 +1,7 @@
-"""Is the device throttling now, and by what evidence?
+"""Whether the device throttles now, with the evidence.
 
-Cooling devices (``/sys/class/thermal/cooling_device*/{type,cur_state,max_state}``) that slow something down and are not
-at state 0; a frequency cap below the highest frequency; the Raspberry Pi firmware's own word.
+Cooling devices (``/sys/class/thermal/cooling_device*/{type,cur_state,max_state}``) that reduce speed and are
+not at state 0; a frequency cap below the highest frequency; the Raspberry Pi firmware's own report.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from arenite.host.energy.sysfs import children, read_number, read_text
 
-#: Cooling devices that cost no speed.
+#: Cooling devices that do not reduce speed.
 IGNORED_COOLING_DEVICES = (
     "fan",
     "lcd",
@@ -24,20 +24,20 @@ IGNORED_COOLING_DEVICES = (
     "iwlwifi",
     "modem",
 )
-#: Bits of get_throttled (Raspberry Pi documentation, vcgencmd): what is so now.
+#: Bits of get_throttled (Raspberry Pi documentation, vcgencmd) for the present state.
 PI_BITS = ((0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit"))
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottlingState:
-    """``evidence``: a phrase each, for people."""
+    """``evidence``: one phrase each, for people."""
 
     now: bool
     evidence: tuple[str, ...]
 
 
 def read_throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> ThrottlingState:
-    """``own_cap_khz``: a frequency cap that was set on purpose, and is no evidence."""
+    """``own_cap_khz``: a frequency cap that was set on purpose, which is not evidence."""
     base = Path(root)
     evidence = []
     for folder in children(base / "sys/class/thermal", "cooling_device*"):

@@ -1,4 +1,4 @@
-"""Into the bootloader: boards with USB of their own are asked over the port of the program that runs."""
+"""Start the bootloader of boards with USB of their own, through the port of the running program."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ def in_bootloader(upload: Upload) -> bool:
 
 
 def enter(upload: Upload) -> Upload:
-    """Ask a board whose profile says how (``enter``) into its bootloader, and wait until it is there.
+    """Start the bootloader of a board whose profile has a method for it (``enter``), and wait until it is
+    there.
 
-    A board that is in its bootloader already is left alone, as is one whose port was not named.  The port is gone
-    afterwards.  Raises DeviceError when the board does not follow.
+    A board that is in its bootloader already is left alone, and so is one whose port was not named. The port
+    is gone afterwards. Raises DeviceError when the bootloader does not appear.
     """
     if upload.board.targets.enter != "1200bps" or upload.port is None:
         return upload

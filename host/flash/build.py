@@ -1,4 +1,4 @@
-"""Build a generated project: through PlatformIO, or directly with the very same commands."""
+"""Build a generated project: through PlatformIO, or directly with the same commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from arenite.firmware.platformio.frameworks import build_commands
 from arenite.profiles.boards import load_board
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
-#: The same of a section whose address the script gives; the address told is the section's end.
+#: The same error for a section whose address the script gives; the address in the message is the section's
+#: end.
 _OUTSIDE = re.compile(r"address 0x([0-9a-f]+) of .* is not within region `?'?(\w+)")
 _REGION = re.compile(r"^ +(\w+) \(\w+\) : ORIGIN = (0x[0-9a-f]+), LENGTH = (\d+)$", re.MULTILINE)
 _NO_NETWORK = re.compile(r"^(?:HTTPClientError|InternetConnectionError)", re.MULTILINE)
@@ -26,24 +27,26 @@ _COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Erro
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """``arenite.json`` of a project.  Raises UsageError when ``directory`` is none."""
+    """Read ``arenite.json`` of a project. Raises UsageError when ``directory`` is not a project."""
     try:
         manifest = json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
     except FileNotFoundError as error:
         raise UsageError(
-            f"{directory} has no {MANIFEST}.", "Generate a project with `arenite firmware`."
+            f"{directory} does not contain {MANIFEST}.", "Generate a project with `arenite firmware`."
         ) from error
     except ValueError as error:
         raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
     if not isinstance(manifest, dict) or not all(
         isinstance(manifest.get(k), str) for k in ("board", "protocol")
     ):
-        raise UsageError(f"{directory}/{MANIFEST} is not of a project.", "Generate the project again.")
+        raise UsageError(
+            f"{directory}/{MANIFEST} is not the manifest of a project.", "Generate the project again."
+        )
     return manifest
 
 
 def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
-    """The one error that matters in a compiler's or linker's ``output``; ``script`` is the linker's."""
+    """The decisive error in a compiler's or linker's ``output``; ``script`` is the linker script."""
     missing = {region: int(count) for region, count in _OVERFLOW.findall(output)}
     ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
     for address, region in _OUTSIDE.findall(output):
@@ -52,11 +55,13 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
     if missing:
         parts = " and ".join(f"{count:,} bytes of {region}" for region, count in sorted(missing.items()))
         return DoesNotFitError(
-            f"The firmware misses {parts} on {board}.", "Try --optimise ram or flash, or a larger board."
+            f"The firmware does not fit {board}: it needs {parts} more.",
+            "Try --optimise ram or flash, or a larger board.",
         )
     if _NO_NETWORK.search(output):
         return ToolError(
-            f"PlatformIO could not download what {board} needs.", "Connect to the network and build again."
+            f"PlatformIO could not download the packages for {board}.",
+            "Connect to the network and build again.",
         )
     match = _COMPILER_ERROR.search(output)
     line = match.group().strip() if match else (output.strip().splitlines() or ["no output"])[-1]
@@ -66,7 +71,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
 
 
 def _linker_script(directory: Path) -> str:
-    """The project's own; empty for a real board, whose framework has it."""
+    """The project's own script; empty for a real board, whose framework contains it."""
     path = directory / "lib/board/link.ld"
     return path.read_text("utf-8") if path.is_file() else ""
 
@@ -83,7 +88,7 @@ def _recipe(directory: Path) -> tuple[dict[str, Any], str]:
     build = manifest.get("build")
     if build is None:
         raise UsageError(
-            f"{manifest['board']} is a real board: its firmware is built by PlatformIO with its Arduino core.",
+            f"{manifest['board']} is a real board: PlatformIO builds its firmware with its Arduino core.",
             f"Run `pio run -d {directory}`; the first time it downloads the platform.",
         )
     _require_compiler(build)
@@ -93,25 +98,25 @@ def _recipe(directory: Path) -> tuple[dict[str, Any], str]:
 def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ()) -> Path:
     """Compile and link without PlatformIO, by the same recipe; for tests and fuzzing.
 
-    In a directory that was built before, only what changed is compiled: a source of ``src``, or everything after a
-    header of ``lib`` or a flag.
+    In a directory that was built before, only changed files are compiled: a source of ``src``, or everything
+    after a change of a header of ``lib`` or of a flag.
 
     Args:
         directory: a project for an emulated board.
-        jobs: compilers at once.
-        flags: put behind every compiler command.
+        jobs: number of parallel compilers.
+        flags: appended to every compiler command.
 
     Returns:
-        Path of the ELF.  Raises ToolError, DoesNotFitError, UsageError.
+        Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
     """
     directory = Path(directory)
     build, board = _recipe(directory)
     output = directory / ".pio" / "build" / "direct"
 
     def run(command: list[str]) -> None:
-        done = subprocess.run(command, cwd=directory, capture_output=True, text=True)
-        if done.returncode:
-            raise explain_failure(done.stderr + done.stdout, board, _linker_script(directory))
+        process = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+        if process.returncode:
+            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
 
     headers = max((h.stat().st_mtime_ns for h in directory.glob("lib/*/*.h")), default=0)
 
@@ -120,14 +125,14 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
         target = (output / f"{unit['source']}.o").relative_to(directory)
         command = [build["compiler"], *build["flags"], *unit["flags"], *flags, "-c", "-o", str(target)]
         command.append(unit["source"])
-        made, told = directory / target, directory / f"{target}.command"
+        object_file, command_file = directory / target, directory / f"{target}.command"
         newest = max(headers, source.stat().st_mtime_ns)
-        known = told.is_file() and told.read_text() == " ".join(command)
+        known = command_file.is_file() and command_file.read_text() == " ".join(command)
         own = unit["source"].startswith("src/")  # model sources include each other's headers
-        if own or not (known and made.is_file() and made.stat().st_mtime_ns > newest):
-            made.parent.mkdir(parents=True, exist_ok=True)
+        if own or not (known and object_file.is_file() and object_file.stat().st_mtime_ns > newest):
+            object_file.parent.mkdir(parents=True, exist_ok=True)
             run(command)
-            told.write_text(" ".join(command))
+            command_file.write_text(" ".join(command))
         return str(target)
 
     with ThreadPoolExecutor(jobs) as pool:
@@ -150,7 +155,7 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     """Build with PlatformIO, offline for emulated boards.
 
     Returns:
-        Path of the ELF.  Raises ToolError, DoesNotFitError, UsageError.
+        Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
     """
     directory = Path(directory)
     manifest = read_manifest(directory)
@@ -159,7 +164,9 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         _require_compiler(manifest["build"])
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))
-        raise UsageError(f"PlatformIO does not have {board}: Zephyr builds its firmware.", f"Run `{steps}`.")
+        raise UsageError(
+            f"PlatformIO does not support {board}; Zephyr builds its firmware.", f"Run `{steps}`."
+        )
     command = [
         sys.executable,
         "-m",
@@ -177,18 +184,17 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         "PLATFORMIO_NO_ANSI": "1",
     }
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
+        process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"PlatformIO did not finish within {timeout_s:.0f} s.", "Is the network reachable?"
         ) from error
-    output = done.stdout + done.stderr
+    output = process.stdout + process.stderr
     if "No module named platformio" in output:
         raise ToolError("PlatformIO is missing.", "Install it: pip install 'arenite[build]'")
     elf = directory / ".pio" / "build" / board / "firmware.elf"
-    if done.returncode:
+    if process.returncode:
         raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
-        raise ToolError(f"PlatformIO reported success but wrote no {elf}.")
-    value: Path = elf
-    return value
+        raise ToolError(f"PlatformIO reported success but did not write {elf}.")
+    return elf

@@ -1,4 +1,4 @@
-"""All uploaders by name, and which one a board takes."""
+"""All uploaders by name, and the choice of one for a board."""
 
 from __future__ import annotations
 
@@ -35,37 +35,40 @@ UPLOADERS: dict[str, Uploader] = {
         gdb.UPLOADER,
     )
 }
-#: For any board: its profile need not name them.
+#: Usable for any board, also where its profile does not name them.
 ANY_BOARD_UPLOADERS = ("gdb",)
-#: What is told the serial number of a debug probe, and what is a program that takes further arguments.
+#: The tools that accept the serial number of a debug probe, and those that are programs with further
+#: arguments.
 TAKE_PROBE = ("stlink", "openocd", "pyocd", "jlink", "dfu")
 TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
 
 
 def refuse_unused(board: Board, tool: str, probe: str | None, extra: Sequence[str]) -> None:
-    """Raises UsageError where ``tool`` would not look at ``probe`` or ``extra``: no option is dropped silently."""
-    for option, given, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
-        if given and tool not in takers:
+    """Raises UsageError where ``tool`` would ignore ``probe`` or ``extra``, so that an option is never
+    dropped silently."""
+    for option, value, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
+        if value and tool not in takers:
             able = [name for name in board.upload_tools if name in takers]
             raise UsageError(
-                f"'{tool}' takes no {option}.",
+                f"'{tool}' does not accept {option}.",
                 f"Leave it out, or choose --tool {' or '.join(able)}." if able else "Leave it out.",
             )
 
 
 def choose(board: Board, tool: str | None = None, *, installed: bool = True) -> Uploader:
-    """``tool``, or the first of the board's profile that is there; with ``installed`` false, the first at all.
+    """``tool``, or the first installed tool of the board's profile; with ``installed`` false, the first of
+    the profile.
 
     Raises:
-        UsageError: the board is emulated and takes gdb only, or its profile does not list ``tool``.
+        UsageError: the board is emulated and accepts only gdb, or its profile does not list ``tool``.
         ToolError: none of the tools is installed.
     """
     offered = [name for name in board.upload_tools if name in UPLOADERS]
     known = [*offered, *(name for name in ANY_BOARD_UPLOADERS if name not in offered)]
     if tool is not None and tool not in known:
-        raise UsageError(f"{board.name} is not uploaded with '{tool}'.", f"It takes {', '.join(known)}.")
+        raise UsageError(f"'{tool}' cannot upload to {board.name}.", f"Choose one of: {', '.join(known)}.")
     if tool is None and not offered:
-        raise UsageError(f"{board.name} has no uploader that Arenite can run.", "Use the vendor's own tool.")
+        raise UsageError(f"{board.name} has no uploader that Arenite supports.", "Use the vendor's own tool.")
     for name in [tool] if tool else offered:
         if not installed or UPLOADERS[name].missing() is None:
             return UPLOADERS[name]

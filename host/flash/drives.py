@@ -1,4 +1,4 @@
-"""Drives that bootloaders and debug probes show: found by the file in which each says what it is."""
+"""Drives of bootloaders and debug probes, recognised by their description file."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from arenite.host.link.usb import ROOT
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _FILE_SYSTEMS = ("vfat", "msdos", "fat", "exfat", "fuseblk")
-#: Where systems without /proc/mounts put drives.
+#: The folders of mounted drives on systems without /proc/mounts.
 _ELSEWHERE = ("Volumes",)
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A mounted drive, and what its own description says: ``facts`` has lower-case names; ``device``: the block device,
-    which goes even where the mount stays, as it does when nobody unmounts what was pulled."""
+    """A mounted drive and its description. ``facts`` has lower-case names; ``device`` is the block device,
+    which disappears even where the mount stays, as it does when a drive is unplugged without unmounting."""
 
     folder: Path
     facts: dict[str, str]
@@ -54,11 +54,11 @@ def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
 
 def find_drives(description: str, root: Path | None = None) -> list[Drive]:
     """Every mounted drive that has the file ``description``."""
-    found = []
+    drives = []
     for folder, device in dict(_mounted(ROOT if root is None else root)).items():
         if facts := read_facts(folder / description):
-            found.append(Drive(folder, facts, device))
-    return found
+            drives.append(Drive(folder, facts, device))
+    return drives
 
 
 def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
@@ -68,10 +68,10 @@ def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
 
 
 def put(drive: Drive, name: str, data: bytes) -> None:
-    """Write ``data`` to ``drive`` as ``name``, down to the device.
+    """Write ``data`` to ``drive`` as ``name``, and flush it to the device.
 
-    A bootloader starts the program as soon as it has the last block, so the end of the write may fail because the
-    drive is already gone: that is no error here.  Raises ToolError when the drive is full or read-only.
+    A bootloader starts the program as soon as it has the last block, so the end of the write may fail because
+    the drive is already gone; that is not an error. Raises ToolError when the drive is full or read-only.
     """
     path = drive.folder / name
     written = 0
@@ -98,12 +98,12 @@ def _is_there(drive: Drive, path: Path) -> bool:
 
 
 def wait_gone(drive: Drive, description: str, timeout_s: float) -> None:
-    """Wait until ``drive`` leaves, as it does when the program starts.  Raises DeviceError when it stays."""
+    """Wait until ``drive`` disappears, as it does when the program starts. Raises DeviceError when it stays."""
     end = time.monotonic() + timeout_s
     while (drive.folder / description).is_file() and (drive.device is None or drive.device.exists()):
         if time.monotonic() > end:
             raise DeviceError(
-                f"The drive {drive.folder} is still there: its bootloader did not take the program.",
-                "Unplug it, go into the bootloader again and repeat; a bootloader that is very old may need an update.",
+                f"The drive {drive.folder} is still there: its bootloader did not accept the program.",
+                "Unplug it, start the bootloader again and repeat; a very old bootloader may need an update.",
             )
         time.sleep(0.05)

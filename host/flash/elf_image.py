@@ -1,4 +1,4 @@
-"""What of an ELF goes into a chip's memory: its loadable segments, and the same as one raw image."""
+"""The parts of an ELF that are loaded into a chip's memory: its segments, and the same as one raw image."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from elftools.elf.elffile import ELFFile
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: A gap larger than this between two segments means that they lie in different memories.
+#: A gap larger than this between two segments means that they are in different memories.
 _LARGEST_GAP = 1 << 20
 ERASED = b"\xff"
 
 
 @dataclass(frozen=True)
 class Segment:
-    """``data`` is to stand at ``address`` (the load address, in flash) before the program starts."""
+    """``data`` has to be at ``address`` (the load address, in flash) before the program starts."""
 
     address: int
     data: bytes
@@ -30,19 +30,19 @@ class Segment:
 
 @dataclass(frozen=True)
 class Program:
-    """Segments by address, none empty, none touching the next; and where the program begins."""
+    """Segments by address, none empty, none adjacent to the next; and the program's entry point."""
 
     segments: tuple[Segment, ...]
     entry: int
 
     @property
     def nbytes(self) -> int:
-        """Bytes to be loaded."""
+        """Number of bytes to load."""
         return sum(len(segment.data) for segment in self.segments)
 
 
 def read_program(elf: Path) -> Program:
-    """The loadable contents of ``elf``.  Raises UsageError when it is no ELF, or has nothing to load."""
+    """The loadable contents of ``elf``. Raises UsageError when it is not an ELF, or has nothing to load."""
     try:
         with elf.open("rb") as stream:
             file = ELFFile(stream)
@@ -53,45 +53,46 @@ def read_program(elf: Path) -> Program:
             ]
             entry = file["e_entry"]
     except FileNotFoundError as error:
-        raise UsageError(f"There is no firmware {elf}.", "Build it with `arenite build`.") from error
+        raise UsageError(f"The firmware {elf} does not exist.", "Build it with `arenite build`.") from error
     except (ELFError, ValueError) as error:
-        raise UsageError(f"{elf} is no ELF file: {error}.", "Build it again with `arenite build`.") from error
+        raise UsageError(
+            f"{elf} is not an ELF file: {error}.", "Build it again with `arenite build`."
+        ) from error
     if not parts:
-        raise UsageError(f"{elf} has nothing to load.", "Build it again with `arenite build`.")
+        raise UsageError(f"{elf} has no loadable segment.", "Build it again with `arenite build`.")
     return Program(tuple(_joined(sorted(parts, key=lambda part: part.address), elf)), entry)
 
 
 def _joined(parts: list[Segment], elf: Path) -> list[Segment]:
-    done: list[Segment] = []
+    joined: list[Segment] = []
     for part in parts:
-        if done and part.address < done[-1].end:
-            raise UsageError(
-                f"{elf}: two segments overlap at {part.address:#x}.", "Look at its linker script."
-            )
-        if done and part.address == done[-1].end:
-            done[-1] = Segment(done[-1].address, done[-1].data + part.data)
+        if joined and part.address < joined[-1].end:
+            raise UsageError(f"{elf}: two segments overlap at {part.address:#x}.", "Check the linker script.")
+        if joined and part.address == joined[-1].end:
+            joined[-1] = Segment(joined[-1].address, joined[-1].data + part.data)
         else:
-            done.append(part)
-    return done
+            joined.append(part)
+    return joined
 
 
 def flat_image(program: Program) -> Segment:
-    """All segments as one, gaps erased.  Raises UsageError when they lie too far apart for that."""
+    """All segments as one image, gaps erased. Raises UsageError when they are too far apart for that."""
     first = program.segments[0]
     data = bytearray(first.data)
     for segment in program.segments[1:]:
         gap = segment.address - (first.address + len(data))
         if gap > _LARGEST_GAP:
             raise UsageError(
-                f"The program has parts at {first.address:#x} and {segment.address:#x}: no single image can hold it.",
-                "Use a tool that takes the ELF: openocd or pyocd.",
+                f"The program has parts at {first.address:#x} and {segment.address:#x}, too far apart for"
+                " a single image.",
+                "Use a tool that loads the ELF: openocd or pyocd.",
             )
         data += ERASED * gap + segment.data
     return Segment(first.address, bytes(data))
 
 
 def raw_image(elf: Path) -> tuple[Path, int]:
-    """A raw image beside ``elf``, made from it, and the address that it belongs at."""
+    """The raw image of ``elf``, written beside it, and its address."""
     image = flat_image(read_program(elf))
     path = elf.with_suffix(".flash.bin")
     write_atomic(path, image.data)

@@ -1,7 +1,8 @@
-"""What goes where in the flash of an ESP chip: bootloader, partition table, and the application where the table says.
+"""The layout of an ESP chip's flash: bootloader, partition table, and the application at the address in the
+table.
 
-Sources: ESP-IDF, "Partition Tables" (32-byte entries, magic 0x50AA) and "OTA" (two sectors of otadata, each with a
-sequence number and its CRC); esptool's chip classes for the bootloader's offset.
+Sources: ESP-IDF, "Partition Tables" (32-byte entries, magic 0x50AA) and "OTA" (two sectors of otadata, each
+with a sequence number and its CRC); esptool's chip classes for the bootloader's offset.
 """
 
 from __future__ import annotations
@@ -35,64 +36,68 @@ class FlashPart:
 
 
 def chip_of(board: Board) -> str:
-    """The chip as esptool's --chip wants it.  Raises UsageError for one that is none of Espressif's."""
+    """The chip as esptool's --chip names it. Raises UsageError for a chip that is not from Espressif."""
     if board.espressif is not None:
         return board.espressif.chip
     name = board.mcu.lower().replace("-", "")
     if name.startswith("esp8266"):
         return "esp8266"
-    found = [chip for chip in CHIPS if name.startswith(chip)]
-    if found:
-        return max(found, key=len)
+    chips = [chip for chip in CHIPS if name.startswith(chip)]
+    if chips:
+        return max(chips, key=len)
     if name.startswith("esp32"):
         return "esp32"
     raise UsageError(
-        f"esptool is for Espressif's chips; {board.name} has a {board.mcu}.", "Choose another --tool."
+        f"esptool supports only chips from Espressif; {board.name} has a {board.mcu}.",
+        "Choose another --tool.",
     )
 
 
 def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
     """Type and subtype to offset and size, in bytes, of each entry of a partition table."""
-    found: dict[tuple[int, int], tuple[int, int]] = {}
+    entries: dict[tuple[int, int], tuple[int, int]] = {}
     for at in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
         magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, at)
         if magic != _MAGIC:
             break
-        found.setdefault((kind, subtype), (offset, size))
-    return found
+        entries.setdefault((kind, subtype), (offset, size))
+    return entries
 
 
 def first_slot() -> bytes:
-    """The contents of otadata that start the first application slot: sequence number 1 in the first of two sectors."""
+    """The contents of otadata that select the first application slot: sequence number 1 in the first of two
+    sectors."""
     number = struct.pack("<I", 1)
     entry = number + b"\xff" * 24 + struct.pack("<I", zlib.crc32(number, 0xFFFFFFFF))
     return entry.ljust(0x2000, b"\xff")
 
 
 def flash_parts(board: Board, image: Path) -> list[FlashPart]:
-    """What is to be written: the application at ``image``, and what PlatformIO or ESP-IDF left beside it.
+    """The files to write: the application at ``image``, and the files that PlatformIO or ESP-IDF left beside
+    it.
 
     Raises:
-        UsageError: ``image`` is missing or no ESP image, or the table beside it has no place for it.
+        UsageError: ``image`` is missing or not an ESP image, or the table beside it has no partition for it.
     """
     chip = chip_of(board)
     try:
         content = image.read_bytes()
     except FileNotFoundError as error:
         raise UsageError(
-            f"There is no {image}: an ESP chip does not run a bare ELF.", "Build it with `arenite build`."
+            f"{image} does not exist, and an ESP chip does not run a bare ELF.",
+            "Build it with `arenite build`.",
         ) from error
     if content[:1] != bytes([IMAGE_MAGIC]):
-        raise UsageError(f"{image} is no image for an ESP chip.", "Build it again with `arenite build`.")
+        raise UsageError(f"{image} is not an image for an ESP chip.", "Build it again with `arenite build`.")
     if chip == "esp8266":
         return [FlashPart(0, image)]
     boot, table = image.with_name("bootloader.bin"), image.with_name("partitions.bin")
-    found: list[FlashPart] = []
+    parts: list[FlashPart] = []
     if boot.is_file():
-        found.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
+        parts.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
     address = APPLICATION_AT
     if table.is_file():
-        found.append(FlashPart(TABLE_AT, table))
+        parts.append(FlashPart(TABLE_AT, table))
         entries = partitions(table.read_bytes())
         slot = entries.get((_APP, _FACTORY)) or entries.get((_APP, _OTA_0))
         if slot is None:
@@ -104,8 +109,8 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
                 "Try --optimise flash.",
             )
         if (_APP, _FACTORY) not in entries and (ota := entries.get((_DATA, _OTADATA))) is not None:
-            # What an earlier update over the air left there might start the other slot.
+            # An earlier update over the air may have selected the other slot.
             data = image.with_name("otadata.bin")
             write_atomic(data, first_slot())
-            found.append(FlashPart(ota[0], data))
-    return [*found, FlashPart(address, image)]
+            parts.append(FlashPart(ota[0], data))
+    return [*parts, FlashPart(address, image)]

@@ -1,6 +1,7 @@
-"""Put a built firmware on a board by the tool of its profile, and ask the board whether it runs it.
+"""Write a built firmware to a board with the tool of its profile, then ask the board which model it runs.
 
-An emulated board has no flash of its own: starting the emulator is what flashes it, unless it is asked for over GDB.
+An emulated board has no flash of its own: starting the emulator loads the program, unless ``--tool gdb``
+loads it.
 """
 
 from __future__ import annotations
@@ -19,7 +20,14 @@ from arenite.host.flash.choose_uploader import UPLOADERS, choose, refuse_unused
 from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator
-from arenite.host.flash.verify import COMES_BACK_S, DeviceNotBackError, Identity, ask_again, compare, identify
+from arenite.host.flash.verify import (
+    COMES_BACK_S,
+    DeviceNotBackError,
+    Identity,
+    compare,
+    identify,
+    wait_and_compare,
+)
 from arenite.host.link.ports import AUTO, find_port, resolve_port
 from arenite.profiles.boards import Board
 
@@ -30,7 +38,8 @@ EMULATOR = "emulator"
 
 @dataclass(frozen=True)
 class FlashResult:
-    """What was done. ``verified``: the board was asked and runs the project's model; None when nobody could ask it."""
+    """The result of an upload. ``verified``: the board answered and runs the project's model; None when it
+    could not be asked."""
 
     tool: str
     port: str | None
@@ -41,13 +50,13 @@ class FlashResult:
 
     def to_json(self) -> dict[str, Any]:
         """The fields of ``arenite.flash/1`` beside directory and board."""
-        who = self.identity
+        identity = self.identity
         return {
             "tool": self.tool,
             "port": self.port,
             "bytes": self.nbytes,
-            "model": who.model if who else None,
-            "model_hash": who.model_hash if who else None,
+            "model": identity.model if identity else None,
+            "model_hash": identity.model_hash if identity else None,
             "verified": self.verified,
             "note": self.note or None,
         }
@@ -64,7 +73,7 @@ def flash(
     check: bool = True,
     root: Path | None = None,
 ) -> FlashResult:
-    """Upload the firmware in ``directory`` to ``board``, then ask the board what it runs.
+    """Upload the firmware in ``directory`` to ``board``, then ask the board which model it runs.
 
     Args:
         directory: a built project.
@@ -74,10 +83,10 @@ def flash(
         probe: serial number of the debug probe.
         extra: more arguments for the tool.
         check: ask a real board afterwards.
-        root: where ``sys``, ``dev`` and ``proc`` are.
+        root: the folder that contains ``sys``, ``dev`` and ``proc``.
 
     Raises:
-        UsageError, ToolError: no such project, port or uploader.
+        UsageError, ToolError: the project, the port or the uploader does not exist.
         DeviceError: the uploader ran and failed, or the board does not answer or runs another model.
     """
     upload, manifest = _upload(directory, board, port, tool, probe, extra, root)
@@ -129,19 +138,20 @@ def _upload(
     if board.emulated:
         if port is not None and tool != "gdb":
             raise UsageError(
-                f"{board.name} is emulated and has no port.",
-                "Leave out --port, or load into a GDB server that runs: --tool gdb --port HOST:PORT.",
+                f"{board.name} is emulated and does not have a port.",
+                "Leave out --port, or load into a running GDB server: --tool gdb --port HOST:PORT.",
             )
         return replace(upload, port=port), manifest
     if port == AUTO and tool in ("uf2", "dfu") and in_bootloader(upload):
-        return upload, manifest  # it has no port now, and needs none
+        return upload, manifest  # it has no port now, and the tool needs none
     return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
 
 
 def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> FlashResult:
     if tool not in (None, EMULATOR, "gdb"):
         raise UsageError(
-            f"{upload.board.name} is emulated: '{tool}' cannot flash it.", "Use --tool gdb, or none."
+            f"{upload.board.name} is emulated: '{tool}' cannot flash it.",
+            "Use --tool gdb, or leave --tool out.",
         )
     program = read_program(upload.elf)
     way = flashed_emulator(upload) if tool == "gdb" else start(upload.board, upload.elf)
@@ -152,33 +162,35 @@ def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> Fla
 
 
 def _checked(
-    tool: str, upload: Upload, asked: str | None, nbytes: int, manifest: dict[str, Any]
+    tool: str, upload: Upload, port_option: str | None, nbytes: int, manifest: dict[str, Any]
 ) -> FlashResult:
-    """Ask the board on the port that was named, else on the only one that can be its.
+    """Ask the board on the named port, else on the only port that can belong to it.
 
-    A board whose port nobody named may have none: then it is not asked, and that is said.
+    A board whose port was not named may have none; then it is not asked, and the result says so.
     """
     board, named = upload.board, upload.port
-    fixed = named is not None and asked != AUTO and not Path(named).is_dir() and ":" not in named
+    fixed = named is not None and port_option != AUTO and not Path(named).is_dir() and ":" not in named
 
     def port() -> str:
-        """Of a board with USB of its own the name may change: "auto" looks again."""
+        """The port of a board with USB of its own may change its name, so "auto" searches again."""
         return named if fixed and named is not None else find_port(board, upload.root)
 
-    # Only a board with USB of its own comes late: what hangs on a probe or an adapter is there all the time.
-    patience = COMES_BACK_S if fixed or asked == AUTO or board.targets.enter else 0.0
+    # Only a board with USB of its own appears late; probes and adapters stay on the bus.
+    patience = COMES_BACK_S if fixed or port_option == AUTO or board.targets.enter else 0.0
     try:
-        path, identity, known = ask_again(port, manifest.get("baud", board.uart.baud), manifest, patience)
+        path, identity, known = wait_and_compare(
+            port, manifest.get("baud", board.uart.baud), manifest, patience
+        )
     except DeviceNotBackError as error:
-        if fixed or asked == AUTO:
+        if fixed or port_option == AUTO:
             raise
-        note = f"Not asked what it runs: {error.problem.splitlines()[0]}"
+        note = f"The board was not asked which model it runs: {error.problem.splitlines()[0]}"
         return FlashResult(tool, None, nbytes, None, None, note)
     return FlashResult(tool, path, nbytes, identity, known or None)
 
 
 def built_elf(directory: Path) -> Path:
-    """The ELF that the latest build of the project in ``directory`` left.  Raises UsageError when there is none."""
+    """The ELF of the latest build of the project in ``directory``. Raises UsageError when it does not exist."""
     board = read_manifest(directory)["board"]
     candidates = [Path(directory) / ".pio" / "build" / kind / "firmware.elf" for kind in (board, "direct")]
     present = [elf for elf in candidates if elf.is_file()]

@@ -1,7 +1,7 @@
-"""Flash memory behind a GDB server: which addresses are flash, and erasing and writing them.
+"""Flash memory behind a GDB server: its address ranges, and erasing and writing them.
 
-Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol", packets qXfer:memory-map:read, vFlashErase,
-vFlashWrite and vFlashDone, and section "Memory Map Format".
+Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol", packets qXfer:memory-map:read,
+vFlashErase, vFlashWrite and vFlashDone, and section "Memory Map Format".
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FlashRegion:
         return self.start <= segment.address and segment.end <= self.start + self.size
 
     def blocks_of(self, segments: Sequence[Segment]) -> list[tuple[int, int]]:
-        """Address and size of what has to be erased for ``segments``, none of it twice."""
+        """Address and size of the blocks to erase for ``segments``, each block once."""
         numbers = {
             number
             for segment in segments
@@ -38,20 +38,20 @@ class FlashRegion:
 
 
 def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
-    """What the server calls flash; empty when it has no memory map, as an emulator.
+    """The server's flash regions; empty when it has no memory map, as with an emulator.
 
     Raises DeviceError for a map that cannot be read.
     """
     if "qXfer:memory-map:read+" not in remote.features:
         return []
-    text, more = b"", True
-    while more:
+    text, unfinished = b"", True
+    while unfinished:
         size = remote.packet_size - 40
-        reply = remote.ask(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
+        reply = remote.request(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
         if reply[:1] not in (b"l", b"m") or (reply == b"m"):
             remote.require_ok(reply, "the memory map")
         text += unescaped(reply[1:])
-        more = reply[:1] == b"m"
+        unfinished = reply[:1] == b"m"
     regions = []
     try:
         for memory in ElementTree.fromstring(text).iter("memory"):
@@ -66,15 +66,16 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
 
 
 def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segment]) -> None:
-    """Erase what ``segments`` touch of ``region`` and write them.  Raises DeviceError when the server refuses."""
+    """Erase the blocks of ``region`` that ``segments`` touch and write them. Raises DeviceError when the
+    server refuses."""
     for address, size in region.blocks_of(segments):
-        remote.require_ok(remote.ask(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
+        remote.require_ok(remote.request(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
     for segment in segments:
         at = 0
         while at < len(segment.data):
             taken, body = escaped(segment.data[at:], remote.packet_size - 40)
             address = segment.address + at
-            reply = remote.ask(b"vFlashWrite:%x:" % address + body)
+            reply = remote.request(b"vFlashWrite:%x:" % address + body)
             remote.require_ok(reply, f"{taken} bytes of flash at {address:#x}")
             at += taken
-    remote.require_ok(remote.ask(b"vFlashDone"), "the end of programming")
+    remote.require_ok(remote.request(b"vFlashDone"), "the end of programming")

@@ -1,7 +1,8 @@
-"""A client of the GDB remote protocol: enough to load a program, read it back, and let it run.
+"""A client of the GDB remote protocol: enough to load a program, read it back, and run it.
 
-Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, cc the sum of the data's
-bytes modulo 256 in hexadecimal; both sides acknowledge with ``+`` until ``QStartNoAckMode`` ends that.
+Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, cc the sum of
+the data's bytes modulo 256 in hexadecimal; both sides acknowledge with ``+`` until ``QStartNoAckMode`` ends
+that.
 """
 
 from __future__ import annotations
@@ -14,35 +15,37 @@ from pathlib import Path
 from arenite.errors import DeviceError
 
 _ESCAPE, _SPECIAL = 0x7D, b"#$}*"
-_LEAST_PACKET = 400  # bytes of a packet where the server names no size
+_LEAST_PACKET = 400  # bytes of a packet where the server does not state a size
 
 
 class GdbRemote:
     """A connection to a GDB server: ``HOST:PORT``, or the path of a Unix socket."""
 
     def __init__(self, address: str, *, timeout_s: float = 10.0) -> None:
-        """Connect, and learn what the server can.  Raises DeviceError when nobody listens or no GDB server answers."""
+        """Connect and read the server's features. Raises DeviceError when the connection fails or no GDB
+        server answers."""
         self.address = address
         self._timeout_s = timeout_s
         self._socket = _connect(address, timeout_s)
         self._pending = bytearray()
         self._acknowledged = True
         self._binary: bool | None = None
-        features = self.ask(b"qSupported:swbreak+").decode("ascii", "replace").split(";")
+        features = self.request(b"qSupported:swbreak+").decode("ascii", "replace").split(";")
         sizes = [f.partition("=")[2] for f in features if f.startswith("PacketSize=")]
         self.packet_size = int(sizes[0], 16) if sizes else _LEAST_PACKET
         self.features = frozenset(features)
-        if "QStartNoAckMode+" in features and self.ask(b"QStartNoAckMode") == b"OK":
+        if "QStartNoAckMode+" in features and self.request(b"QStartNoAckMode") == b"OK":
             self._acknowledged = False
-        self.ask(b"?")  # stops a server that lets its target run
+        self.request(b"?")  # stops a server that lets its target run
 
-    def ask(self, packet: bytes) -> bytes:
-        """Send a packet; the reply's data, empty when the server does not know it."""
+    def request(self, packet: bytes) -> bytes:
+        """Send a packet and return the reply's data, which is empty when the server does not know the packet."""
         self._send(packet)
         return self._reply(packet)
 
     def monitor(self, command: str) -> str:
-        """A command of the server's own (GDB's ``monitor``); what it printed.  Raises DeviceError when refused."""
+        """Run a command of the server's own (GDB's ``monitor``) and return its output. Raises DeviceError
+        when it is refused."""
         packet = b"qRcmd," + command.encode("ascii").hex().encode("ascii")
         self._send(packet)
         printed = ""
@@ -56,24 +59,24 @@ class GdbRemote:
                 raise self._refused(f"monitor {command}", reply)
 
     def write(self, address: int, data: bytes) -> None:
-        """Put ``data`` into memory at ``address``.  Raises DeviceError when the server refuses."""
+        """Write ``data`` into memory at ``address``. Raises DeviceError when the server refuses."""
         at = 0
         while at < len(data):
             at += self._write_some(address + at, data[at:])
 
     def _write_some(self, address: int, data: bytes) -> int:
-        """As much as one packet holds; binary where the server takes it, else in hexadecimal."""
+        """Write as much as one packet holds; binary where the server supports it, else in hexadecimal."""
         room = self.packet_size - 40
         if self._binary is not False:
             taken, body = escaped(data, room)
-            reply = self.ask(b"X%x,%x:" % (address, taken) + body)
+            reply = self.request(b"X%x,%x:" % (address, taken) + body)
             if reply or self._binary:
                 self.require_ok(reply, f"{taken} bytes at {address:#x}")
                 self._binary = True
                 return taken
             self._binary = False
         part = data[: room // 2]
-        reply = self.ask(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
+        reply = self.request(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
         self.require_ok(reply, f"{len(part)} bytes at {address:#x}")
         return len(part)
 
@@ -82,7 +85,7 @@ class GdbRemote:
         data = b""
         while len(data) < nbytes:
             count = min(nbytes - len(data), (self.packet_size - 8) // 2)
-            reply = self.ask(b"m%x,%x" % (address + len(data), count))
+            reply = self.request(b"m%x,%x" % (address + len(data), count))
             try:
                 part = bytes.fromhex(reply.decode("ascii"))
             except ValueError:
@@ -94,17 +97,17 @@ class GdbRemote:
 
     def checksum(self, address: int, nbytes: int) -> int | None:
         """The server's own CRC-32 of memory (:func:`crc32`); None where it has none."""
-        reply = self.ask(b"qCRC:%x,%x" % (address, nbytes))
+        reply = self.request(b"qCRC:%x,%x" % (address, nbytes))
         return int(reply[1:], 16) if reply[:1] == b"C" else None
 
     def detach(self) -> None:
-        """Let the target run, and go."""
+        """Let the target run and close the connection."""
         with contextlib.suppress(DeviceError):
-            self.ask(b"D")
+            self.request(b"D")
         self.close()
 
     def close(self) -> None:
-        """Close the connection; doing it twice is harmless."""
+        """Close the connection; a second call does nothing."""
         self._socket.close()
 
     def _send(self, packet: bytes) -> None:
@@ -129,12 +132,12 @@ class GdbRemote:
                 if good:
                     return _expanded(data)
                 continue
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise DeviceError(
-                    f"The GDB server at {self.address} gives no answer to {packet[:20]!r}.", "Start it again."
+                    f"The GDB server at {self.address} does not answer {packet[:20]!r}.", "Start it again."
                 )
-            self._receive(left)
+            self._receive(remaining)
 
     def _receive(self, timeout_s: float) -> None:
         self._socket.settimeout(timeout_s)
@@ -148,39 +151,41 @@ class GdbRemote:
             raise self._lost("it closed the connection")
         self._pending += data
 
-    def require_ok(self, reply: bytes, what: str) -> None:
+    def require_ok(self, reply: bytes, action: str) -> None:
         """Raises DeviceError unless ``reply`` is OK."""
         if reply != b"OK":
-            raise self._refused(f"writing {what}", reply)
+            raise self._refused(f"writing {action}", reply)
 
-    def _refused(self, what: str, reply: bytes) -> DeviceError:
+    def _refused(self, action: str, reply: bytes) -> DeviceError:
         reply_text = reply.decode("ascii", "replace") or "it does not know the command"
         return DeviceError(
-            f"The GDB server at {self.address} refuses {what}: {reply_text}.",
+            f"The GDB server at {self.address} refuses {action}: {reply_text}.",
             "Is there memory at that address? Was the project built for this board?",
         )
 
     def _lost(self, error: object) -> DeviceError:
-        return DeviceError(f"The GDB server at {self.address} went away: {error}.", "Start it again.")
+        return DeviceError(
+            f"The connection to the GDB server at {self.address} broke: {error}.", "Start it again."
+        )
 
 
 def _connect(address: str, timeout_s: float) -> socket.socket:
     end = time.monotonic() + timeout_s
     host, _, port = address.rpartition(":")
     while True:
-        line: socket.socket | None = None
+        connection: socket.socket | None = None
         try:
             if port.isdigit() and not Path(address).exists():
-                line = socket.create_connection((host or "localhost", int(port)), timeout=timeout_s)
-                line.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection = socket.create_connection((host or "localhost", int(port)), timeout=timeout_s)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             else:
-                line = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-                line.settimeout(timeout_s)
-                line.connect(address)
-            return line
+                connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+                connection.settimeout(timeout_s)
+                connection.connect(address)
+            return connection
         except OSError as error:
-            if line is not None:
-                line.close()
+            if connection is not None:
+                connection.close()
             if time.monotonic() > end:
                 raise DeviceError(
                     f"No GDB server listens at {address}: {error.strerror or error}.",
@@ -190,7 +195,7 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
 
 
 def escaped(data: bytes, room: int) -> tuple[int, bytes]:
-    """As many bytes of ``data`` as fit into ``room`` of a packet, and how they are written there."""
+    """The number of bytes of ``data`` that fit into ``room`` of a packet, and their escaped form."""
     taken, body = 0, bytearray()
     while taken < len(data) and len(body) < room - 1:
         byte = data[taken]
@@ -200,7 +205,7 @@ def escaped(data: bytes, room: int) -> tuple[int, bytes]:
 
 
 def unescaped(data: bytes) -> bytes:
-    """What :func:`escaped` wrote."""
+    """Undo :func:`escaped`."""
     out, after = bytearray(), False
     for byte in data:
         if after:

@@ -1,4 +1,4 @@
-"""Debug probes on USB: which kind is here, and which one belongs to the board."""
+"""Debug probes on USB: their kinds, and the choice of the board's probe."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CMSIS_DAP = ("0d28:0204", "2e8a:000c", "c251:2750", "1fc9:0090", "1fc9:0143")
 
 
 def kind_of(device: UsbDevice) -> str | None:
-    """One of ``profiles.attached.PROBES``; None for what is no debug probe."""
+    """One of ``profiles.attached.PROBES``; None for a device that is not a debug probe."""
     vendor, product = device.id.split(":")
     if vendor == "0483" and product in _ST_LINKS:
         return "stlink"
@@ -25,24 +25,25 @@ def kind_of(device: UsbDevice) -> str | None:
 
 
 def probe_kind(upload: Upload) -> str:
-    """The kind of probe to use: the board's own where it is plugged in or nothing is, else the only one that is here.
+    """The kind of probe to use: the board's own where it is plugged in or no probe is, else the only kind
+    that is plugged in.
 
     Raises:
         UsageError: several kinds are plugged in and none is the board's.
     """
-    here = {kind for device in _wanted(upload) if (kind := kind_of(device)) is not None}
+    kinds = {kind for device in _candidates(upload) if (kind := kind_of(device)) is not None}
     own = upload.board.usb.probe
-    if own and (own in here or not here):
+    if own and (own in kinds or not kinds):
         return own
-    if len(here) > 1:
+    if len(kinds) > 1:
         raise UsageError(
-            f"Probes of several kinds are plugged in: {', '.join(sorted(here))}.",
+            f"Probes of several kinds are plugged in: {', '.join(sorted(kinds))}.",
             "Name one by its serial number: --probe SERIAL.",
         )
-    return here.pop() if here else "cmsis-dap"
+    return kinds.pop() if kinds else "cmsis-dap"
 
 
-def _wanted(upload: Upload) -> list[UsbDevice]:
+def _candidates(upload: Upload) -> list[UsbDevice]:
     """All devices, or the one whose serial number was given."""
     devices = usb_devices(upload.root)
     if upload.probe is None:
@@ -51,9 +52,9 @@ def _wanted(upload: Upload) -> list[UsbDevice]:
 
 
 def probe_serial(upload: Upload) -> str | None:
-    """The serial number of the board's probe: as asked, or that of the device which ``port`` belongs to.
+    """The serial number of the board's probe: the given one, or that of the device that ``port`` belongs to.
 
-    So two boards of a kind each get their own program, when each is told its port.
+    With a port each, two boards of a kind therefore get their own programs.
     """
     if upload.probe is not None:
         return upload.probe

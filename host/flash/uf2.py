@@ -1,4 +1,4 @@
-"""The UF2 format: a program as 512-byte blocks that a mass-storage bootloader takes in any order.
+"""The UF2 format: a program as 512-byte blocks that a mass-storage bootloader accepts in any order.
 
 Source of the layout and the flags: the UF2 specification, https://github.com/microsoft/uf2.
 """
@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from arenite.host.flash.elf_image import Segment
 
 BLOCK = 512
-PAYLOAD = 256  # what every bootloader takes: a page of the RP2040, whole rows of the SAM chips
+PAYLOAD = 256  # a size that every bootloader accepts: a page of the RP2040, whole rows of the SAM chips
 MAGIC = (0x0A324655, 0x9E5D5157, 0x0AB16F30)
 FAMILY_PRESENT = 0x2000
 _HEAD = struct.Struct("<8I")
@@ -32,7 +32,8 @@ def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
 
 
 def make_uf2(segments: Iterable[Segment], family: int) -> bytes:
-    """``segments`` as a UF2 file for chips of ``family``; every block names it, so that others ignore them."""
+    """``segments`` as a UF2 file for chips of ``family``; every block names the family, so that other chips
+    ignore it."""
     contents = pages(segments)
     blocks = []
     for number, (address, data) in enumerate(contents.items()):

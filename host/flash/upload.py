@@ -1,4 +1,4 @@
-"""One upload: what every uploader is told, how its program is run, and how its failure becomes a sentence."""
+"""One upload: the inputs of an uploader, running its program, and explaining its failure."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ UPLOAD_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Upload:
-    """The project, its image, the board, and where it is.
+    """The project, its image, the board, and the board's location.
 
-    ``port``: a serial port, for gdb HOST:PORT, for drives a folder.  ``probe``: serial number of the debug probe.
-    ``extra``: more arguments for the tool.  ``root``: where ``sys``, ``dev`` and ``proc`` are.
+    ``port``: a serial port, for gdb HOST:PORT, for drives a folder. ``probe``: serial number of the debug
+    probe. ``extra``: more arguments for the tool. ``root``: the folder that contains ``sys``, ``dev`` and
+    ``proc``.
     """
 
     directory: Path
@@ -41,25 +42,26 @@ class Upload:
 
 
 class Uploader(Protocol):
-    """A way to get a program into a chip."""
+    """A method to write a program into a chip."""
 
     @property
     def name(self) -> str:
-        """As --tool has it."""
+        """The name for --tool."""
 
     def missing(self) -> str | None:
-        """How to install its program; None when it is there."""
+        """How to install the uploader's program; None when it is installed."""
 
     def describe(self, upload: Upload) -> list[str]:
-        """What would be done, as lines for a shell."""
+        """The commands of the upload, as lines for a shell."""
 
     def run(self, upload: Upload) -> int:
-        """Do it; the bytes that were written.  Raises ToolError, DeviceError, UsageError."""
+        """Upload, and return the number of bytes written. Raises ToolError, DeviceError, UsageError."""
 
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A tool's words, and what they mean; ``{board}``, ``{port}``, ``{found}`` (first group) stand for themselves."""
+    """A pattern in a tool's output, and its explanation; ``{board}``, ``{port}``, ``{found}`` (first group)
+    are filled in."""
 
     pattern: str
     problem: str
@@ -67,7 +69,7 @@ class KnownFailure:
     kind: type[AreniteError] = DeviceError
 
 
-#: What any of them may say.
+#: Failures that any of the tools may report.
 COMMON = (
     KnownFailure(
         r"LIBUSB_ERROR_ACCESS|insufficient permissions|[Aa]ccess denied|Permission denied|Cannot open DFU device",
@@ -84,17 +86,15 @@ COMMON = (
 
 @dataclass(frozen=True)
 class CommandUploader:
-    """An uploader that is a program: ``command`` makes its arguments, ``failures`` explain what it says."""
+    """An uploader that is a program: ``command`` makes its arguments, ``failures`` explain its output."""
 
     name: str
     install: str
     command: Callable[[Upload], list[str]]
     nbytes: Callable[[Upload], int]
     failures: tuple[KnownFailure, ...] = ()
-    before: Callable[[Upload], Upload] | None = (
-        None  # gets the board ready, and may find it elsewhere afterwards
-    )
-    succeeded: str = ""  # words that mean success, whatever the exit code
+    before: Callable[[Upload], Upload] | None = None  # prepares the board; the result may have another port
+    succeeded: str = ""  # output that means success, whatever the exit code
 
     def missing(self) -> str | None:
         """See :class:`Uploader`."""
@@ -110,7 +110,7 @@ class CommandUploader:
             upload = self.before(upload)
         command = self.command(upload)
         try:
-            done = subprocess.run(
+            process = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", timeout=UPLOAD_TIMEOUT_S
             )
         except FileNotFoundError as error:
@@ -122,41 +122,41 @@ class CommandUploader:
                 f"{command[0]} did not finish within {UPLOAD_TIMEOUT_S:.0f} s.",
                 "Unplug and replug the board.",
             ) from error
-        output = f"{done.stdout}\n{done.stderr}"
-        if done.returncode and not (self.succeeded and self.succeeded in output):
+        output = f"{process.stdout}\n{process.stderr}"
+        if process.returncode and not (self.succeeded and self.succeeded in output):
             raise explain(self, upload, output)
         return self.nbytes(upload)
 
 
-#: Programs whose name is not that of the tool.
+#: Programs whose name differs from that of the tool.
 PROGRAMS = {"stlink": "st-flash", "dfu": "dfu-util", "jlink": "JLinkExe"}
 
 
 def installed(program: str) -> str | None:
-    """The path of ``program``: on PATH, or beside this Python, where pip puts it without the environment being
-    activated; None where it is not."""
+    """The path of ``program``: on PATH, or beside this Python, where pip puts it without the environment
+    being activated; None where it is not installed."""
     return shutil.which(program) or shutil.which(program, path=str(Path(sys.executable).parent))
 
 
 def program(name: str) -> str:
-    """What to call ``name`` by: itself where the shell finds it."""
+    """How to call ``name``: by its name alone where the shell finds it."""
     return name if shutil.which(name) else installed(name) or name
 
 
 def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
-    """The one sentence that matters in what a failed ``tool`` said."""
+    """The decisive sentence in the output of a failed ``tool``."""
     for failure in (*tool.failures, *COMMON):
-        if found := re.search(failure.pattern, output, re.MULTILINE):
+        if match := re.search(failure.pattern, output, re.MULTILINE):
             facts = {
                 "board": upload.board.name,
                 "port": upload.port or "its port",
-                "found": next((text for text in found.groups() if text), found.group()).strip(),
+                "found": next((text for text in match.groups() if text), match.group()).strip(),
             }
             return failure.kind(failure.problem.format(**facts), failure.hint.format(**facts))
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no output"]
-    told = next((line for line in lines if "rror" in line), lines[-1])
+    message = next((line for line in lines if "rror" in line), lines[-1])
     return DeviceError(
-        f"Uploading to {upload.board.name} failed: {told}", "Is the board plugged in, and --port right?"
+        f"Uploading to {upload.board.name} failed: {message}", "Is the board plugged in, and is --port right?"
     )
 
 

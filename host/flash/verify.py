@@ -1,4 +1,4 @@
-"""After flashing: the device itself is asked what it runs, and that is compared with the project."""
+"""After flashing: asks the device which model it runs, and compares the answer with the project."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport, Transport
 
-_HASH_BYTES = 8  # of the image's SHA-256, as HELLO tells it
+_HASH_BYTES = 8  # of the image's SHA-256, as in the reply to HELLO
 COMES_BACK_S = 12.0  # a board that was just flashed restarts, and its USB port may come back late
 
 
 class DeviceNotBackError(DeviceError):
-    """No port of the board came (back) after flashing: it could not be asked."""
+    """No port of the board came back after flashing, so it could not be asked."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """What a device says that it runs; the MLPerf monitor knows names only."""
+    """The model that a device reports; the MLPerf monitor reports only names."""
 
     model: str
     model_hash: str | None  # hexadecimal
     board: str
 
 
-def identify(line: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
-    """Ask the device on ``line``.  Raises DeviceError when nothing answers."""
+def identify(transport: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
+    """Ask the device on ``transport``. Raises DeviceError when nothing answers."""
     if protocol in MONITORS:
-        monitor_info = MonitorClient(line).connect(timeout_s)
+        monitor_info = MonitorClient(transport).connect(timeout_s)
         return Identity(monitor_info.model, None, monitor_info.device)
-    info = DeviceClient(line).hello(timeout_s)
+    info = DeviceClient(transport).hello(timeout_s)
     return Identity(info.model, info.model_hash.hex(), info.board)
 
 
 def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
-    """Whether the manifest says which model the project has; the device then runs it.
+    """Compare with the manifest; true when the manifest names the model of the project, which the device then
+    runs.
 
     Raises:
-        DeviceError: the device runs something else than the project of ``manifest``.
+        DeviceError: the device does not run the project of ``manifest``.
     """
     expected_hash = str(manifest.get("image_sha256") or "")[: 2 * _HASH_BYTES]
     if identity.model_hash is not None and expected_hash and identity.model_hash != expected_hash:
         raise DeviceError(
-            f"The device on {port} runs another model: it says {identity.model_hash} ('{identity.model}'), the project"
-            f" has {expected_hash}.",
-            "Is this the board that was flashed? Build again, and flash it with --tool by another way.",
+            f"The device on {port} runs another model: it reports {identity.model_hash}"
+            f" ('{identity.model}'), the project has {expected_hash}.",
+            "Is this the board that was flashed? Build again, and flash it with another --tool.",
         )
     if identity.board and identity.board != manifest["board"]:
         raise DeviceError(
-            f"The device on {port} says that it is {identity.board}; the project is for {manifest['board']}.",
+            f"The device on {port} reports that it is {identity.board}; the project is for"
+            f" {manifest['board']}.",
             "Is this the right port?",
         )
     name = (manifest.get("model") or {}).get("name")
@@ -66,20 +68,21 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
     return bool(expected_hash if identity.model_hash is not None else name)
 
 
-def ask_again(
+def wait_and_compare(
     port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = COMES_BACK_S
 ) -> tuple[str, Identity, bool]:
-    """Wait for a board that was just flashed, ask it, and compare; the port, what it said, and :func:`compare`.
+    """Wait for a board that was just flashed, ask it, and compare. Returns its port, its identity, and the
+    result of :func:`compare`.
 
     Args:
-        port: finds the port; asked anew as long as the board is away, because USB may name it anew.
+        port: finds the port; called again while the board is away, because USB may name the port differently.
         baud: speed of the port.
         manifest: ``arenite.json`` of the project.
         timeout_s: for the board to come back and answer.
 
     Raises:
-        DeviceNotBackError: its port did not come.
-        DeviceError: it does not answer, or runs something else.
+        DeviceNotBackError: its port did not come back.
+        DeviceError: it does not answer, or runs another model.
     """
     end = time.monotonic() + timeout_s
     while True:
@@ -91,8 +94,10 @@ def ask_again(
             time.sleep(0.2)
             continue
         try:
-            with SerialTransport(path, baud) as line:
-                identity = identify(line, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic())))
+            with SerialTransport(path, baud) as transport:
+                identity = identify(
+                    transport, manifest["protocol"], min(3.0, max(0.5, end - time.monotonic()))
+                )
         except AreniteError:
             if time.monotonic() > end:
                 raise

@@ -84,7 +84,7 @@ def bench(
             copies,
             resume,
             wait_s,
-            say=report,
+            report=report,
         ),
     )
     return run_bench(prepared, load_board(board), model_samples(prepared, data, samples), config, progress)

@@ -1,7 +1,8 @@
-"""The host's side of the Arenite protocol: one request, one reply, until it is right.
+"""The host's side of the Arenite protocol: one request, one reply.
 
-Every request is repeated until its reply arrives: a lost or damaged frame costs a resend, never a result.  A
-repeated INFER does not run twice, because the device remembers the sequence number of the request that it ran.
+Every request is repeated until its reply arrives, so a lost or damaged frame costs a resend, never a result.
+A repeated INFER does not run twice, because the device remembers the sequence number of the request that it
+ran.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER = range(6)
 OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
 _LEAST_PART, _GROW_AFTER = 16, 32  # bytes of data; requests in a row that were answered at once
 _AGAIN = "Build and flash the firmware again with this version of Arenite."
-_LAST_LINES = 4  # of a device's log, in an error
+_LAST_LINES = 4  # of a device's log, quoted in an error
 START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
 
 
@@ -31,7 +32,7 @@ def _reason(number: int) -> str:
 
 
 class HealthUnavailableError(DeviceError):
-    """Firmware that was generated without ``--health``."""
+    """The firmware was generated without ``--health``."""
 
 
 class InputLostError(DeviceError):
@@ -39,14 +40,14 @@ class InputLostError(DeviceError):
 
 
 class DeviceRestartedError(DeviceError):
-    """A device that started again, and forgot what it was told; ``by_fault``: because its firmware went wrong."""
+    """The device restarted and lost its session; ``by_fault``: a fault of its firmware was the reason."""
 
     by_fault = False
 
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """One input or output on the device: its size in bytes, and its TFLite type code."""
+    """One input or output on the device: its size in bytes and its TFLite type code."""
 
     nbytes: int
     dtype: int
@@ -54,7 +55,7 @@ class TensorInfo:
 
 @dataclass(frozen=True)
 class DeviceInfo:
-    """What the device says about itself in reply to HELLO."""
+    """The device's description of itself, from its reply to HELLO."""
 
     model: str
     model_hash: bytes  # first eight bytes of the image's SHA-256
@@ -64,7 +65,7 @@ class DeviceInfo:
     layer_count: int
     arena_bytes: int
     chunk_bytes: int  # most data that one frame carries
-    tick_hz: int  # of the device's counter; 0 when the board's profile knows
+    tick_hz: int  # of the device's counter; 0 when the board's profile states it
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,15 @@ class InferenceTicks:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """What the device found in its own RAM."""
+    """The state of the device's own RAM."""
 
     stack_used: int  # high-water mark, bytes; 0 when the port cannot tell
     stack_bytes: int  # reserved
     guards_damaged: int  # of the guard words around the arena
     started_by: str
-    health: health.Health | None = None  # where the firmware tells it, and it was asked for
+    health: health.Health | None = (
+        None  # None where the firmware does not report it or the caller did not request it
+    )
 
     @property
     def stack_overflowed(self) -> bool:
@@ -93,48 +96,49 @@ class DeviceMemory:
 
 @dataclass
 class LinkStatistics:
-    """What went wrong on the line and was put right."""
+    """Counts of the transmission errors that were repaired."""
 
     requests: int = 0
     resent: int = 0
-    damaged: int = 0  # frames that arrived here broken, or that the device said arrived broken there
-    stale: int = 0  # answers to something asked before
+    damaged: int = 0  # frames that arrived broken here, or that the device reported as broken
+    stale: int = 0  # answers to earlier requests
 
 
 class DeviceClient:
-    """One device on one line.
+    """One device on one transport.
 
-    ``resend_s``: wait this long for an answer before asking again; ``attempts``: ask this often; ``infer_timeout_s``:
-    an inference may take this long (its request is still repeated meanwhile, in case it was lost).
+    ``resend_s``: seconds to wait for an answer before a request is sent again; ``attempts``: how often a
+    request is sent; ``infer_timeout_s``: the longest time of an inference (its request is still repeated
+    meanwhile, in case it was lost).
     """
 
     def __init__(
         self, transport: Transport, *, resend_s: float = 1.0, attempts: int = 8, infer_timeout_s: float = 60.0
     ) -> None:
-        self._line = transport
+        self._transport = transport
         self._resend_s = resend_s
         self._attempts = attempts
         self._infer_timeout_s = infer_timeout_s
         self._decoder = FrameDecoder()
         self._sequence = 0
         self._chunk = 240
-        self._part = 240  # bytes of data in a frame, at present
+        self._part = 240  # bytes of data in a frame; adapts to the noise
         self._in_a_row = 0  # requests that were answered at once
         self.statistics = LinkStatistics()
 
     def hello(self, timeout_s: float = 10.0) -> DeviceInfo:
-        """Greet the device and learn what it is.
+        """Open a session with the device and read its description.
 
         Raises:
-            DeviceError: nothing answers, what answers speaks another protocol, or another version of it.
+            DeviceError: nothing answers, or the device speaks another protocol or another version of it.
         """
-        self._line.discard_input()
-        resend = min(self._resend_s, 0.1)  # it may still be starting, and deaf
+        self._transport.discard_input()
+        resend = min(self._resend_s, 0.1)  # the device may still be starting
         reply = self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]), resend_s=resend, timeout_s=timeout_s)
         version = reply[0] if reply else None
         if version != PROTOCOL_VERSION:
             raise DeviceError(
-                f"The device on {self._line.port} speaks version {version} of the protocol, this program version"
+                f"The device on {self._transport.port} speaks version {version} of the protocol, this program version"
                 f" {PROTOCOL_VERSION}.",
                 "Build and flash the firmware again with this version of Arenite.",
             )
@@ -146,7 +150,8 @@ class DeviceClient:
             model, board, *_ = [*reply[24:].split(b"\0"), b""]
         except (struct.error, ValueError) as error:
             raise DeviceError(
-                f"The device on {self._line.port} introduces itself wrongly.", "Build and flash it again."
+                f"The device on {self._transport.port} sent a malformed description of itself.",
+                "Build and flash it again.",
             ) from error
         self._chunk = max(1, min(chunk, 240))
         self._part = min(self._part, self._chunk)
@@ -163,25 +168,25 @@ class DeviceClient:
         )
 
     def connect(self, model_hash: bytes, *, timeout_s: float = 10.0) -> DeviceInfo:
-        """Greet the device, and make sure that it runs the model whose SHA-256 begins with ``model_hash``.
+        """Open a session and check that the device runs the model whose SHA-256 begins with ``model_hash``.
 
         Raises:
-            DeviceError: as :meth:`hello`, or other firmware.
+            DeviceError: as :meth:`hello`, or the device runs other firmware.
         """
         info = self.hello(timeout_s)
         if info.model_hash != model_hash[:8]:
             raise DeviceError(
-                f"The device on {self._line.port} runs other firmware: model '{info.model}'"
+                f"The device on {self._transport.port} runs other firmware: model '{info.model}'"
                 f" ({info.model_hash.hex()}), not {model_hash[:8].hex()}.",
                 "Flash the firmware that was built from this model.",
             )
         return info
 
     def write_input(self, index: int, data: bytes) -> None:
-        """Put ``data`` into input ``index``, from its first byte on.
+        """Write ``data`` into input ``index``, from its first byte on.
 
-        A device that takes the input row by row computes while it comes. When it has lost a part, the whole input is
-        sent again, and the inference begins anew.
+        A device that takes the input row by row computes while the rows arrive. When it has lost a part, the
+        whole input is sent again and the inference starts over.
         """
         for _ in range(self._attempts - 1):
             try:
@@ -198,7 +203,8 @@ class DeviceClient:
             offset += len(part)
 
     def infer(self, *, fresh: bool = True) -> InferenceTicks:
-        """Run once; ``fresh`` puts state carried between inferences back to its first value before."""
+        """Run one inference; ``fresh`` resets the state that is carried between inferences to its first
+        value."""
         reply = self._exchange(INFER, bytes([int(fresh), 0]), timeout_s=self._infer_timeout_s)
         total, init = struct.unpack("<QI", reply)
         return InferenceTicks(total, init)
@@ -217,7 +223,7 @@ class DeviceClient:
         return DeviceMemory(used, reserved, damaged, _reason(reason))
 
     def health(self) -> health.Health:
-        """How the device fares: why it started, since when it runs, guards, stack, watchdog.
+        """The device's health: why it started, its uptime, guard words, stack, watchdog.
 
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
@@ -226,13 +232,14 @@ class DeviceClient:
             return health.parse_health(self._exchange(HEALTH, bytes(2)))
         except ValueError as error:
             raise DeviceError(
-                f"The device on {self._line.port} reports its health wrongly.", _AGAIN
+                f"The device on {self._transport.port} sent a malformed health report.", _AGAIN
             ) from error
 
     def log(self, *, clear: bool = False) -> list[LogEntry]:
-        """The device's log, the oldest entry first: what it wrote since power was lost, or the log was cleared.
+        """The device's log, the oldest entry first: all entries since power was lost or the log was cleared.
 
-        ``clear``: afterwards the device forgets what was read; an entry that it writes meanwhile stays.
+        ``clear``: the device then deletes the entries that were read; an entry that it writes meanwhile
+        stays.
 
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
@@ -241,18 +248,18 @@ class DeviceClient:
         entries: list[LogEntry] = []
         while True:
             following = entries[-1].number + 1 if entries else 0
-            most = max(1, self._part // health.ENTRY_BYTES)
-            data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, most))
-            more = [e for e in health.parse_log(data, architecture) if e.number >= following]
-            if not more:
+            max_entries = max(1, self._part // health.ENTRY_BYTES)
+            data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, max_entries))
+            new_entries = [e for e in health.parse_log(data, architecture) if e.number >= following]
+            if not new_entries:
                 break
-            entries += more
+            entries += new_entries
         if clear and entries:
             self._exchange(LOG, bytes([1, 0]) + struct.pack("<II", entries[-1].number, 0))
         return entries
 
     def restart(self) -> None:
-        """Start the device again; greet it afterwards."""
+        """Restart the device; open a new session afterwards."""
         self._exchange(RESTART, bytes(2))
 
     def _describe(self, kind: int, index: int) -> TensorInfo:
@@ -265,7 +272,7 @@ class DeviceClient:
             part = self._exchange(READ, bytes([kind, index]) + struct.pack("<II", len(data), length))
             if len(part) != length:
                 raise DeviceError(
-                    f"The device sent {len(part)} bytes where {length} were asked for.", "Flash it again."
+                    f"The device sent {len(part)} bytes, {length} were requested.", "Flash it again."
                 )
             data += part
         return data
@@ -273,7 +280,7 @@ class DeviceClient:
     def _exchange(
         self, command: int, arguments: bytes, *, resend_s: float | None = None, timeout_s: float | None = None
     ) -> bytes:
-        """Send one request until its reply is here; the reply's data.
+        """Send one request until its reply arrives, and return the reply's data.
 
         With ``timeout_s`` the request is repeated until that time is over, otherwise ``attempts`` times.
         """
@@ -284,7 +291,7 @@ class DeviceClient:
         end = time.monotonic() + (wait * self._attempts if timeout_s is None else timeout_s)
         damaged_before, sent = self.statistics.damaged, 0
         while time.monotonic() < end and sent < max(self._attempts * 8, 64):
-            self._line.write(request)
+            self._transport.write(request)
             self.statistics.resent += sent > 0
             sent += 1
             reply = self._await_reply(command, min(time.monotonic() + wait, end))
@@ -295,7 +302,8 @@ class DeviceClient:
         raise self._no_answer(command, self.statistics.damaged - damaged_before, sent)
 
     def _adapt(self, sent: int) -> None:
-        """Smaller frames on a bad line: of 253 bytes hardly one arrives whole when every hundredth byte is damaged."""
+        """Use smaller frames on a noisy transport: when every hundredth byte is damaged, hardly any frame of
+        253 bytes arrives whole."""
         self._in_a_row = self._in_a_row + 1 if sent == 1 else 0
         if sent > 1:
             self._part = max(self._part // 2, min(_LEAST_PART, self._chunk))
@@ -303,15 +311,17 @@ class DeviceClient:
             self._part, self._in_a_row = min(self._part * 2, self._chunk), 0
 
     def _await_reply(self, command: int, until: float) -> bytes | None:
-        """The reply to the latest request; None when it is time to ask again."""
-        again = False
-        while (left := until - time.monotonic()) > 0 and not again:
-            # All that came at once is looked at first: complaints about earlier frames may stand before the reply.
-            for frame in self._decoder.feed(self._line.read(left)):
+        """The reply to the latest request; None when it is time to send the request again."""
+        resend = False
+        while (remaining := until - time.monotonic()) > 0 and not resend:
+            # All frames that arrived together are read first: error replies to earlier frames may precede the
+            # reply.
+            for frame in self._decoder.feed(self._transport.read(remaining)):
                 if isinstance(frame, DamagedFrame) or frame[1] == BAD_FRAME:
-                    # Ours or theirs was lost: ask again at once, unless the device is busy with it.
+                    # A request or a reply was lost: send again at once, unless the device is busy with an
+                    # inference.
                     self.statistics.damaged += 1
-                    again = again or command != INFER or not isinstance(frame, DamagedFrame)
+                    resend = resend or command != INFER or not isinstance(frame, DamagedFrame)
                 elif frame[0] == self._sequence and frame[2] == command:
                     return frame
                 else:
@@ -326,49 +336,54 @@ class DeviceClient:
             raise self._restarted()
         if status == BAD_RANGE:
             raise DeviceError(
-                f"The device on {self._line.port} has no such tensor, or it is smaller.",
+                f"The device on {self._transport.port} does not have this tensor, or the tensor is smaller.",
                 "Its firmware was built from another model: flash it again.",
             )
         if status == OUT_OF_ORDER:
             raise InputLostError(
-                f"The device on {self._line.port} has not got the whole input.",
+                f"The device on {self._transport.port} did not receive the whole input.",
                 "Send it again, from its first row.",
             )
         if status == BAD_COMMAND and command in (HEALTH, LOG):
             raise HealthUnavailableError(
-                f"The firmware on {self._line.port} does not tell its health.", "Generate it with --health."
+                f"The firmware on {self._transport.port} does not report its health.",
+                "Generate it with --health.",
             )
         raise DeviceError(
-            f"The device on {self._line.port} refuses command {command} with code {status}.", _AGAIN
+            f"The device on {self._transport.port} refused command {command} with code {status}.", _AGAIN
         )
 
     def _restarted(self) -> DeviceRestartedError:
-        """A device that does not remember the greeting; find out why it started again."""
+        """The error for a device that lost its session, with the reason of its restart."""
         try:
             self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
             reason = self.memory().started_by
         except DeviceError:
             reason = "an unknown reason"
         by_fault = reason in (_reason(health.FAULT), _reason(health.WATCHDOG))
-        hint = "Check its supply and cable; a fault that happens again is a bug: please report it with the model."
+        hint = (
+            "Check its supply and cable; if the fault happens again it is a bug: please report it"
+            " with the model."
+        )
         try:
             reason = self.health().started_by
             lines = "; ".join(str(entry) for entry in self.log()[-_LAST_LINES:])
             hint += f" Its log ends with: {lines}." if lines else ""
         except DeviceError:
-            pass  # firmware without health, or the line is gone
+            pass  # the firmware has no health reports, or the connection is gone
         error = DeviceRestartedError(
-            f"The device on {self._line.port} restarted during the run, because of {reason}.", hint
+            f"The device on {self._transport.port} restarted during the run because of {reason}.", hint
         )
         error.by_fault = by_fault
         return error
 
     def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
-        port = self._line.port
+        port = self._transport.port
         if damaged:
             return DeviceError(
-                f"The line to {port} is too noisy: {damaged} frames arrived damaged in {sent} attempts.",
-                "Check cable, speed and ground, and that the device runs Arenite firmware.",
+                f"The connection on {port} is too noisy: {damaged} frames arrived damaged in {sent}"
+                " attempts.",
+                "Check cable, speed and ground, and check that the device runs Arenite firmware.",
             )
         if command == HELLO:
             return DeviceError(
@@ -376,6 +391,7 @@ class DeviceClient:
                 "Is the firmware flashed, and is this the right port and speed?",
             )
         return DeviceError(
-            f"The device on {port} hangs: no answer to request {self._sequence} after {sent} attempts.",
+            f"The device on {port} does not respond: request {self._sequence} had no answer after"
+            f" {sent} attempts.",
             "Reset it, or allow more time per inference.",
         )

@@ -1,7 +1,7 @@
-"""Consistent Overhead Byte Stuffing: a packet of any bytes becomes one without zero bytes.
+"""Consistent Overhead Byte Stuffing: encodes a packet of any bytes as one without zero bytes.
 
-Each run of non-zero bytes is preceded by its length plus one; a zero then only ever ends a packet (Cheshire and
-Baker, "Consistent Overhead Byte Stuffing", IEEE/ACM Transactions on Networking 7(2), 1999).
+Each run of non-zero bytes is preceded by its length plus one; a zero then only ever ends a packet (Cheshire
+and Baker, "Consistent Overhead Byte Stuffing", IEEE/ACM Transactions on Networking 7(2), 1999).
 """
 
 from __future__ import annotations

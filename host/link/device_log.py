@@ -1,5 +1,5 @@
-"""Follow the log and the health of a firmware of Arenite that was generated with ``--health``: it is asked, again and
-again, because it speaks only then."""
+"""Follow the log and the health of Arenite firmware that was generated with ``--health``. Such firmware only
+answers requests, so the host polls it."""
 
 from __future__ import annotations
 
@@ -23,25 +23,27 @@ def follow(
     stop: Callable[[], bool] = lambda: False,
     every_s: float = POLL_S,
 ) -> Iterator[LogLine]:
-    """Entries of the log as they appear, and the health when it changes; asked once at least.
+    """Yield entries of the log as they appear, and the health when it changes; the device is polled at least
+    once.
 
-    Args, and the events of lost and found ports: as ``monitor.watch``; ``every_s``: seconds between questions.
+    The arguments and the events of lost and found ports are those of ``monitor.watch``; ``every_s``: seconds
+    between polls.
 
     Raises:
         HealthUnavailableError: the firmware has no log.
         PortGoneError: the cable was pulled, and ``reconnect`` is off.
         DeviceError: nothing answers at the beginning.
     """
-    told = LogFollower()
+    follower = LogFollower()
 
-    def ask(line: SerialTransport, first: bool) -> Iterator[LogLine]:
-        return _ask(line, told, stop, every_s, patient=not first)
+    def poll(transport: SerialTransport, first: bool) -> Iterator[LogLine]:
+        return _poll(transport, follower, stop, every_s, patient=not first)
 
-    yield from read_with_reconnect(find, baud, ask, reconnect=reconnect, stop=stop)
+    yield from read_with_reconnect(find, baud, poll, reconnect=reconnect, stop=stop)
 
 
 class LogFollower:
-    """What was shown already, so that nothing is shown twice, whatever happens to the line."""
+    """The entries that were shown already, so that none is shown twice after a reconnection."""
 
     def __init__(self) -> None:
         self.number = -1
@@ -49,11 +51,11 @@ class LogFollower:
         self.remarks: list[str] = []
 
     def news(self, client: DeviceClient) -> Iterator[LogLine]:
-        """What is new since the last time."""
+        """The entries and the health that are new since the last call."""
         health = client.health()
         entries = client.log()
         if health.starts < self.start:
-            self.number = -1  # power was lost, and with it the count
+            self.number = -1  # power was lost, and the count with it
         if health.starts != self.start:
             yield LogLine(time.time(), summary(health), "health")
         elif health.remarks != self.remarks:
@@ -68,7 +70,7 @@ class LogFollower:
 
 
 def summary(health: Health) -> str:
-    """The state of a device in a line."""
+    """The state of a device in one line."""
     dog = f"watchdog {health.watchdog_ms / 1000:g} s" if health.watchdog_ms else "no watchdog"
     return (
         f"start {health.starts} by {health.started_by}, up {health.uptime_ms / 1000:.1f} s,"
@@ -77,22 +79,22 @@ def summary(health: Health) -> str:
     )
 
 
-def _ask(
-    line: Transport, told: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
+def _poll(
+    transport: Transport, follower: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
 ) -> Iterator[LogLine]:
-    client = DeviceClient(line)
+    client = DeviceClient(transport)
     greeted = False
     while True:
         try:
             if not greeted:
                 client.hello()
                 greeted = True
-            yield from told.news(client)
+            yield from follower.news(client)
             patient = True
         except (PortGoneError, HealthUnavailableError):
             raise
         except DeviceError as error:
-            # It started again, or hangs: once it has answered, its silence is news, not the end.
+            # The device restarted or hangs. Once it has answered, its silence is an event, not the end.
             if not patient:
                 raise
             greeted = False

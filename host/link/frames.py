@@ -1,7 +1,7 @@
-"""Frames on the wire: COBS packets with a CRC-32, between zero bytes.
+"""Frames of the protocol: COBS packets with a CRC-32, between zero bytes.
 
-``docs/protocol.md`` has the layout.  A receiver never loses more than the frame that was damaged: the next zero
-byte starts afresh.
+``docs/protocol.md`` has the layout. A receiver never loses more than the damaged frame: the next zero byte
+starts a new one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arenite.host.link import cobs
 
 CRC_BYTES = 4
 HEADER_BYTES = 4
-# A receiver that sees this much without a delimiter is not looking at frames.
+# A receiver that reads this many bytes without a delimiter is not reading frames.
 MAX_ENCODED = 4096
 
 
@@ -25,7 +25,7 @@ def encode_frame(payload: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class DamagedFrame:
-    """Bytes between two delimiters that are no valid frame."""
+    """Bytes between two delimiters that are not a valid frame."""
 
     data: bytes
 
@@ -37,7 +37,8 @@ class FrameDecoder:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes | DamagedFrame]:
-        """Payloads of the frames that ``data`` completes; :class:`Damaged` in place of one that arrived wrong."""
+        """Payloads of the frames that ``data`` completes, with a :class:`DamagedFrame` in place of each
+        damaged one."""
         self._pending += data
         while True:
             end = self._pending.find(0)
@@ -54,7 +55,7 @@ class FrameDecoder:
 
 
 def decode_packet(packet: bytes) -> bytes | DamagedFrame:
-    """The payload of one encoded frame (without delimiters), or :class:`Damaged`."""
+    """The payload of one encoded frame (without delimiters), or a :class:`DamagedFrame`."""
     try:
         frame = cobs.decode(packet)
     except ValueError:

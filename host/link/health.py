@@ -1,6 +1,7 @@
-"""What a device says of its own health, and its log, in words.
+"""The health and the log of a device, as text.
 
-Firmware that was generated with ``--health`` answers the requests HEALTH and LOG; ``docs/protocol.md`` has the layout.
+Firmware that was generated with ``--health`` answers the requests HEALTH and LOG; ``docs/protocol.md`` has
+the layout.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import struct
 from dataclasses import asdict, dataclass
 from typing import Any
 
-#: Why a device started, by its number.
+#: The cause of a start, by its number.
 CAUSES = (
     "power-on",
     "a request",
@@ -18,7 +19,7 @@ CAUSES = (
     "a brown-out of the supply",
     "the reset pin",
     "a reset by software",
-    "a reset that nothing announced",
+    "a reset without a recorded cause",
     "an unknown reason",
 )
 FAULT, WATCHDOG, BROWN_OUT = 2, 3, 4
@@ -29,47 +30,48 @@ _ENTRY = struct.Struct("<5I")
 ENTRY_BYTES = _ENTRY.size
 
 CORTEX_M, RISC_V, XTENSA = 1, 2, 3
-#: By architecture and the core's own number of the fault. Cortex-M: one more than the lowest bit of CFSR that is set.
+#: Fault texts by architecture and by the core's own fault number. On Cortex-M the number is one more than the
+#: lowest set bit of CFSR.
 _FAULTS: dict[int, dict[int, str]] = {
     CORTEX_M: {
-        1: "an instruction from a place that is no program",
+        1: "an instruction fetch from memory that is not executable",
         2: "a forbidden access to memory",
         4: "a forbidden access while an exception returned",
         5: "a forbidden access while an exception was entered",
-        9: "an instruction where there is no memory",
-        10: "an access where there is no memory",
-        11: "a store where there is no memory, a little before",
-        12: "no memory for the return from an exception",
-        13: "no memory for the stack: it overflowed",
+        9: "an instruction fetch from an address without memory",
+        10: "an access to an address without memory",
+        11: "a store to an address without memory, a little earlier",
+        12: "an address without memory during the return from an exception",
+        13: "an address without memory while the stack was written: it overflowed",
         17: "an undefined instruction",
         18: "a jump into another instruction set",
         19: "a damaged return from an exception",
-        20: "an instruction for a coprocessor that is not there",
+        20: "an instruction for a missing coprocessor",
         25: "an unaligned access",
         26: "a division by zero",
-        33: "a fault that the core does not explain",
+        33: "a fault without an explanation from the core",
     },
     RISC_V: {
         0: "an instruction at an odd address",
-        1: "an instruction where there is no memory",
+        1: "an instruction fetch from an address without memory",
         2: "an undefined instruction",
         3: "a breakpoint",
         4: "an unaligned load",
-        5: "a load where there is no memory",
+        5: "a load from an address without memory",
         6: "an unaligned store",
-        7: "a store where there is no memory",
-        11: "a call of a system that is not there",
+        7: "a store to an address without memory",
+        11: "a system call, which the firmware does not have",
     },
     XTENSA: {
         0: "an undefined instruction",
-        1: "a call of a system that is not there",
-        2: "an instruction from a place that is no program",
+        1: "a system call, which the firmware does not have",
+        2: "an instruction fetch from memory that is not executable",
         3: "a load or store that the bus refused",
         6: "a division by zero",
         9: "an unaligned access",
-        20: "an instruction from memory that may not be run",
-        28: "a load from memory that may not be read",
-        29: "a store to memory that may not be written",
+        20: "an instruction fetch from memory that forbids execution",
+        28: "a load from memory that forbids reading",
+        29: "a store to memory that forbids writing",
         64: "a breakpoint",
     },
 }
@@ -77,27 +79,30 @@ _FAULTS: dict[int, dict[int, str]] = {
 START, TRAP, HANG, GUARD, STACK, BAD_FRAME, OUT_OF_ORDER, BAD_REQUEST = range(1, 9)
 
 
-def fault_text(architecture: int, what: int) -> str:
-    """The kind of a fault in words; ``what`` is the core's own number."""
-    if architecture == CORTEX_M and what == 0:
-        return "a fault that a core of this kind does not explain"
-    return _FAULTS.get(architecture, {}).get(what, f"fault {what}")
+def fault_text(architecture: int, number: int) -> str:
+    """The kind of a fault as text; ``number`` is the core's own fault number."""
+    if architecture == CORTEX_M and number == 0:
+        return "a fault that is not defined for this core"
+    return _FAULTS.get(architecture, {}).get(number, f"fault {number}")
 
 
 def cause_text(cause: int) -> str:
-    """Why a device started, in words."""
+    """The cause of a device's start, as text."""
     return CAUSES[cause] if cause < len(CAUSES) else f"reason {cause}"
 
 
 @dataclass(frozen=True)
 class Health:
-    """A device's report.  ``cause``: why it started; after a fault or the watchdog ``pc`` is where the program
-    was (0: unknown), ``address`` what it reached for (0: unknown), ``fault`` the kind in words."""
+    """A device's health report.
+
+    ``cause``: why it started. After a fault or a watchdog reset ``pc`` is the address of the program (0:
+    unknown), ``address`` the address that it accessed (0: unknown), and ``fault`` the kind of fault as text.
+    """
 
     uptime_ms: int
     inferences: int  # since the start
     cause: int
-    hardware: int  # the register that tells the cause of a reset, where the device has one
+    hardware: int  # the register that holds the cause of a reset, where the device has one
     architecture: int
     fault: str | None
     pc: int
@@ -106,12 +111,12 @@ class Health:
     stack_margin: int  # bytes of the stack that were never used
     starts: int  # this start's number since power was lost
     bad_frames: int
-    watchdog_ms: int  # 0: there is none
-    log_entries: int  # written since the log was last cleared, at most those that are left
+    watchdog_ms: int  # 0: no watchdog
+    log_entries: int  # written since the log was last cleared; at most the number that the log still holds
 
     @property
     def started_by(self) -> str:
-        """Why the device started, in words, with what is known of a fault."""
+        """Why the device started, as text, with the details of a fault."""
         text = cause_text(self.cause)
         if self.cause == FAULT:
             text += f": {self.fault}"
@@ -122,24 +127,24 @@ class Health:
 
     @property
     def remarks(self) -> list[str]:
-        """What a person should know of it, worst first; empty when the device is well."""
-        found = []
+        """Problems of the device, the most serious one first; empty when it is well."""
+        remarks = []
         if self.guards_damaged:
-            found.append(f"{self.guards_damaged} guard words around the arena are overwritten.")
+            remarks.append(f"{self.guards_damaged} guard words around the arena are overwritten.")
         if self.stack_margin == 0:
-            found.append("The stack is used to its last word, and may have left its place.")
+            remarks.append("The stack is full to its last word and may have overflowed.")
         if self.cause not in (POWER_ON, ASKED):
-            found.append(f"It started because of {self.started_by}.")
-        return found
+            remarks.append(f"It started because of {self.started_by}.")
+        return remarks
 
     def to_json(self) -> dict[str, Any]:
-        """For reports: every field, and the cause in words."""
+        """The report as JSON: every field, and the cause as text."""
         return {**asdict(self), "started_by": self.started_by, "remarks": self.remarks}
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One line of a device's log.  ``ms``: since start number ``start``."""
+    """One entry of a device's log; ``ms``: milliseconds since start number ``start``."""
 
     number: int
     start: int
@@ -152,13 +157,17 @@ class LogEntry:
 
     @property
     def text(self) -> str:
-        """What happened, in words."""
+        """The event as text."""
         if self.code == START:
             return f"started because of {cause_text(self.first)}"
         if self.code in (TRAP, HANG):
-            what = "hung: the watchdog bit" if self.code == HANG else fault_text(self.architecture, self.what)
+            description = (
+                "hung: reset by the watchdog"
+                if self.code == HANG
+                else fault_text(self.architecture, self.what)
+            )
             at = f" at {self.first:#010x}" if self.first else ""
-            return what + at + (f", address {self.second:#010x}" if self.second else "")
+            return description + at + (f", address {self.second:#010x}" if self.second else "")
         if self.code == GUARD:
             return f"{self.first} guard words overwritten, seen after inference {self.second}"
         if self.code == STACK:
@@ -167,7 +176,7 @@ class LogEntry:
         names = {
             BAD_FRAME: f"damaged frames, {times}",
             OUT_OF_ORDER: f"parts of the input out of order, {times}",
-            BAD_REQUEST: f"requests that make no sense, {times}",
+            BAD_REQUEST: f"invalid requests, {times}",
         }
         return names.get(self.code, f"event {self.code} ({self.first}, {self.second})")
 
@@ -176,19 +185,19 @@ class LogEntry:
 
 
 def parse_health(data: bytes) -> Health:
-    """The answer to HEALTH.  Raises ``ValueError`` for one that is too short."""
+    """Parse the answer to HEALTH. Raises ``ValueError`` when it is too short."""
     if len(data) < _REPORT.size:
-        raise ValueError(f"{len(data)} bytes of health")
-    ms, inferences, cause, hardware, architecture, what, *rest = _REPORT.unpack_from(data)
-    fault = fault_text(architecture, what) if cause == FAULT else None
+        raise ValueError(f"a health report of {len(data)} bytes, which is too short")
+    ms, inferences, cause, hardware, architecture, fault_number, *rest = _REPORT.unpack_from(data)
+    fault = fault_text(architecture, fault_number) if cause == FAULT else None
     return Health(ms, inferences, cause, hardware, architecture, fault, *rest)
 
 
 def parse_log(data: bytes, architecture: int) -> list[LogEntry]:
     """The entries in one answer to LOG."""
-    found = []
-    for number, ms, what, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
-        found.append(
-            LogEntry(number, what >> 16, ms, what & 255, what >> 8 & 255, first, second, architecture)
+    entries = []
+    for number, ms, code, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+        entries.append(
+            LogEntry(number, code >> 16, ms, code & 255, code >> 8 & 255, first, second, architecture)
         )
-    return found
+    return entries

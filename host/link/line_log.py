@@ -1,6 +1,8 @@
-"""What a device says, line by line with the time it came: a plain text log, or what an Arenite firmware is asked for.
+"""The output of a device, line by line with the time of arrival: a plain text log, or the log of Arenite
+firmware.
 
-A firmware of Arenite speaks only when asked; other firmware, a boot ROM and a crash report do not wait for that.
+Arenite firmware sends only answers; other firmware, a boot ROM and a crash report send lines without a
+request.
 """
 
 from __future__ import annotations
@@ -13,17 +15,17 @@ from dataclasses import dataclass
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGoneError, SerialTransport
 
-#: A line that is longer, or that nobody ends, is shown in parts.
+#: A longer line, or a line that does not end, is shown in parts.
 MAX_LINE_BYTES = 2000
-QUIET_S = 0.3  # after this much silence what has come of a line is shown
+QUIET_S = 0.3  # after this time without data an incomplete line is shown
 RETRY_S = 0.25
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """``text`` without its end; ``at``: seconds since 1970 when its first byte came; ``event``: said by the host
-    ("connected", "lost"), not by the device."""
+    """``text`` without its line end; ``at``: seconds since 1970 at its first byte; ``event``: the line is
+    from the host ("connected", "lost"), not from the device."""
 
     at: float
     text: str
@@ -31,13 +33,14 @@ class LogLine:
 
 
 def readable(data: bytes) -> str:
-    """UTF-8 text without colours; other bytes and control characters as ``\\xNN``: nothing steers the terminal."""
+    """UTF-8 text without colours; other bytes and control characters as ``\\xNN``, so that no output controls
+    the terminal."""
     text = _COLOURS.sub("", data.decode("utf-8", "backslashreplace"))
     return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)
 
 
 class LineReader:
-    """Bytes in, lines out; the ends of lines may be LF, CR LF or CR LF in two parts."""
+    """Splits bytes into lines; a line ends with LF or CR LF, and CR and LF may arrive separately."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -46,7 +49,8 @@ class LineReader:
         self._latest = 0.0
 
     def feed(self, data: bytes) -> Iterator[LogLine]:
-        """The lines that ``data`` completes; call it with nothing, too, so that an unended line is shown."""
+        """The lines that ``data`` completes; call it also with empty ``data``, so that an incomplete line is
+        shown in time."""
         now = self._clock()
         if data:
             if not self._pending:
@@ -62,7 +66,7 @@ class LineReader:
             yield from self.rest()
 
     def rest(self) -> Iterator[LogLine]:
-        """What has come of a line that did not end."""
+        """The text of an incomplete last line."""
         if self._pending:
             yield self._line(len(self._pending))
             self._pending = b""
@@ -74,17 +78,17 @@ class LineReader:
 def watch(
     find: Callable[[], str], baud: int, *, reconnect: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[LogLine]:
-    """Every line that comes on the port that ``find`` names, until ``stop`` says so.
+    """Every line that arrives on the port that ``find`` names, until ``stop`` returns true.
 
     Args:
-        find: the port; asked again after a loss, because USB may name it anew.
-        baud: its speed.
-        reconnect: when the port goes away, wait until it is back; its absence is a line with an event.
-        stop: asked a few times per second.
+        find: returns the port; called again after a loss, because USB may name the port differently.
+        baud: the port's speed.
+        reconnect: when the port disappears, wait until it is back; a line with an event reports both.
+        stop: called a few times per second.
 
     Raises:
         PortGoneError: the cable was pulled, and ``reconnect`` is off.
-        DeviceError: there is no such port at the beginning.
+        DeviceError: the port does not exist at the beginning.
     """
     yield from read_with_reconnect(
         find, baud, lambda line, _: _read(line, stop), reconnect=reconnect, stop=stop
@@ -99,36 +103,36 @@ def read_with_reconnect(
     reconnect: bool,
     stop: Callable[[], bool],
 ) -> Iterator[LogLine]:
-    """What ``read`` gives of the port, and with ``reconnect`` of the port each time that it is back; ``read`` is told
-    whether it is the first. Found and lost ports are lines with an event. Raises what ``watch`` does, and ``read``.
-    """
+    """The lines that ``read`` yields from the port, and with ``reconnect`` also from the port after each
+    reconnection; ``read`` has a parameter for whether it is the first time. Lines with an event report lost
+    and found ports. Raises the errors of ``watch`` and of ``read``."""
     first = True
     while first or not stop():
         try:
-            line = SerialTransport(find(), baud)
+            transport = SerialTransport(find(), baud)
         except DeviceError:
             if first or not reconnect:
                 raise
             time.sleep(RETRY_S)
             continue
-        yield LogLine(time.time(), f"{line.port} at {baud} baud", "connected")
+        yield LogLine(time.time(), f"{transport.port} at {baud} baud", "connected")
         try:
-            yield from read(line, first)
+            yield from read(transport, first)
             return
         except PortGoneError as error:
             if not reconnect:
                 raise
             yield LogLine(time.time(), error.problem, "lost")
         finally:
-            line.close()
+            transport.close()
         first = False
 
 
-def _read(line: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogLine]:
+def _read(transport: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogLine]:
     reader = LineReader()
     try:
         while not stop():
-            yield from reader.feed(line.read(QUIET_S / 2))
+            yield from reader.feed(transport.read(QUIET_S / 2))
     except PortGoneError:
         yield from reader.rest()
         raise

@@ -1,8 +1,8 @@
 """Client of the MLPerf Tiny monitor: text commands that end in ``%``, answers that end in ``m-ready``.
 
-The monitor has no checksums and no sequence numbers: what a bad line changes may pass for data.  A lost answer is an
-error; ``connect`` finds the beginning of a command again.  Who must be sure of a result asks more than once, as
-``host/bench/devices/monitor_answers.py`` does.
+The monitor has no checksums and no sequence numbers, so damaged bytes may pass for data. A lost answer is an
+error; ``connect`` finds the start of a command again. A caller that needs a reliable result asks more than
+once, as ``host/bench/devices/monitor_answers.py`` does.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from arenite.host.link.transport import PortGoneError, Transport
 
 READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
-#: What a monitor that is there needs to tell its name; on a bad line many short attempts find more than few long ones.
-_GREETING_S = 0.5
+#: A monitor answers "name" within this time; on a noisy transport many short attempts succeed sooner than few
+#: long ones.
+_CONNECT_S = 0.5
 _LAP = re.compile(r"m-lap-us-(\d+)")
 
 
 @dataclass(frozen=True)
 class MonitorInfo:
-    """What ``name`` and ``profile`` answer."""
+    """The answers to ``name`` and ``profile``."""
 
     device: str
     profile: str
@@ -41,27 +42,27 @@ class MonitorRun:
 
 
 class MonitorClient:
-    """One monitor on one line.  ``timeout_s`` is for an answer that needs no inference."""
+    """One monitor on one transport. ``timeout_s`` applies to answers that need no inference."""
 
     def __init__(
         self, transport: Transport, *, timeout_s: float = 5.0, infer_timeout_s: float = 120.0
     ) -> None:
-        self._line = transport
+        self._transport = transport
         self._timeout_s = timeout_s
         self._infer_timeout_s = infer_timeout_s
         self._pending = b""
 
     def connect(self, timeout_s: float = 10.0) -> MonitorInfo:
-        """Find out what is there.  Raises DeviceError when no monitor answers within ``timeout_s``."""
+        """Find the monitor and identify it. Raises DeviceError when no monitor answers within ``timeout_s``."""
         end = time.monotonic() + timeout_s
         while True:
-            self._line.discard_input()
+            self._transport.discard_input()
             self._pending = b""
-            # The first '%' ends whatever half command the device may hold; what it says to that is not for us.
-            self._line.write(b"%name%")
+            # The first '%' ends any half command that the device may hold; its answer to that is dropped.
+            self._transport.write(b"%name%")
             try:
-                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _GREETING_S)
-                about = self._ask("profile", _GREETING_S)
+                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _CONNECT_S)
+                about = self._request("profile", _CONNECT_S)
                 name, profile, model = (
                     self._field(text, field)
                     for text, field in ((answer, "m-name-dut"), (about, "m-profile"), (about, "m-model"))
@@ -72,40 +73,41 @@ class MonitorClient:
             except DeviceError:
                 if time.monotonic() > end:
                     raise DeviceError(
-                        f"No MLPerf monitor answers on {self._line.port}.",
+                        f"No MLPerf monitor answers on {self._transport.port}.",
                         "Was the firmware generated with --protocol mlperf, and is this the right port?",
                     ) from None
 
     def load(self, data: bytes) -> None:
         """Make ``data`` (all inputs, one after the other) the input of the following inferences."""
-        self._ask(f"db load {len(data)}")
+        self._request(f"db load {len(data)}")
         answer = ""
         for at in range(0, len(data), _HEX_BYTES_PER_COMMAND):
-            answer = self._ask(f"db {data[at : at + _HEX_BYTES_PER_COMMAND].hex()}")
+            answer = self._request(f"db {data[at : at + _HEX_BYTES_PER_COMMAND].hex()}")
         if "m-load-done" not in answer:
             raise DeviceError(
-                f"The device on {self._line.port} lost a part of the input.",
+                f"The device on {self._transport.port} lost a part of the input.",
                 "Run again; check cable and speed.",
             )
 
     def infer(self, times: int = 1, warm_up: int = 0) -> MonitorRun:
         """Run ``warm_up`` inferences, then ``times`` that are timed."""
-        answer = self._ask(f"infer {times} {warm_up}", self._infer_timeout_s)
+        answer = self._request(f"infer {times} {warm_up}", self._infer_timeout_s)
         laps = [int(match) for match in _LAP.findall(answer)]
         if len(laps) != 2 or "m-infer-done" not in answer:
             raise DeviceError(
-                f"The device on {self._line.port} answered an inference with: {answer.strip()[:80]!r}.",
+                f"The device on {self._transport.port} sent an unexpected answer to an inference:"
+                f" {answer.strip()[:80]!r}.",
                 "Reset it and run again.",
             )
         return MonitorRun(times, laps[1] - laps[0], self._results(answer))
 
     def results(self) -> tuple[float, ...]:
         """The first output of the latest inference, as the device prints it: real numbers to three decimals."""
-        return self._results(self._ask("results"))
+        return self._results(self._request("results"))
 
     def raw_outputs(self) -> bytes:
         """All outputs of the latest inference, one after the other (a command of Arenite's own monitor)."""
-        text = self._field(self._ask("raw"), "m-raw")
+        text = self._field(self._request("raw"), "m-raw")
         try:
             return bytes.fromhex(text)
         except ValueError as error:
@@ -113,9 +115,11 @@ class MonitorClient:
 
     def timestamp_us(self) -> int:
         """The device's clock."""
-        match = _LAP.search(self._ask("timestamp"))
+        match = _LAP.search(self._request("timestamp"))
         if match is None:
-            raise DeviceError(f"The device on {self._line.port} has no clock.", "Reset it and run again.")
+            raise DeviceError(
+                f"The device on {self._transport.port} has no clock.", "Reset it and run again."
+            )
         return int(match.group(1))
 
     def _results(self, answer: str) -> tuple[float, ...]:
@@ -127,27 +131,28 @@ class MonitorClient:
 
     def _garbled(self, text: str) -> DeviceError:
         return DeviceError(
-            f"The device on {self._line.port} sent results that are no numbers: {text[:40]!r}.",
+            f"The device on {self._transport.port} sent results that are not numbers: {text[:40]!r}.",
             "Check cable, speed and ground.",
         )
 
     def _field(self, answer: str, name: str) -> str:
-        """What stands in brackets behind ``name``."""
+        """The text in brackets after ``name``."""
         match = re.search(re.escape(name) + r"-\[([^\]]*)\]", answer)
         if match is None:
             raise DeviceError(
-                f"The device on {self._line.port} gave no {name}: {answer.strip()[:80]!r}.",
+                f"The device on {self._transport.port} did not send {name}: {answer.strip()[:80]!r}.",
                 "Was its firmware generated by this version of Arenite?",
             )
         return match.group(1)
 
-    def _ask(self, command: str, timeout_s: float | None = None) -> str:
-        """Send ``command``; everything that is said up to m-ready.  Raises DeviceError on e-[…] and silence."""
-        self._line.write(command.encode("ascii") + b"%")
+    def _request(self, command: str, timeout_s: float | None = None) -> str:
+        """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and when nothing
+        arrives."""
+        self._transport.write(command.encode("ascii") + b"%")
         answer = self._until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
         if error := re.search(r"^e-\[([^\]]*)\]", answer, re.MULTILINE):
             raise DeviceError(
-                f"The device on {self._line.port} refuses '{command[:30]}': {error.group(1)}.",
+                f"The device on {self._transport.port} refused '{command[:30]}': {error.group(1)}.",
                 "Run again; if it happens again, reset the device.",
             )
         return answer
@@ -155,12 +160,12 @@ class MonitorClient:
     def _until(self, done: Callable[[bytes], bool], timeout_s: float) -> str:
         end = time.monotonic() + timeout_s
         while not done(self._pending):
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 raise DeviceError(
-                    f"The device on {self._line.port} gave no answer within {timeout_s:g} s.",
+                    f"The device on {self._transport.port} did not answer within {timeout_s:g} s.",
                     "Reset it, or allow more time per inference.",
                 )
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         answer, self._pending = self._pending, b""
         return answer.decode("ascii", "replace")

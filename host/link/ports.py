@@ -1,7 +1,7 @@
-"""Which serial port a board is on: ``--port auto``, by the USB ids of the board's profile.
+"""Finds the serial port of a board: ``--port auto``, by the USB ids of the board's profile.
 
-A port is taken only when it is the only one that can be the board.  Otherwise the error shows what was seen: ports,
-ids, names, serial numbers, and what each could be.
+A port is chosen only when it is the only one that can belong to the board. Otherwise the error lists the
+ports with their ids, names and serial numbers, and the boards that each could belong to.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arenite.profiles.boards import Board, all_boards
 AUTO = "auto"
 #: ``usb:SERIAL`` is the port of the device with this serial number.
 BY_SERIAL = "usb:"
-#: Ids of the chips in USB-to-serial adapters, which say nothing of what is behind them.
+#: Ids of the chips in USB-to-serial adapters, which do not identify the board behind them.
 ADAPTERS = {
     **{f"0403:{product}": "FTDI" for product in ("6001", "6010", "6011", "6014", "6015")},
     "10c4:ea60": "Silicon Labs CP210x",
@@ -33,7 +33,7 @@ _SHOWN = 3  # names of boards in a row of the table
 
 
 def matches(board: Board, port: UsbPort) -> bool:
-    """Whether ``port`` can be the one that the firmware of ``board`` talks on."""
+    """Whether ``port`` can be the one that the firmware of ``board`` uses."""
     usb, device = board.usb, port.device
     known = device.id in usb.ids or (usb.adapter and device.id in ADAPTERS)
     if not known:
@@ -41,7 +41,7 @@ def matches(board: Board, port: UsbPort) -> bool:
     serial = device.serial.upper()
     if usb.serials:
         return serial.startswith(tuple(s.upper() for s in usb.serials))
-    # Boards with one id whose serial numbers tell them apart: it is one of those, not this.
+    # Serial numbers tell boards with one id apart: this device is one of the others.
     return not any(
         device.id in other.usb.ids and serial.startswith(tuple(s.upper() for s in other.usb.serials))
         for other in all_boards()
@@ -55,51 +55,52 @@ def could_be(port: UsbPort) -> list[str]:
 
 
 def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -> str:
-    """Path of the only port that can be ``board``'s.
+    """Path of the only port that can belong to ``board``.
 
     Args:
         board: a real board.
-        root: where ``sys`` and ``dev`` are; a test's own tree.
-        upload: a port that only an uploader can use will do where there is no other.
+        root: the folder that contains ``sys`` and ``dev``; tests pass their own.
+        upload: accept a port that only an uploader can use where there is no other.
 
     Raises:
-        DeviceError: there is none; what is there is told.
-        UsageError: there are several, or the board is emulated.
+        DeviceError: no such port exists; the message lists the ports that do.
+        UsageError: several ports match, or the board is emulated.
     """
     if board.emulated:
-        raise UsageError(f"{board.name} is emulated and has no port.", "Leave out --port.")
-    here = serial_ports(root)
-    matching_ports = [port for port in here if matches(board, port)]
+        raise UsageError(f"{board.name} is emulated and does not have a port.", "Leave out --port.")
+    ports = serial_ports(root)
+    matching_ports = [port for port in ports if matches(board, port)]
     if not matching_ports and upload:
-        matching_ports = [port for port in here if port.device.id in board.usb.boot]
+        matching_ports = [port for port in ports if port.device.id in board.usb.boot]
     if len(matching_ports) == 1:
         return matching_ports[0].path
     if matching_ports:
         raise UsageError(
-            f"{len(matching_ports)} ports can be {board.name}:\n{describe(matching_ports)}",
-            f"Name one: --port {matching_ports[0].path}, or by its serial number, --port {BY_SERIAL}"
-            f"{matching_ports[0].device.serial or 'SERIAL'}.",
+            f"{len(matching_ports)} ports can belong to {board.name}:\n{describe(matching_ports)}",
+            f"Name one: --port {matching_ports[0].path}, or by its serial number, --port"
+            f" {BY_SERIAL}{matching_ports[0].device.serial or 'SERIAL'}.",
         )
-    raise _none_found(board, here, root)
+    raise _none_found(board, ports, root)
 
 
-def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> DeviceError:
+def _none_found(board: Board, ports: Sequence[UsbPort], root: Path | None) -> DeviceError:
     boot = [device for device in usb_devices(root) if device.id in board.usb.boot]
     if boot:
         tools = [tool for tool in ("uf2", "dfu") if tool in board.upload_tools]
         way = f"Flash it: arenite flash DIR --tool {tools[0]}." if tools else "Flash it, or reset it."
         return DeviceError(
-            f"{board.name} has no serial port now: it is in its bootloader ({boot[0].id} {boot[0].product}).",
+            f"{board.name} has no serial port now because it is in its bootloader ({boot[0].id}"
+            f" {boot[0].product}).",
             way,
         )
     requirement = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
-    if not here:
+    if not ports:
         return DeviceError(
-            f"No port for {board.name}: nothing with a serial port is on USB here.",
+            f"No port for {board.name}: no USB device with a serial port is connected.",
             f"Plug it in ({requirement}); the cable must carry data.",
         )
     return DeviceError(
-        f"No port can be {board.name} ({requirement}). Here are:\n{describe(here)}",
+        f"None of the ports can belong to {board.name} ({requirement}). The ports are:\n{describe(ports)}",
         "Plug the board in, choose the right --board, or name its --port.",
     )
 
@@ -107,7 +108,8 @@ def _none_found(board: Board, here: Sequence[UsbPort], root: Path | None) -> Dev
 def resolve_port(
     board: Board, port: str | None, root: Path | None = None, *, upload: bool = False
 ) -> str | None:
-    """What ``--port`` means: ``auto`` and ``usb:SERIAL`` become a path, anything else stays what it is.
+    """Resolve the value of ``--port``: ``auto`` and ``usb:SERIAL`` become a path, anything else is returned
+    as it is.
 
     Raises:
         DeviceError, UsageError: as :func:`find_port`.
@@ -121,8 +123,8 @@ def resolve_port(
 
 def by_serial(serial: str, root: Path | None = None) -> str:
     """Path of the only port of the device with this serial number.  Raises DeviceError or UsageError as find_port."""
-    here = serial_ports(root)
-    matching_ports = [port for port in here if serial and port.device.serial.lower() == serial.lower()]
+    ports = serial_ports(root)
+    matching_ports = [port for port in ports if serial and port.device.serial.lower() == serial.lower()]
     if len(matching_ports) == 1:
         return matching_ports[0].path
     if matching_ports:
@@ -130,12 +132,12 @@ def by_serial(serial: str, root: Path | None = None) -> str:
             f"The device with the serial number {serial} has {len(matching_ports)} ports:\n{describe(matching_ports)}",
             f"Name one: --port {matching_ports[0].path}.",
         )
-    table = f" Here are:\n{describe(here)}" if here else ""
-    raise DeviceError(f"Nothing on USB has the serial number {serial}.{table}", "Is the board plugged in?")
+    table = f" Here are:\n{describe(ports)}" if ports else ""
+    raise DeviceError(f"No USB device has the serial number {serial}.{table}", "Is the board plugged in?")
 
 
 def describe(ports: Iterable[UsbPort]) -> str:
-    """A table as text: port, id, product, serial number, and the boards that it could be."""
+    """A table as text: port, id, product, serial number, and the boards that the port could belong to."""
     shown = list(ports)
     of_device = [(port.device.location, port.device.serial) for port in shown]
     several = {device for device in of_device if of_device.count(device) > 1}
@@ -149,12 +151,12 @@ def describe(ports: Iterable[UsbPort]) -> str:
 
 
 def _row(port: UsbPort, one_of_several: bool) -> tuple[str, str, str, str, str]:
-    """``one_of_several``: the device has more ports, which only the interface tells apart."""
+    """``one_of_several``: the device has more ports, and only the interface number tells them apart."""
     names = could_be(port)
     boards = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
     if port.device.id in ADAPTERS:
-        boards = f"anything behind a {ADAPTERS[port.device.id]} adapter"
+        boards = f"any board behind a {ADAPTERS[port.device.id]} adapter"
     product = port.device.product or port.device.maker or "-"
     if port.interface and one_of_several:
         product += f", interface {port.interface}"
-    return port.path, port.device.id, product, port.device.serial or "-", boards or "no board that is known"
+    return port.path, port.device.id, product, port.device.serial or "-", boards or "none of the known boards"

@@ -1,4 +1,4 @@
-"""A serial port as bytes in and bytes out, with errors in words."""
+"""Serial ports as byte transports, with readable errors."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from arenite.errors import DeviceError
 
 
 class PortGoneError(DeviceError):
-    """The port itself went away: there is nobody left to ask again."""
+    """The port itself disappeared, so a request cannot be repeated."""
 
 
 class Transport(Protocol):
-    """What a protocol client needs of a line."""
+    """The functions that a protocol client needs from a connection."""
 
     port: str
 
     def read(self, timeout_s: float) -> bytes:
-        """Whatever has arrived; waits up to ``timeout_s`` for the first byte, then may return nothing."""
+        """The bytes that have arrived; waits up to ``timeout_s`` for the first byte, then may return nothing."""
 
     def write(self, data: bytes) -> None:
         """Send all of ``data``."""
 
     def discard_input(self) -> None:
-        """Drop what has arrived but was not read."""
+        """Drop the bytes that have arrived but were not read."""
 
     def close(self) -> None:
-        """Give the port back."""
+        """Release the port."""
 
 
 def _ports_here() -> list[str]:
@@ -42,7 +42,7 @@ class SerialTransport:
     """A serial port opened by pyserial; also the context manager that closes it."""
 
     def __init__(self, port: str, baud: int = 115200) -> None:
-        """Open ``port``.  Raises DeviceError when it is missing, busy or forbidden."""
+        """Open ``port``. Raises DeviceError when it is missing, busy or forbidden."""
         self.port = port
         try:
             self._serial = serial.Serial(port, baud, timeout=0, write_timeout=10)
@@ -51,11 +51,11 @@ class SerialTransport:
 
     def _open_error(self, error: Exception) -> DeviceError:
         if not os.path.exists(self.port):
-            here = _ports_here()
+            ports = _ports_here()
             hint = (
-                f"Ports here: {', '.join(here)}."
-                if here
-                else "No board is connected: plug it in, or use a qemu_* board."
+                f"The ports are: {', '.join(ports)}."
+                if ports
+                else "No board is connected. Plug it in, or use a qemu_* board."
             )
             return DeviceError(f"There is no serial port {self.port}.", hint)
         if isinstance(getattr(error, "errno", None), int) and error.errno == 13:  # type: ignore[attr-defined]
@@ -76,12 +76,13 @@ class SerialTransport:
             raise self._gone(error) from error
 
     def write(self, data: bytes) -> None:
-        """See :class:`Transport`.  Raises DeviceError when the port has gone or takes nothing for 10 s."""
+        """See :class:`Transport`. Raises PortGoneError when the port has gone, DeviceError when it accepts
+        nothing for 10 s."""
         try:
             self._serial.write(data)
         except serial.SerialTimeoutException as error:
             raise DeviceError(
-                f"The device on {self.port} takes no more bytes.", "Reset it and try again."
+                f"The device on {self.port} does not accept more bytes.", "Reset it and try again."
             ) from error
         except (serial.SerialException, OSError) as error:
             raise self._gone(error) from error
@@ -94,10 +95,10 @@ class SerialTransport:
             raise self._gone(error) from error
 
     def _gone(self, error: Exception) -> PortGoneError:
-        return PortGoneError(f"The serial port {self.port} went away: {error}.", "Was the board unplugged?")
+        return PortGoneError(f"The serial port {self.port} disappeared: {error}.", "Was the board unplugged?")
 
     def close(self) -> None:
-        """Close the port; doing it twice is harmless."""
+        """Close the port; a second call does nothing."""
         self._serial.close()
 
     def __enter__(self) -> Self:

@@ -1,5 +1,6 @@
-"""Rules for udev, from the profiles: whoever sits at the computer may use its boards and debug probes, and ModemManager
-leaves their ports alone (it talks to every new port for seconds, and a firmware that listens gets that as noise)."""
+"""Rules for udev, from the profiles: the user at the computer may use its boards and debug probes, and
+ModemManager does not probe their ports (it sends data to every new port for seconds, which the firmware would
+receive as noise)."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ _RULE = (
 
 
 def rules() -> str:
-    """The file. Ids are those of every profile and of the usual USB-to-serial adapters, each with what it is."""
+    """The text of the rules file, for the ids of every profile and of the usual USB-to-serial adapters, with
+    comments."""
     names: dict[str, list[str]] = {id: [f"{maker} adapter"] for id, maker in ADAPTERS.items()}
     for board in all_boards():
         for id in (*board.usb.ids, *board.usb.boot, *(board.targets.dfu.ids if board.targets.dfu else ())):

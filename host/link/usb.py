@@ -1,6 +1,7 @@
-"""What hangs on USB here: devices, and the serial ports that belong to them.
+"""USB devices of this computer, and the serial ports that belong to them.
 
-On Linux it is read from sysfs below ``root``, which a test points at a tree of its own; elsewhere pyserial tells.
+On Linux the source is sysfs below ``root``, for which tests pass a folder of their own; on other systems it
+is pyserial.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ ROOT = Path("/")
 
 @dataclass(frozen=True)
 class UsbDevice:
-    """``id`` is vendor and product, ``vvvv:pppp``; ``location`` the bus and the ports on the way, as in ``1-1.4``."""
+    """``id`` is vendor and product, ``vvvv:pppp``; ``location`` the bus and the ports on the way, as in
+    ``1-1.4``."""
 
     id: str
     product: str = ""
@@ -25,7 +27,7 @@ class UsbDevice:
 
 @dataclass(frozen=True)
 class UsbPort:
-    """A serial port of a device; ``interface`` tells several of one device apart (a number, or "")."""
+    """A serial port of a device; ``interface`` (a number, or "") tells several ports of one device apart."""
 
     path: str
     device: UsbDevice
@@ -33,7 +35,7 @@ class UsbPort:
 
 
 def usb_devices(root: Path | None = None) -> list[UsbDevice]:
-    """Everything on USB but hubs, in the order of location; only what has a serial port where there is no sysfs."""
+    """All USB devices except hubs, in the order of location; without sysfs only those with a serial port."""
     root = ROOT if root is None else root
     if not _has_sysfs(root):
         return list({port.device.location: port.device for port in serial_ports(root)}.values())
@@ -59,14 +61,14 @@ def _has_sysfs(root: Path) -> bool:
 
 def _port(entry: Path, root: Path) -> UsbPort | None:
     """The port behind an entry of ``/sys/class/tty``; None for a terminal that is not on USB."""
-    here, interface = entry.resolve(), ""
-    while here != here.parent:
-        if (here / "bInterfaceNumber").is_file():
-            interface = _text(here / "bInterfaceNumber")
-        if _is_device(here):
-            device = _device(here)
+    path, interface = entry.resolve(), ""
+    while path != path.parent:
+        if (path / "bInterfaceNumber").is_file():
+            interface = _text(path / "bInterfaceNumber")
+        if _is_device(path):
+            device = _device(path)
             return None if device is None else UsbPort(str(root / "dev" / entry.name), device, interface)
-        here = here.parent
+        path = path.parent
     return None
 
 
@@ -76,7 +78,7 @@ def _is_device(folder: Path) -> bool:
 
 def _device(folder: Path) -> UsbDevice | None:
     vendor, product = _text(folder / "idVendor").lower(), _text(folder / "idProduct").lower()
-    if not (vendor and product) or _text(folder / "bDeviceClass") == "09":  # a hub, or gone meanwhile
+    if not (vendor and product) or _text(folder / "bDeviceClass") == "09":  # a hub, or unplugged meanwhile
         return None
     return UsbDevice(
         id=f"{vendor}:{product}",
@@ -88,7 +90,7 @@ def _device(folder: Path) -> UsbDevice | None:
 
 
 def _text(path: Path) -> str:
-    """Contents of an attribute; empty where there is none, or where the device went away meanwhile."""
+    """Contents of an attribute; empty when it does not exist or the device was unplugged meanwhile."""
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:

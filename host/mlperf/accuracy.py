@@ -1,4 +1,5 @@
-"""The accuracy mode: every sample once, what was answered before left out, and the quality against the floor."""
+"""The accuracy mode: runs every sample once, except those of an interrupted run, and checks the quality
+against the floor."""
 
 from __future__ import annotations
 
@@ -24,25 +25,27 @@ from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
 
-#: So many samples missing in a row, and the rest is not asked for: the line is of no use.
+#: After this many missing samples in a row the run stops: the connection does not work.
 GIVE_UP = 5
 
 
 def run_accuracy(
     project: Project,
     elf: Path,
-    asked: MlperfConfig,
+    config: MlperfConfig,
     inputs: Sequence[bytes],
     reference: Reference,
     journal: Journal,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Ask for the samples that ``journal`` lacks, judge all, and write the folder; the mode's part of the result.
+    """Run the samples that ``journal`` lacks, check all answers, and write the folder; returns the mode's
+    part of the result.
 
-    ``inputs``: the bytes of each sample.  Raises ``DeviceError`` when the device is gone; what it answered is kept.
+    ``inputs``: the bytes of each sample. Raises ``DeviceError`` when the device is gone; its answers until
+    then are kept.
     """
     expected = []
-    for k, sample in enumerate(asked.samples.inputs):
+    for k, sample in enumerate(config.samples.inputs):
         progress("check", k, len(inputs))
         expected.append(b"".join(np.ascontiguousarray(v).tobytes() for v in reference.run(sample)))
     progress("check", len(inputs), len(inputs))
@@ -50,48 +53,55 @@ def run_accuracy(
     repeated = 0
     try:
         if resumed < len(inputs):
-            repeated = _ask(project, elf, asked, inputs, expected, journal, progress)
+            repeated = _answer_samples(project, elf, config, inputs, expected, journal, progress)
     except DeviceError as error:
-        kept = f"{len(journal.answers)} of {len(inputs)} samples are kept: with --resume the run goes on from there."
-        error.hint = f"{error.hint} {kept}".strip()
+        hint = (
+            f"{len(journal.answers)} of {len(inputs)} samples are stored: with --resume the run"
+            " continues from there."
+        )
+        error.hint = f"{error.hint} {hint}".strip()
         raise
     progress("run", len(journal.answers), len(inputs))
-    return _judge(project, asked, expected, journal, {"resumed": resumed, "repeated": repeated})
+    return _check_answers(project, config, expected, journal, {"resumed": resumed, "repeated": repeated})
 
 
-def _ask(
+def _answer_samples(
     project: Project,
     elf: Path,
-    asked: MlperfConfig,
+    config: MlperfConfig,
     inputs: Sequence[bytes],
     expected: Sequence[bytes],
     journal: Journal,
     progress: Progress,
 ) -> int:
-    """Start the device, and ask for every sample that ``journal`` lacks; how many runs had to be repeated."""
+    """Start the device and run every sample that ``journal`` lacks; returns how many runs had to be repeated."""
     in_a_row = 0
-    with open_device(project, elf, asked.port) as line:
-        client = MonitorClient(line)
+    with open_device(project, elf, config.port) as transport:
+        client = MonitorClient(transport)
         client.connect()
         feeder = MonitorAnswers(client)
         for k in range(len(inputs)):
             if k in journal.answers:
                 continue
             progress("run", len(journal.answers), len(inputs))
-            found = feeder.answer(inputs[k], expected[k])
-            in_a_row = in_a_row + 1 if found is None else 0
-            if found is not None:
-                journal.add(k, found)
+            answer = feeder.answer(inputs[k], expected[k])
+            in_a_row = in_a_row + 1 if answer is None else 0
+            if answer is not None:
+                journal.add(k, answer)
             elif in_a_row >= GIVE_UP:
                 break
     return feeder.statistics.repeated
 
 
-def _judge(
-    project: Project, asked: MlperfConfig, expected: Sequence[bytes], journal: Journal, counts: dict[str, int]
+def _check_answers(
+    project: Project,
+    config: MlperfConfig,
+    expected: Sequence[bytes],
+    journal: Journal,
+    counts: dict[str, int],
 ) -> dict[str, Any]:
-    """Count, compare with the floor, and write the folder."""
-    generated, board, samples = project.generated, project.board, asked.samples
+    """Count the answers, compare with the floor, and write the folder."""
+    generated, board, samples = project.generated, project.board, config.samples
     tensors = output_tensors(generated)
     answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
     exact = sum(journal.answers[k].outputs == expected[k] for k in answers)
@@ -99,13 +109,13 @@ def _judge(
     assert samples.labels is not None
     value: float | None = None
     if answers:
-        value = _quality(asked, generated, answers)
-    if asked.task.metric == "top-1" and value is not None:
-        value *= len(answers) / len(samples)  # a missing sample is not a right one
-    floor = asked.task.floor
+        value = _quality(config, generated, answers)
+    if config.task.metric == "top-1" and value is not None:
+        value *= len(answers) / len(samples)  # a missing sample does not count as right
+    floor = config.task.floor
     passed = None if floor is None else value is not None and not missing and value >= floor
     now = datetime.now()
-    log, entries = [stamped(f"{board.name}, {asked.task.name}, accuracy", now)], []
+    log, entries = [stamped(f"{board.name}, {config.task.name}, accuracy", now)], []
     for k, outputs in answers.items():
         values = [round(float(v), 6) for v in real_values(outputs[0], tensors[0]).ravel()]
         name = f"sample_{k:06d}"
@@ -113,15 +123,15 @@ def _judge(
         run = {"results": values, "elapsed_time": journal.answers[k].ticks, "iterations": 1, "warmups": 0}
         entries.append({"file": name, "class": int(samples.labels[k]), "infer": run, "mode": "a"})
     log += [stamped(f"sample_{k:06d} is missing", now) for k in range(len(samples)) if k not in answers]
-    lines = [] if value is None else accuracy_lines(asked.task.metric, value, now)
+    lines = [] if value is None else accuracy_lines(config.task.metric, value, now)
     if missing:
         lines.append(f"NOT VALID: {missing} of {len(samples)} samples have no answer.")
-    write_results(asked.folder(board), lines, entries, log)
+    write_results(config.folder(board), lines, entries, log)
     notes = []
     if missing:
         notes.append(
-            f"{missing} samples have no answer that can be believed: the line changes what is said. Mend it, and run"
-            " the same command again: only these will be asked for."
+            f"{missing} samples have no reliable answer: the connection damages data. Repair it, and"
+            " run the same command again to retry only these."
         )
     return {
         "samples": len(samples),
@@ -129,26 +139,28 @@ def _judge(
         "bit_exact": exact,
         "missing": missing,
         **counts,
-        "metric": asked.task.metric,
+        "metric": config.task.metric,
         "floor": floor,
         "passed": passed,
         "notes": notes,
     }
 
 
-def _quality(asked: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]) -> float | None:
-    """Over the samples that were answered."""
-    labels = asked.samples.labels
+def _quality(
+    config: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]
+) -> float | None:
+    """The quality over the samples that were answered."""
+    labels = config.samples.labels
     assert labels is not None
     chosen = np.array(list(answers))
     graph = generated.model.main
     first = output_tensors(generated)[0]
-    if asked.task.metric == "top-1":
+    if config.task.metric == "top-1":
         return accuracy([o[0] for o in answers.values()], labels[chosen], first)
-    given: Tensor = graph.tensors[graph.inputs[0]]
+    model_input: Tensor = graph.tensors[graph.inputs[0]]
     scores = [
-        anomaly_score(real_values(asked.samples.inputs[k][0], given), real_values(o[0], first))
+        anomaly_score(real_values(config.samples.inputs[k][0], model_input), real_values(o[0], first))
         for k, o in answers.items()
     ]
-    merged, at = per_recording(scores, None if asked.recordings is None else asked.recordings[chosen])
+    merged, at = per_recording(scores, None if config.recordings is None else config.recordings[chosen])
     return auc(merged, labels[chosen][at])

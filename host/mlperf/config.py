@@ -1,4 +1,4 @@
-"""What one run was asked for."""
+"""The configuration of one run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class MlperfConfig:
-    """One run.  ``recordings``: per sample, which one it is a window of (ad01); ``results``: folder above all."""
+    """One run. ``recordings``: per sample, the recording that it is a window of (ad01); ``results``: the top
+    folder."""
 
     task: Task
     mode: str
@@ -28,11 +29,13 @@ class MlperfConfig:
     journals: Path | None = None  # None: in the cache
     meter: Meter | None = None  # of the energy mode; not open yet
     mark: str | None = (
-        None  # the pin of the energy mode's timestamps; None: the ordinary monitor, and its laps
+        None  # the pin of the energy mode's timestamps; None: the ordinary monitor with its lap times
     )
-    mark_input: int | None = None  # the meter's input that the pin is connected to; None: found
-    window_s: float = WINDOW_S  # of the energy mode; shorter ones are for tests, and not valid
+    mark_input: int | None = (
+        None  # the meter's input that the pin is connected to; None: the input is detected
+    )
+    window_s: float = WINDOW_S  # of the energy mode; shorter windows are for tests, and not valid
 
     def folder(self, board: Board) -> Path:
-        """Where the results go."""
+        """The folder for the results of this run."""
         return self.results / board.name / self.task.benchmark / self.mode

@@ -1,8 +1,9 @@
-"""The energy mode: the median of five windows of at least ten seconds and ten inferences, weighed by a meter.
+"""The energy mode: the median of five windows of at least ten seconds and ten inferences, measured by a
+meter.
 
-Each window is a recording of its own.  Where it begins and ends tell the falling edges of the device's pin when a
-digital input of the meter is connected to it, else the lines of the serial port; a few milliseconds of delay are
-little beside ten seconds.
+Each window is a recording of its own. The falling edges of the device's pin mark its start and end when a
+digital input of the meter is connected to the pin; otherwise the lines of the serial port do, and their few
+milliseconds of delay are small beside ten seconds.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,42 +26,26 @@ from arenite.host.energy.windows.activity import InferenceWindow
 from arenite.host.energy.windows.alignment import align
 from arenite.host.energy.windows.find import InferenceWindows
 from arenite.host.energy.windows.marks import falling_edges
-from arenite.host.energy.windows.result import EnergyResult, measure
+from arenite.host.energy.windows.result import measure
 from arenite.host.mlperf.config import MlperfConfig
-from arenite.host.mlperf.energy_folder import write_energy
+from arenite.host.mlperf.energy_folder import Draw, write_energy
 from arenite.host.mlperf.energy_monitor import WARM_UP, EnergyMonitor, TimedRun
+from arenite.host.mlperf.energy_window import EnergyWindow
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 
 EDGES, LINES = "falling edges", "serial timestamps"
-#: Recorded before and after each window.
+#: Seconds recorded before and after each window.
 IDLE_MARGIN_S = 0.5
-#: A window is planned this much longer than the rule: inferences and clocks differ a little.
+#: A window is planned this much longer than the rule, because inferences and clocks vary a little.
 MARGIN = 1.03
-#: Two edges are those of a window when their distance is that of the serial port's lines, within this part or time.
+#: Two edges belong to a window when their distance equals that of the serial port's lines within this share
+#: or time.
 NEAR_SHARE, NEAR_S = 0.05, 0.1
-#: What the current may move a window that the lines give: USB and the start of a recording are late by less.
+#: The most that the current may move a window of the serial lines: USB and the start of a recording delay by
+#: less.
 MAX_EDGE_SHIFT_S = 0.2
-#: Windows that may come out too short.
+#: Windows that may turn out too short.
 MAX_REPEATS = 10
-
-
-@dataclass(frozen=True)
-class EnergyWindow:
-    """One window: what ran, how its bounds were found, and what was weighed; ``outputs`` after its last inference."""
-
-    run: TimedRun
-    method: str
-    result: EnergyResult
-    outputs: bytes
-
-    @property
-    def seconds(self) -> float:
-        """By the meter's clock."""
-        return float(self.result.duration_s[0])
-
-    @property
-    def uj_per_inference(self) -> float:
-        return float(self.result.energy_uj[0]) / self.run.inferences
 
 
 def measure_windows(
@@ -74,27 +58,28 @@ def measure_windows(
 ) -> list[EnergyWindow]:
     """Five windows of ``window_s`` or more, one input for each, from the first again when there are fewer.
 
-    ``meter`` is open.  Raises ``DeviceError`` when device or meter fail, or windows stay too short.
+    ``meter`` is open. Raises ``DeviceError`` when device or meter fail, or windows stay too short.
     """
     client.load(inputs[0])
-    one = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
-    count = max(WINDOW_INFERENCES, math.ceil(window_s * MARGIN / one))
+    inference_s = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
+    count = max(WINDOW_INFERENCES, math.ceil(window_s * MARGIN / inference_s))
     windows: list[EnergyWindow] = []
-    again = 0
+    repeats = 0
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
-        found = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
-        if found.seconds >= window_s:
-            windows.append(found)
+        window = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
+        if window.seconds >= window_s:
+            windows.append(window)
             continue
-        # Faster than it promised, as an emulator on a busy computer may be: this window again, with more in it.
-        again += 1
-        if again > MAX_REPEATS:
+        # Faster than before, as an emulator on a busy computer may be: repeat this window with more
+        # inferences.
+        repeats += 1
+        if repeats > MAX_REPEATS:
             raise DeviceError(
                 f"Windows of {count} inferences are still shorter than {window_s:g} s.",
-                "Its speed changes too much from run to run: run it alone.",
+                "Its speed changes too much from run to run; run nothing else beside it.",
             )
-        count = math.ceil(count * max(window_s * MARGIN / found.seconds, 1.1))
+        count = math.ceil(count * max(window_s * MARGIN / window.seconds, 1.1))
     progress(WINDOWS, WINDOWS)
     return windows
 
@@ -120,8 +105,8 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
 def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
     """The last two falling edges, as the official runner takes them, if they fit the serial port's lines."""
     if trace.marks is not None:
-        for each in range(8) if bit is None else (bit,):
-            edges = falling_edges(trace, each)
+        for input_bit in range(8) if bit is None else (bit,):
+            edges = falling_edges(trace, input_bit)
             if len(edges) >= 2:
                 length = float(edges[-1] - edges[-2])
                 if abs(length - run.seconds) <= max(NEAR_S, NEAR_SHARE * run.seconds):
@@ -151,8 +136,13 @@ def run_energy(
     inputs: Sequence[bytes],
     reference: Reference,
     progress: Progress,
+    draw: Draw | None,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the result.
+
+    ``draw`` makes an SVG of a window for the folder; None leaves the pictures out.
+    Raises ``DeviceError`` when device or meter fail, ``UsageError`` where the folder cannot be written.
+    """
     windows = measure_windows(
         client,
         meter,
@@ -168,15 +158,16 @@ def run_energy(
     invalid = []
     if project.board.emulated:
         invalid.append(
-            "an emulated board draws no current: the figures are of what the meter is connected to"
+            "an emulated board draws no current: the figures are those of the device that the meter"
+            " is connected to"
         )
     if config.window_s < WINDOW_S:
         invalid.append(f"windows of {config.window_s:g} s, the rules ask for {WINDOW_S:g} s")
     if exact != len(windows):
-        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT gives")
-    each = np.array([window.uj_per_inference for window in windows])
-    write_energy(config.folder(project.board), windows, float(np.median(each)), invalid)
-    p25, median, p75 = (float(v) for v in np.quantile(each, [0.25, 0.5, 0.75]))
+        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT's")
+    energies = np.array([window.uj_per_inference for window in windows])
+    write_energy(config.folder(project.board), windows, float(np.median(energies)), invalid, draw)
+    p25, median, p75 = (float(v) for v in np.quantile(energies, [0.25, 0.5, 0.75]))
     first = windows[0].result.trace
     notes = [f"Not valid for a submission: {text}." for text in invalid]
     notes += dict.fromkeys(note for window in windows for note in window.result.trace.notes)

@@ -1,32 +1,40 @@
-"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a picture of each
-window.
+"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a
+picture of each window.
 
-The lines are those that the runner prints and its submission checker looks for (github.com/mlcommons/tiny,
-benchmark/runner/main.py and tools/submission/submission_checker.py).
+The lines are those that the runner prints and that its submission checker looks for
+(github.com/mlcommons/tiny, benchmark/runner/main.py and tools/submission/submission_checker.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from arenite.files import write_atomic
+from arenite.host.energy.windows.result import EnergyResult
 from arenite.host.mlperf.energy_monitor import WARM_UP
+from arenite.host.mlperf.energy_window import EnergyWindow
 from arenite.host.mlperf.folder import stamped, write_results
-from arenite.host.report.current_svg import current_svg
 
-if TYPE_CHECKING:
-    from arenite.host.mlperf.energy import EnergyWindow
+#: Draws the recorded current of a window as an SVG element.
+Draw = Callable[[EnergyResult], str]
 
 _RULE = "-" * 57
 
 
 def write_energy(
-    folder: Path, windows: Sequence[EnergyWindow], median_uj: float, invalid: Sequence[str]
+    folder: Path,
+    windows: Sequence[EnergyWindow],
+    median_uj: float,
+    invalid: Sequence[str],
+    draw: Draw | None,
 ) -> None:
-    """``invalid``: why this is no result to submit.  Raises ``UsageError`` where writing is not allowed."""
+    """Write the files of the energy mode into ``folder``.
+
+    ``median_uj``: energy per inference in microjoules. ``invalid``: the reasons why the result cannot be submitted.
+    ``draw``: makes the picture of a window, None for no pictures. Raises ``UsageError`` where writing is not allowed.
+    """
     now = datetime.now()
     lines = []
     for k, window in enumerate(windows):
@@ -65,5 +73,6 @@ def write_energy(
         for window in windows
     ]
     write_results(folder, lines, entries, [stamped(line, now) for line in lines])
-    for k, window in enumerate(windows):
-        write_atomic(folder / f"energy_inf_{k:03d}.svg", current_svg(window.result, "window"))
+    if draw is not None:
+        for k, window in enumerate(windows):
+            write_atomic(folder / f"energy_inf_{k:03d}.svg", draw(window.result))

@@ -1,7 +1,8 @@
-"""The monitor as the energy mode sees it: when inferences begin and end, by this computer's clock.
+"""The monitor in the energy mode: the times at which inferences begin and end, by this computer's clock.
 
-In the energy mode the device tells no times itself: its timestamps are edges on a pin.  The ordinary monitor tells
-laps.  Both say a line before the first inference and after the last, and when such a line arrives is noted here.
+In the energy mode the device reports no times itself: its timestamps are edges on a pin. The ordinary monitor
+reports lap times. Both send a line before the first inference and after the last, and the arrival of these
+lines is recorded here.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-don
 
 @dataclass(frozen=True)
 class TimedRun:
-    """``start_s`` and ``end_s`` by ``time.monotonic``, each late by what the line takes."""
+    """``start_s`` and ``end_s`` by ``time.monotonic``, each late by the delay of the connection."""
 
     inferences: int
     start_s: float
@@ -33,36 +34,38 @@ class TimedRun:
 
 
 class EnergyMonitor(MonitorClient):
-    """One monitor on one line, of either kind."""
+    """One monitor of either kind on one transport."""
 
     def timed(self, times: int, warm_up: int) -> TimedRun:
-        """Run ``warm_up`` inferences, then ``times`` between the two times.
+        """Run ``warm_up`` inferences, then ``times`` inferences between the two recorded times.
 
-        Raises ``DeviceError`` when it does not answer, or with something else.
+        Raises ``DeviceError`` when the device does not answer, or sends an unexpected answer.
         """
-        self._line.write(f"infer {times} {warm_up}%".encode("ascii"))
+        self._transport.write(f"infer {times} {warm_up}%".encode("ascii"))
         text = b""
-        begun: float | None = None
-        done: float | None = None
+        started: float | None = None
+        ended: float | None = None
         sent = time.monotonic()
         end = sent + self._infer_timeout_s
         while not text.endswith(READY):
             if time.monotonic() > end:
                 raise DeviceError(
-                    f"The device on {self._line.port} gave no answer within {self._infer_timeout_s:g} s.",
+                    f"The device on {self._transport.port} did not answer within {self._infer_timeout_s:g} s.",
                     "Reset it, or allow more time per inference.",
                 )
-            text += self._line.read(0.2)
+            text += self._transport.read(0.2)
             now = time.monotonic()
-            # The lap after the first line is a millisecond behind it, the one before the last as much ahead.
-            begun = now if begun is None and _START.search(text) else begun
-            done = now if done is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else done
-        # Shorter than the line takes to tell of it: then only the command's own time is known.
-        begun = sent if begun == done else begun
-        if begun is None or done is None:
+            # The lap time after the first line is a millisecond late, the one before the last line as much
+            # early.
+            started = now if started is None and _START.search(text) else started
+            ended = now if ended is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else ended
+        # The inferences took less time than the connection takes to report them: only the command's own time
+        # is known.
+        started = sent if started == ended else started
+        if started is None or ended is None:
             reply_text = text.decode("ascii", "replace").strip()[:80]
             raise DeviceError(
-                f"The device on {self._line.port} answered an inference with: {reply_text!r}.",
+                f"The device on {self._transport.port} sent an unexpected answer to an inference: {reply_text!r}.",
                 "Reset it and run again.",
             )
-        return TimedRun(times, begun, done)
+        return TimedRun(times, started, ended)

@@ -23,7 +23,7 @@ def stamped(text: str, when: datetime) -> str:
 
 
 def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
-    """The line that the submission checker reads the quality from."""
+    """The line with the quality that the submission checker reads."""
     if metric == "auc":
         return [stamped(f"AUC = {value:.3f}", when)]
     return [stamped(f"Top 1% = {100 * value:.1f}", when)]
@@ -38,11 +38,12 @@ def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: da
         )
         for window in windows
     ]
-    return _windows_told(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
+    return _window_lines(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """The same of an emulated board, whose seconds are virtual: no line that a checker could take for a throughput."""
+    """The same for an emulated board, whose seconds are virtual: no line can be mistaken for a throughput by
+    the checker."""
     own = [
         (
             f"Virtual runtime: {window['seconds']} sec.",
@@ -50,13 +51,13 @@ def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datet
         )
         for window in windows
     ]
-    return _windows_told(windows, own, f"Median is {median:.0f} instructions per inference.", when)
+    return _window_lines(windows, own, f"Median is {median:.0f} instructions per inference.", when)
 
 
-def _windows_told(
-    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], told: str, when: datetime
+def _window_lines(
+    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], summary: str, when: datetime
 ) -> list[str]:
-    """Each window with two lines of its ``own``, and what all come to between rules."""
+    """Each window with two lines of its ``own``, and the result of all windows between rules."""
     lines = []
     for k, (window, (first, second)) in enumerate(zip(windows, own, strict=True), 1):
         lines += [
@@ -65,13 +66,13 @@ def _windows_told(
             f"    {first}",
             f"    {second}",
         ]
-    return [*lines, *(stamped(text, when) for text in (_RULE, told, _RULE))]
+    return [*lines, *(stamped(text, when) for text in (_RULE, summary, _RULE))]
 
 
 def write_results(
     folder: Path, lines: Sequence[str], entries: Sequence[dict[str, Any]], log: Sequence[str]
 ) -> None:
-    """Write the three files, each in one step.  Raises ``UsageError`` where that is not allowed."""
+    """Write the three files, each in one step. Raises ``UsageError`` where that is not allowed."""
     write_atomic(folder / "results.txt", "\n".join(lines) + "\n")
     write_atomic(folder / "results.json", json.dumps(list(entries)) + "\n")
     write_atomic(folder / "log.txt", "\n".join(log) + "\n")

@@ -1,6 +1,6 @@
 """The performance mode: the median of five windows, each of ten seconds and ten inferences at least.
 
-On an emulated board the seconds are virtual, in which every instruction lasts equally long: the figure is then
+On an emulated board the seconds are virtual, and every instruction lasts equally long: the figure is then
 instructions per inference, as ``arenite bench`` counts them.
 """
 
@@ -43,7 +43,7 @@ class PerformanceWindow:
 
     @property
     def valid(self) -> bool:
-        """As the rules ask."""
+        """Whether the window is as long as the rules ask."""
         return self.microseconds >= WINDOW_S * 1e6 and self.inferences >= WINDOW_INFERENCES
 
 
@@ -55,10 +55,10 @@ def measure_windows(
     Raises ``DeviceError`` when the device's clock stands still or goes backwards.
     """
     client.load(inputs[0])
-    one = client.infer(1, 1).microseconds
+    inference_us = client.infer(1, 1).microseconds
     count = WINDOW_INFERENCES
-    if one > 0:
-        count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / one))
+    if inference_us > 0:
+        count = max(count, math.ceil(WINDOW_S * 1e6 * _MARGIN / inference_us))
     windows: list[PerformanceWindow] = []
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
@@ -71,7 +71,7 @@ def measure_windows(
             )
         window = PerformanceWindow(count, run.microseconds, client.raw_outputs())
         if not window.valid:
-            # Shorter than one inference had promised: all windows again, with more in each.
+            # Shorter than planned after the first inference: repeat all windows with more inferences in each.
             count = math.ceil(count * max(WINDOW_S * 1e6 * _MARGIN / window.microseconds, 1.1))
             windows.clear()
             continue
@@ -93,7 +93,8 @@ def run_performance(
     reference: Reference,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; the mode's part of the result."""
+    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the
+    result."""
     board, emulator = project.board, project.board.emulator
     windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
     exact, rows = 0, []
@@ -112,12 +113,16 @@ def run_performance(
         lines = emulated_lines(rows, instructions["median"], now)
         lines.append("NOT VALID for a submission: an emulated board, whose time is virtual.")
     else:
-        each = [w.us_per_inference for w in windows]
-        latency = {"median": round(median, 1), "min": round(min(each), 1), "max": round(max(each), 1)}
+        microseconds = [w.us_per_inference for w in windows]
+        latency = {
+            "median": round(median, 1),
+            "min": round(min(microseconds), 1),
+            "max": round(max(microseconds), 1),
+        }
         throughput = {"median": 1e6 / median, "unit": "inferences per second"}
         lines = performance_lines(rows, 1e6 / median, now)
     if exact != len(windows):
-        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT gives.")
+        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT's.")
     entries = [
         {
             "infer": {"iterations": w.inferences, "elapsed_time": w.microseconds, "warmups": WARM_UP},

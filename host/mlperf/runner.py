@@ -1,6 +1,8 @@
-"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the results.
+"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the
+results.
 
-The result is ``arenite.mlperf/1``.  Bytes are the device's; each is compared with LiteRT's reference kernels.
+The result is ``arenite.mlperf/1``. The device's outputs are compared with LiteRT's reference kernels byte by
+byte.
 """
 
 from __future__ import annotations
@@ -26,112 +28,117 @@ from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.mlperf.accuracy import run_accuracy
 from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.energy import run_energy
+from arenite.host.mlperf.energy_folder import Draw
 from arenite.host.mlperf.energy_monitor import EnergyMonitor
 from arenite.host.mlperf.performance import run_performance
 from arenite.profiles.boards import Board
 
 
-def run_mlperf(prepared: Prepared, board: Board, asked: MlperfConfig, progress: Progress) -> dict[str, Any]:
-    """Run ``asked`` on ``board``; ``progress(step, done, total)`` is told what happens.
+def run_mlperf(
+    prepared: Prepared, board: Board, config: MlperfConfig, progress: Progress, draw: Draw | None = None
+) -> dict[str, Any]:
+    """Run the mode of ``config`` on ``board``; ``progress(step, done, total)`` is called as it goes on.
 
-    Raises ``UsageError`` for what cannot be asked, ``DoesNotFitError`` before the build, ``ToolError`` and
-    ``DeviceError`` for what fails later.  What was answered by then is kept, and not asked for again.
+    ``draw`` makes the pictures of the energy mode's windows; None leaves them out.
+    Raises ``UsageError`` for a configuration that cannot run, ``DoesNotFitError`` before the build, ``ToolError`` and
+    ``DeviceError`` for a later failure. Answers that arrived before a failure are kept, and a later run resumes there.
     """
-    if asked.mode == "energy" and asked.meter is None:
+    if config.mode == "energy" and config.meter is None:
         raise UsageError(
             "The energy mode needs a meter.",
-            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; `arenite energy` estimates without one.",
+            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; without a meter, `arenite energy`"
+            " gives an estimate.",
         )
-    labels = asked.samples.labels
-    if asked.mode == "accuracy" and labels is None:
+    labels = config.samples.labels
+    if config.mode == "accuracy" and labels is None:
         raise UsageError("The accuracy mode needs labels.", "Give y beside x in --data FILE.npz.")
     if (
-        asked.mode == "accuracy"
+        config.mode == "accuracy"
         and labels is not None
         and (labels.ndim != 1 or labels.dtype.kind not in "iu")
     ):
         raise UsageError(
             f"y has shape {labels.shape} and type {labels.dtype}.", "Write one class number for each sample."
         )
-    if not board.emulated and asked.port is None:
+    if not board.emulated and config.port is None:
         raise UsageError(
             f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
         )
     # The official runner chooses its script by the model's name.
     named = replace(
-        prepared, path=prepared.path.with_name(asked.task.name + prepared.path.suffix), _by_target={}
+        prepared, path=prepared.path.with_name(config.task.name + prepared.path.suffix), _by_target={}
     )
     with project_folder(None) as folder:
-        edges = asked.mode == "energy" and asked.mark is not None
+        edges = config.mode == "energy" and config.mark is not None
         project = generate_project(
             named,
             board,
             folder,
             BuildOptions(
-                asked.optimise, protocol=ENERGY if edges else "mlperf", mark=asked.mark if edges else None
+                config.optimise, protocol=ENERGY if edges else "mlperf", mark=config.mark if edges else None
             ),
         )
         progress("build", 0, 1)
         elf = build(folder)
         firmware = project_hash(folder)
         reference = Reference(prepared.reference)
-        inputs = [b"".join(np.ascontiguousarray(v).tobytes() for v in s) for s in asked.samples.inputs]
-        if asked.mode == "energy":
-            assert asked.meter is not None
-            # The meter first: it may be what feeds the board.
-            with asked.meter as meter, open_device(project, elf, asked.port) as line:
-                monitor = EnergyMonitor(line, timeout_s=30.0, infer_timeout_s=600.0)
+        inputs = [b"".join(np.ascontiguousarray(v).tobytes() for v in s) for s in config.samples.inputs]
+        if config.mode == "energy":
+            assert config.meter is not None
+            # The meter is opened first, because it may supply the board.
+            with config.meter as meter, open_device(project, elf, config.port) as transport:
+                monitor = EnergyMonitor(transport, timeout_s=30.0, infer_timeout_s=600.0)
                 monitor.connect()
-                body = run_energy(project, monitor, meter, asked, inputs, reference, progress)
-        elif asked.mode == "performance":
-            with open_device(project, elf, asked.port) as line:
-                client = MonitorClient(line, infer_timeout_s=600.0)
+                body = run_energy(project, monitor, meter, config, inputs, reference, progress, draw)
+        elif config.mode == "performance":
+            with open_device(project, elf, config.port) as transport:
+                client = MonitorClient(transport, infer_timeout_s=600.0)
                 client.connect()
-                body = run_performance(project, client, asked, inputs, reference, progress)
+                body = run_performance(project, client, config, inputs, reference, progress)
         else:
             key = {
                 "image": project.generated.sha256.hex(),
                 "firmware": firmware,
-                "data": data_hash(asked.samples),
+                "data": data_hash(config.samples),
                 "board": board.name,
                 "protocol": "mlperf",
             }
-            journals = asked.journals or cache_directory() / "runs"
-            with Journal(journals, key, resume=asked.resume) as journal:
-                body = run_accuracy(project, elf, asked, inputs, reference, journal, progress)
+            journals = config.journals or cache_directory() / "runs"
+            with Journal(journals, key, resume=config.resume) as journal:
+                body = run_accuracy(project, elf, config, inputs, reference, journal, progress)
     return {
         "schema": "arenite.mlperf/1",
-        "task": asked.task.name,
-        "mode": asked.mode,
+        "task": config.task.name,
+        "mode": config.mode,
         **body,
         "model": {"path": str(prepared.path), "sha256": prepared.sha256},
         "board": {"name": board.name, "core": board.core, "emulated": board.emulated},
         "optimise": project.optimise,
-        "folder": str(asked.folder(board)),
-        "notes": [*_notes(asked, board, project.generated), *body.get("notes", [])],
+        "folder": str(config.folder(board)),
+        "notes": [*_notes(config, board, project.generated), *body.get("notes", [])],
     }
 
 
-def _notes(asked: MlperfConfig, board: Board, generated: Generated) -> list[str]:
-    """What keeps a result from being one by the rules."""
-    task, graph = asked.task, generated.model.main
+def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str]:
+    """The reasons why a result does not follow the rules."""
+    task, graph = config.task, generated.model.main
     sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
     notes = []
-    if board.emulated and asked.mode != "energy":
+    if board.emulated and config.mode != "energy":
         notes.append("An emulated board: its time is virtual, so figures are instructions, not milliseconds.")
     if sizes != task.elements:
         notes.append(
             f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}; this one"
             f" takes {sizes[0]} and gives {sizes[1]}: at best a result of the open division."
         )
-    sample_count = len(asked.samples) if asked.recordings is None else len(np.unique(asked.recordings))
-    if asked.mode == "accuracy" and task.samples is not None and sample_count != task.samples:
+    sample_count = len(config.samples) if config.recordings is None else len(np.unique(config.recordings))
+    if config.mode == "accuracy" and task.samples is not None and sample_count != task.samples:
         notes.append(
             f"The rules ask for all {task.samples} samples of the official set; these are {sample_count}."
         )
-    if task.floor is None and asked.mode == "accuracy":
+    if task.floor is None and config.mode == "accuracy":
         notes.append(
-            "The rules judge sww01 on a stream, by at most 8 false positives and 8 false negatives; this is the"
-            " accuracy of single windows, which has no floor."
+            "The rules score sww01 on a stream, by at most 8 false positives and 8 false negatives;"
+            " this is the accuracy of single windows, which has no floor."
         )
     return notes

@@ -11,24 +11,25 @@ from arenite.errors import UsageError
 
 
 def real_values(array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """``array`` as the real numbers (float64) that it stands for."""
+    """The real numbers (float64) that ``array`` represents."""
     if tensor.quant is None or array.dtype.kind == "f":
         return array.astype(np.float64)
     return (array.astype(np.float64) - tensor.quant.zero_point[0]) * tensor.quant.scale[0]
 
 
-def anomaly_score(given: np.ndarray, got: np.ndarray) -> float:
+def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
     """Mean squared error of an autoencoder's reconstruction, in real values."""
-    if given.size != got.size:
+    if inputs.size != outputs.size:
         raise UsageError(
-            f"The model gives {got.size} numbers for {given.size}: it is no autoencoder.",
+            f"The model returns {outputs.size} numbers for {inputs.size} inputs, so it is not an autoencoder.",
             "ad01 needs a model that reconstructs its input.",
         )
-    return float(np.mean((given.ravel() - got.ravel()) ** 2))
+    return float(np.mean((inputs.ravel() - outputs.ravel()) ** 2))
 
 
 def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The mean score of each recording, and the index of its first window; without ``recordings`` each is its own."""
+    """The mean score of each recording, and the index of its first window; without ``recordings`` each window
+    is its own."""
     scores = np.asarray(values, np.float64)
     if recordings is None:
         return scores, np.arange(len(scores))
@@ -39,8 +40,8 @@ def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tup
 def auc(scores: np.ndarray, labels: np.ndarray) -> float:
     """Area under the ROC curve: the chance that a positive scores above a negative, ties counted as half.
 
-    The Mann-Whitney statistic (Hanley and McNeil 1982), which equals the trapezoidal area.
-    Raises ``UsageError`` when a class is missing: there is no curve then.
+    The Mann-Whitney statistic (Hanley and McNeil 1982), which equals the trapezoidal area. Raises
+    ``UsageError`` when one of the classes is missing, because the curve is not defined then.
     """
     positive, negative = scores[labels == 1], np.sort(scores[labels == 0])
     if not len(positive) or not len(negative) or len(positive) + len(negative) != len(scores):

@@ -1,6 +1,7 @@
-"""The tasks of MLPerf Tiny, and what their rules ask.
+"""The tasks of MLPerf Tiny, and the requirements of their rules.
 
-Source: github.com/mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc (version 1.2) and benchmark/evaluation/datasets.
+Source: github.com/mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc (version 1.2) and
+benchmark/evaluation/datasets.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from arenite.errors import UsageError
 
 @dataclass(frozen=True)
 class Task:
-    """``benchmark`` names the folder of its results; ``floor`` is the quality that the closed division asks for, None
-    where the rules do not judge single windows; ``samples`` is the size of the official set; ``elements`` are the
-    numbers that the reference model takes and gives."""
+    """``benchmark`` names the folder of its results; ``floor`` is the quality that the closed division asks
+    for, None where the rules do not score single windows; ``samples`` is the size of the official set;
+    ``elements`` are the numbers of inputs and outputs of the reference model."""
 
     name: str
     benchmark: str
@@ -35,12 +36,12 @@ TASKS = {
     )
 }
 MODES = ("accuracy", "performance", "energy")
-#: Of the performance mode: windows, of which the median counts; their shortest time; their fewest inferences.
+#: The performance mode: windows, of which the median counts; their shortest time; their fewest inferences.
 WINDOWS, WINDOW_S, WINDOW_INFERENCES = 5, 10.0, 10
 
 
 def task_named(name: str) -> Task:
-    """Raises ``UsageError`` for a name that is no task's."""
+    """The task of this name. Raises ``UsageError`` when there is none."""
     if name not in TASKS:
-        raise UsageError(f"MLPerf Tiny has no task '{name}'.", f"Its tasks: {', '.join(TASKS)}.")
+        raise UsageError(f"MLPerf Tiny has no task '{name}'.", f"The tasks are {', '.join(TASKS)}.")
     return TASKS[name]

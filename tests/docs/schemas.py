@@ -22,7 +22,7 @@ def file_name(schema: str) -> str:
 
 
 @cache
-def schemas() -> Mapping[str, Mapping[str, Any]]:
+def schemas() -> Mapping[str, dict[str, Any]]:
     """Every published schema by its file's name."""
     return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 

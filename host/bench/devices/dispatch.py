@@ -1,4 +1,5 @@
-"""The samples of one run shared out between boards: each takes the next one; what a lost board left goes to others.
+"""Shares the samples of one run between boards: each takes the next one, and the samples of a lost board go
+to others.
 
 One board is served in the calling thread, several in a thread each.
 """
@@ -18,9 +19,9 @@ from arenite.host.bench.devices.session import DeviceSession, MemoryOverrunError
 from arenite.host.link.client import DeviceMemory, DeviceRestartedError
 from arenite.host.link.transport import PortGoneError, Transport
 
-#: So many samples missing in a row, and a line is of no use.
+#: After this many missing samples in a row a connection is given up.
 MAX_FAILURES = 5
-#: So often a board may come back and go away again without one answer.
+#: A board may come back and disappear again this often without one answer.
 MAX_RECONNECTIONS = 3
 
 
@@ -29,10 +30,11 @@ OpenSession = Callable[[], AbstractContextManager[Transport]]
 
 @dataclass(frozen=True)
 class DeviceSlot:
-    """One board.
+    """One board of a run.
 
-    ``open`` flashes or starts it; ``reopen`` waits until it is there again, or is None.  ``recover`` resets a board
-    that is there and does not answer, and tells by which way, or None where there is none; ``recovered`` opens it then.
+    ``open`` flashes or starts it; ``reopen`` waits until it is back, or is None. ``recover`` resets a board
+    that is connected but does not answer, and returns the method that it used, or None where there is none;
+    ``recovered`` opens the board after that.
     """
 
     name: str
@@ -44,9 +46,9 @@ class DeviceSlot:
 
 @dataclass
 class SlotResult:
-    """What one board did in this run.
+    """The work of one board in this run.
 
-    ``error``: why it stopped early; ``lost``: it went away, and was not just noisy.
+    ``error``: why it stopped early; ``lost``: it disappeared, and was not just noisy.
     """
 
     name: str
@@ -60,51 +62,52 @@ class SlotResult:
 
 @dataclass(frozen=True)
 class SessionCallbacks:
-    """How to ask: ``greet`` a line; ``ask`` it for one sample; ``say`` what a person should know meanwhile."""
+    """The functions of a run: ``handshake`` opens a session on a transport; ``request`` asks it for one
+    sample; ``report`` shows a message to the user."""
 
-    greet: Callable[[Transport], DeviceSession]
-    ask: Callable[[DeviceSession, int], DeviceAnswer | None]
-    say: Callable[[str], None] = lambda _: None
+    handshake: Callable[[Transport], DeviceSession]
+    request: Callable[[DeviceSession, int], DeviceAnswer | None]
+    report: Callable[[str], None] = lambda _: None
 
 
 def dispatch_samples(
-    seats: Sequence[DeviceSlot],
+    slots: Sequence[DeviceSlot],
     todo: Sequence[int],
-    kept: AnswerStore,
+    store: AnswerStore,
     count: int,
-    how: SessionCallbacks,
+    callbacks: SessionCallbacks,
     progress: Progress,
 ) -> list[SlotResult]:
-    """Ask for every sample of ``todo``; answers go to ``kept``.
+    """Request every sample of ``todo``; the answers go to ``store``.
 
-    What is not there afterwards is missing.  Raises what is no failure of a line: overrun memory on the device, a bug,
-    a full disk, an interruption.
+    A sample without an answer is missing afterwards. Raises the errors that are not failures of a connection:
+    overrun memory on the device, a bug, a full disk, an interruption.
     """
-    work = SampleQueue(todo, kept, count, progress)
-    served = [SlotResult(seat.name) for seat in seats]
-    several = len(seats) > 1
+    work = SampleQueue(todo, store, count, progress)
+    results = [SlotResult(slot.name) for slot in slots]
+    several = len(slots) > 1
     if not several:
-        _serve(seats[0], served[0], work, how, threading.Lock(), named=False)
-        return served
+        _serve(slots[0], results[0], work, callbacks, threading.Lock(), named=False)
+        return results
     lock = threading.Lock()
     failures: list[BaseException] = []
 
-    def run(seat: DeviceSlot, done: SlotResult) -> None:
+    def run(slot: DeviceSlot, slot_result: SlotResult) -> None:
         try:
-            _serve(seat, done, work, how, lock, named=True)
+            _serve(slot, slot_result, work, callbacks, lock, named=True)
         except BaseException as error:
             failures.append(error)
             work.stop()
 
     threads = [
-        threading.Thread(target=run, args=pair, daemon=True) for pair in zip(seats, served, strict=True)
+        threading.Thread(target=run, args=pair, daemon=True) for pair in zip(slots, results, strict=True)
     ]
     for thread in threads:
         thread.start()
     try:
         for thread in threads:
             while thread.is_alive():
-                thread.join(0.2)  # in pieces, so that an interruption is heard
+                thread.join(0.2)  # in short steps, so that an interruption is handled soon
     except KeyboardInterrupt:
         work.stop()
         for thread in threads:
@@ -112,91 +115,96 @@ def dispatch_samples(
         raise
     if failures:
         raise failures[0]
-    return served
+    return results
 
 
 def _serve(
-    seat: DeviceSlot,
-    done: SlotResult,
+    slot: DeviceSlot,
+    slot_result: SlotResult,
     work: SampleQueue,
-    how: SessionCallbacks,
+    callbacks: SessionCallbacks,
     opening: threading.Lock,
     *,
     named: bool,
 ) -> None:
-    """Until nothing is left for this board, or it is of no use any more."""
-    fruitless, opener, was_reset = 0, seat.open, False
+    """Serve one board until no samples are left for it, or it is given up."""
+    fruitless, opener, was_reset = 0, slot.open, False
     while True:
-        before = len(done.samples)
+        before = len(slot_result.samples)
         try:
-            _sit(seat, opener, done, work, how, opening, named)
+            _session(slot, opener, slot_result, work, callbacks, opening, named)
             return
         except MemoryOverrunError:
             raise
         except AreniteError as error:
-            gained = len(done.samples) > before
+            gained = len(slot_result.samples) > before
             fruitless, was_reset = (0, False) if gained else (fruitless + 1, was_reset)
-            if not was_reset and not work.stopped and _silent(error) and seat.recover is not None:
-                was_reset, way = True, seat.recover()
-                if way is not None and seat.recovered is not None:
-                    how.say(f"{error.problem} It was reset ({way}) and is asked again.")
-                    opener = seat.recovered
+            if not was_reset and not work.stopped and _silent(error) and slot.recover is not None:
+                was_reset, way = True, slot.recover()
+                if way is not None and slot.recovered is not None:
+                    callbacks.report(f"{error.problem} It was reset ({way}) and the run continues.")
+                    opener = slot.recovered
                     continue
             waits = (
-                isinstance(error, DeviceError) and seat.reopen is not None and fruitless < MAX_RECONNECTIONS
+                isinstance(error, DeviceError) and slot.reopen is not None and fruitless < MAX_RECONNECTIONS
             )
             if not waits or work.stopped:
-                done.error, done.lost = error, True
+                slot_result.error, slot_result.lost = error, True
                 if named:
-                    how.say(f"{seat.name} is out: {error.problem} Its samples go to the others.")
+                    callbacks.report(
+                        f"{slot.name} is out of the run: {error.problem} Its samples go to the other boards."
+                    )
                 return
-            how.say(f"{error.problem} Waiting for {seat.name}; {len(done.samples)} samples are safe.")
-            assert seat.reopen is not None
-            opener = seat.reopen
+            callbacks.report(
+                f"{error.problem} Waiting for {slot.name}; {len(slot_result.samples)} samples are stored."
+            )
+            assert slot.reopen is not None
+            opener = slot.reopen
 
 
 def _silent(error: AreniteError) -> bool:
-    """A board whose port is there, and that did not say what is wrong with it."""
+    """Whether a board's port is present, but the board did not answer with an error of its own."""
     return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
-def _sit(
-    seat: DeviceSlot,
+def _session(
+    slot: DeviceSlot,
     opener: OpenSession,
-    done: SlotResult,
+    slot_result: SlotResult,
     work: SampleQueue,
-    how: SessionCallbacks,
+    callbacks: SessionCallbacks,
     opening: threading.Lock,
     named: bool,
 ) -> None:
-    """One sitting: from opening the line to the last sample, or to an error."""
+    """One session: from opening the transport to the last sample, or to an error."""
     with ExitStack() as stack:
         with opening:  # uploaders share a folder
-            line = stack.enter_context(opener())
-        asker = how.greet(line)
-        done.tick_hz = asker.tick_hz
-        before, refused = done.repeated, 0
+            transport = stack.enter_context(opener())
+        session = callbacks.handshake(transport)
+        slot_result.tick_hz = session.tick_hz
+        before, refused = slot_result.repeated, 0
         try:
-            while (index := work.take(seat.name)) is not None:
+            while (index := work.take(slot.name)) is not None:
                 try:
-                    answer = how.ask(asker, index)
+                    answer = callbacks.request(session, index)
                 except BaseException:
                     work.give_back(index)
                     raise
                 if answer is None:
-                    work.give_back(index, refused_by=seat.name)
+                    work.give_back(index, refused_by=slot.name)
                     refused += 1
                     if refused >= MAX_FAILURES:
-                        done.error = DeviceError(
-                            f"The line to {seat.name} is of no use: {refused} samples in a row could not be had.",
+                        slot_result.error = DeviceError(
+                            f"The connection to {slot.name} was given up: {refused} samples in a row had no valid"
+                            " answer.",
                             "Check cable, speed and ground.",
                         )
                         return
                     continue
                 refused = 0
-                done.samples.append(index)
-                work.answered(index, replace(answer, board=seat.name) if named else answer)
+                slot_result.samples.append(index)
+                work.answered(index, replace(answer, board=slot.name) if named else answer)
         finally:
-            done.repeated = before + asker.repeated
-        if done.samples:
-            done.memory = asker.memory()
+            slot_result.repeated = before + session.repeated
+        if slot_result.samples:
+            slot_result.memory = session.memory()

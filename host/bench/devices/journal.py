@@ -1,10 +1,10 @@
-"""A journal of what a device answered, so that a run that was cut short goes on where it stopped.
+"""A journal of a device's answers, so that an interrupted run resumes where it stopped.
 
-One file per run: a first line that says what was asked of whom, then one line per answered sample.  Each line carries a
+One file per run: a first line with the key of the run, then one line per answered sample. Each line carries a
 CRC-32, and is written in one call: after a crash at most the last line is torn, and it is left out.
 
-A line is ``sample ticks outputs``, where the protocol tells more followed by ``init layers board``: ticks before the
-first layer, ticks of each layer with commas between them, and who answered.
+A line is ``sample ticks outputs``, where the protocol reports more followed by ``init layers board``: ticks
+before the first layer, ticks of each layer with commas between them, and the board that answered.
 """
 
 from __future__ import annotations
@@ -28,16 +28,17 @@ from arenite.errors import UsageError
 from arenite.files import replace_file
 from arenite.host.bench.samples import Samples
 
-#: Lines or seconds after which what was written is forced to the disk: what a power cut may cost.
+#: Lines or seconds after which written data is forced to the disk: the most that a power cut may lose.
 SYNC_LINES, SYNC_S = 32, 2.0
 
 
 @dataclass(frozen=True)
 class DeviceAnswer:
-    """What a device gave for one sample.
+    """A device's answer to one sample.
 
-    ``outputs``: all output bytes, one output after the other; ``ticks`` of the inference, ``init`` of them before the
-    first layer, ``layers`` of each layer, as far as the protocol tells; ``board``: which of several answered.
+    ``outputs``: all output bytes, one output after the other; ``ticks`` of the inference, ``init`` of them
+    before the first layer, ``layers`` of each layer, as far as the protocol reports them; ``board``: which of
+    several answered.
     """
 
     outputs: bytes
@@ -48,18 +49,19 @@ class DeviceAnswer:
 
 
 class UnsavedAnswers:
-    """Answers that nobody keeps: what stands in for a :class:`Journal` in a short run."""
+    """Answers in memory only, in place of a :class:`Journal` in a short run."""
 
     def __init__(self) -> None:
         self.answers: dict[int, DeviceAnswer] = {}
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Remember the answer to sample ``index``."""
+        """Store the answer to sample ``index``."""
         self.answers[index] = answer
 
 
 def data_hash(samples: Samples) -> str:
-    """SHA-256 of every input byte, with its shape and type; labels do not change what a device answers."""
+    """SHA-256 of every input byte, with its shape and type; labels are left out, because no answer depends on
+    them."""
     digest = hashlib.sha256()
     for inputs in samples.inputs:
         for value in inputs:
@@ -69,7 +71,7 @@ def data_hash(samples: Samples) -> str:
 
 
 def project_hash(directory: Path) -> str:
-    """SHA-256 of the sources of a generated project: the same firmware, wherever it lies."""
+    """SHA-256 of the sources of a generated project: the same for the same firmware in any folder."""
     digest = hashlib.sha256()
     for file in sorted(p for p in directory.rglob("*") if p.is_file()):
         name = file.relative_to(directory)
@@ -82,15 +84,15 @@ def project_hash(directory: Path) -> str:
 class Journal:
     """Answers by the number of their sample, in a file below ``folder`` that ``key`` names.
 
-    A key has everything that an answer depends on: image, firmware, data, board, protocol.  Runs with another key have
-    another file.  ``resume`` off forgets what was there.
+    A key contains everything that an answer depends on: image, firmware, data, board, protocol. Runs with
+    another key have another file. With ``resume`` off the earlier answers are dropped.
     """
 
     def __init__(self, folder: Path, key: Mapping[str, str], *, resume: bool = True) -> None:
-        """Open or make the file.
+        """Open or create the file.
 
         Raises:
-            UsageError: it cannot be written, or another run is writing it.
+            UsageError: the file cannot be written, or another run is writing it.
         """
         self._head = json.dumps(dict(sorted(key.items())), sort_keys=True)
         self.path = folder / f"{hashlib.sha256(self._head.encode()).hexdigest()[:32]}.journal"
@@ -110,12 +112,12 @@ class Journal:
         except OSError as error:
             os.close(self._lock)
             raise UsageError(
-                "Another run of the same model, data and board is under way.", "Wait until it has ended."
+                "Another run of the same model, data and board is in progress.", "Wait until it has ended."
             ) from error
         try:
             if resume:
                 self._read()
-            # Always written anew: a torn last line would run into the next one.
+            # Always written anew, because the next line would be appended to a torn last line.
             lines = [self._head, *(_line(k, answer) for k, answer in sorted(self.answers.items()))]
             replace_file(self.path, ("\n".join(lines) + "\n").encode())
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
@@ -138,7 +140,7 @@ class Journal:
                 self.answers[parsed[0]] = parsed[1]
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Keep the answer to sample ``index``.  Raises ``OSError`` when the disk takes no more."""
+        """Store the answer to sample ``index``. Raises ``OSError`` when the disk accepts no more data."""
         os.write(self._file, (_line(index, answer) + "\n").encode())
         self.answers[index] = answer
         self._unsynced += 1
@@ -146,17 +148,17 @@ class Journal:
             self.sync()
 
     def discard(self) -> None:
-        """The run is complete: the next one asks anew."""
+        """Delete the file of a complete run, so that the next run starts from the first sample."""
         self.close()
         self.path.unlink(missing_ok=True)
 
     def sync(self) -> None:
-        """Force what was written to the disk."""
+        """Force the written data to the disk."""
         os.fsync(self._file)
         self._unsynced, self._synced_at = 0, time.monotonic()
 
     def close(self) -> None:
-        """Keep everything, and let other runs at it; doing it twice is harmless."""
+        """Write everything and release the file for other runs; a second call does nothing."""
         if self._file >= 0:
             self.sync()
             os.close(self._file)

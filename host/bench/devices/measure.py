@@ -1,4 +1,4 @@
-"""Feed samples to a device, by either protocol, and bring back what it gave."""
+"""Feed samples to a device, by either protocol, and collect its answers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ from arenite.host.link.client import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import Transport
 
-#: progress(step, done, total)
+#: The function that is called with (step, done, total).
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class DeviceMeasurement:
-    """What the device gave: outputs per sample, ticks of each inference, and what its protocol tells beside.
+    """The answers of a device: outputs per sample, ticks of each inference, and the other figures that its
+    protocol reports.
 
-    ``tick_hz``: rate of the counter; 0 where the board's profile knows. The MLPerf monitor tells nothing of layers,
-    of the time before the first layer, or of memory: these are empty or None.
+    ``tick_hz``: rate of the counter; 0 where the board's profile states it. The MLPerf monitor reports
+    nothing about layers, the time before the first layer, or memory: these are empty or None.
     """
 
     outputs: list[list[np.ndarray]]
@@ -38,20 +39,21 @@ class DeviceMeasurement:
 
 
 def measure(
-    line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
+    transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
     """Feed every sample by Arenite's protocol.
 
     Raises ``DeviceError``: no answer, other firmware, a restart, or overwritten guard words around the arena.
     """
-    asker = FramedSession(line, generated)
+    asker = FramedSession(transport, generated)
     answers = []
     for k, inputs in enumerate(samples.inputs):
         progress("run", k, len(samples))
         answer = asker.answer(inputs, None, fresh=k == 0 or not stateful)
         if answer is None:
             raise DeviceError(
-                f"The line to {line.port} is too noisy for sample {k}.", "Check cable, speed and ground."
+                f"The connection on {transport.port} is too noisy for sample {k}.",
+                "Check cable, speed and ground.",
             )
         answers.append(answer)
     progress("run", len(samples), len(samples))
@@ -61,7 +63,8 @@ def measure(
 def collect_measurement(
     generated: Generated, answers: Sequence[DeviceAnswer], tick_hz: int, memory: DeviceMemory | None
 ) -> DeviceMeasurement:
-    """Answers as what a report is made from; ``memory`` is None where the MLPerf monitor gave them."""
+    """The answers in the form that a report is made from; ``memory`` is None where the MLPerf monitor gave
+    them."""
     tensors = output_tensors(generated)
     framed = memory is not None
     return DeviceMeasurement(
@@ -75,11 +78,11 @@ def collect_measurement(
 
 
 def measure_mlperf(
-    line: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
+    transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
     """Feed every sample through the MLPerf Tiny monitor, one timed inference each, always with fresh state."""
     assert not stateful
-    client = MonitorClient(line)
+    client = MonitorClient(transport)
     client.connect()
     results, ticks = [], []
     for k, inputs in enumerate(samples.inputs):
@@ -106,7 +109,8 @@ def split_outputs(raw: bytes, tensors: Sequence[Tensor]) -> list[np.ndarray]:
     """All output bytes, one output after the other, as arrays.  Raises ``DeviceError`` for too many or few."""
     if len(raw) != sum(t.nbytes for t in tensors):
         raise DeviceError(
-            f"The monitor sent {len(raw)} bytes of output.", "Its firmware serves another model: flash it."
+            f"The monitor sent {len(raw)} bytes of output.",
+            "Its firmware serves another model: flash the right one.",
         )
     arrays, at = [], 0
     for tensor in tensors:

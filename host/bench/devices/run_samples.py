@@ -1,4 +1,4 @@
-"""All samples of a run through one board or several, with a journal where there are many."""
+"""All samples of a run through one board or several, with a journal where there are many samples."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arenite.host.bench.verification import OutputVerifier
 from arenite.host.build.project import Project
 from arenite.host.link.client import DeviceMemory
 
-#: From so many samples on, what was answered is kept on disk.
+#: From this many samples on, the answers are stored on disk.
 JOURNAL_THRESHOLD = 50
 
 
@@ -30,9 +30,10 @@ JOURNAL_THRESHOLD = 50
 class RunConfig:
     """How samples get to boards.
 
-    ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators.  ``resume``: go on where an
-    earlier run stopped; None: when the samples are many.  ``wait_s``: how long a board that went away is waited for.
-    ``journals``: folder of the journals; None: in the cache.  ``say``: told what a person should know meanwhile.
+    ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators. ``resume``: go on
+    where an earlier run stopped; None: when the samples are many. ``wait_s``: how long to wait for a board
+    that disappeared. ``journals``: folder of the journals; None: in the cache. ``report``: called with messages
+    for the user.
     """
 
     ports: tuple[str, ...] = ()
@@ -40,19 +41,20 @@ class RunConfig:
     resume: bool | None = None
     wait_s: float = 0.0
     journals: Path | None = None
-    say: Callable[[str], None] = lambda _: None
+    report: Callable[[str], None] = lambda _: None
 
 
-#: One board, nothing kept unless the samples are many.
+#: One board; answers are stored only when the samples are many.
 SINGLE_BOARD = RunConfig()
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """``answers`` by sample; ``served``: what each board did in this run; ``resumed``: answers of an earlier run."""
+    """``answers`` by sample; ``results``: the work of each board in this run; ``resumed``: answers of an
+    earlier run."""
 
     answers: dict[int, DeviceAnswer]
-    served: list[SlotResult]
+    results: list[SlotResult]
     resumed: int
     tick_hz: int
     memory: DeviceMemory | None
@@ -61,18 +63,20 @@ class RunResult:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about what went wrong on the way."""
-        found = [f"{s.name} is out: {s.error.problem}" for s in self.served if s.error is not None]
+        """Sentences about the problems of the run."""
+        notes = [
+            f"{s.name} is out of the run: {s.error.problem}" for s in self.results if s.error is not None
+        ]
         if self.missing:
-            again = " Run the same command again: only these will be asked for." if self.journal else ""
-            found.append(
-                f"{len(self.missing)} samples have no answer that can be believed, the first is number"
-                f" {self.missing[0]}.{again}"
+            retry = " Run the same command again to retry only these." if self.journal else ""
+            notes.append(
+                f"{len(self.missing)} samples have no reliable answer; the first is number"
+                f" {self.missing[0]}.{retry}"
             )
-        return found
+        return notes
 
     def finish(self) -> None:
-        """The result is made: nothing of it is asked for again, unless samples are missing."""
+        """Delete the journal of a finished run, unless samples are missing."""
         if self.journal is not None and not self.missing:
             self.journal.discard()
 
@@ -81,90 +85,107 @@ def run_samples(
     project: Project,
     elf: Path,
     samples: Samples,
-    how: RunConfig,
-    judge: OutputVerifier,
+    config: RunConfig,
+    verifier: OutputVerifier,
     open_line: Opener,
     progress: Progress,
     stack: ExitStack,
     *,
     stateful: bool = False,
 ) -> RunResult:
-    """Every sample's answer, as far as it can be had; ``stack`` closes the journal.
+    """Every sample's answer, as far as the devices gave one; ``stack`` closes the journal.
 
-    Raises ``UsageError`` for what does not go together; ``DeviceError`` when no board is left: what was answered by
-    then is kept, and the hint says so.
+    Raises ``UsageError`` for options that do not go together; ``DeviceError`` when no board is left: the
+    answers until then are stored, and the hint says so.
     """
     baud = baud_of(project.protocol, project.board)
     places = device_slots(
-        project.board, how.ports, how.copies, how.wait_s, open_line, baud=baud, again=not stateful
+        project.board,
+        config.ports,
+        config.copies,
+        config.wait_s,
+        open_line,
+        baud=baud,
+        reconnect=not stateful,
     )
-    if stateful and (len(places) > 1 or how.resume):
+    if stateful and (len(places) > 1 or config.resume):
         raise UsageError(
             "With --stateful each sample depends on those before it.",
             "Leave out --resume, --copies and all --port but one.",
         )
-    wanted = _wanted(project, samples, judge, progress)
-    journal = None if stateful else _journal(project, samples, how, stack)
-    kept: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
-    kept.answers = {k: a for k, a in kept.answers.items() if k < len(samples)}
-    todo = [k for k in range(len(samples)) if k not in kept.answers]
-    if not todo:  # cut short behind the last answer: the device's memory is still to be asked for
-        kept.answers.pop(0)
+    references = _expected(project, samples, verifier, progress)
+    journal = None if stateful else _journal(project, samples, config, stack)
+    store: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
+    store.answers = {k: a for k, a in store.answers.items() if k < len(samples)}
+    todo = [k for k in range(len(samples)) if k not in store.answers]
+    if not todo:  # interrupted after the last answer: the device's memory report is still missing
+        store.answers.pop(0)
         todo = [0]
-    resumed = len(kept.answers)
+    resumed = len(store.answers)
     if resumed:
-        how.say(f"{resumed} of {len(samples)} samples were answered before; --no-resume asks for all again.")
+        config.report(
+            f"{resumed} of {len(samples)} samples were answered in an earlier run; --no-resume runs"
+            " all again."
+        )
 
-    def ask(asker: DeviceSession, index: int) -> DeviceAnswer | None:
-        expected = wanted[index] if wanted else None
-        return asker.answer(samples.inputs[index], expected, fresh=index == 0 or not stateful)
+    def request(session: DeviceSession, index: int) -> DeviceAnswer | None:
+        expected = references[index] if references else None
+        return session.answer(samples.inputs[index], expected, fresh=index == 0 or not stateful)
 
-    rounds = SessionCallbacks(lambda line: handshake(line, project.generated, project.protocol), ask, how.say)
+    callbacks = SessionCallbacks(
+        lambda transport: handshake(transport, project.generated, project.protocol), request, config.report
+    )
     try:
-        served = dispatch_samples(places, todo, kept, len(samples), rounds, progress)
+        results = dispatch_samples(places, todo, store, len(samples), callbacks, progress)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(_kept(kept, len(samples))) from None
-    progress("run", len(kept.answers), len(samples))
-    missing = tuple(k for k in range(len(samples)) if k not in kept.answers)
-    lost = [s for s in served if s.lost]
-    asked = [s for s in served if s.samples]
-    memories = [s.memory for s in asked if s.memory is not None]
+        raise KeyboardInterrupt(_stored_hint(store, len(samples))) from None
+    progress("run", len(store.answers), len(samples))
+    missing = tuple(k for k in range(len(samples)) if k not in store.answers)
+    lost = [s for s in results if s.lost]
+    active = [s for s in results if s.samples]
+    memories = [s.memory for s in active if s.memory is not None]
     unheard = project.protocol != "mlperf" and not memories
-    if lost and ((missing and len(lost) == len(served)) or unheard):
+    if lost and ((missing and len(lost) == len(results)) or unheard):
         assert lost[0].error is not None
-        raise _with_hint(lost[0].error, _kept(kept, len(samples)))
-    if not kept.answers or unheard:
-        told = next((s.error for s in served if s.error is not None), None)
-        raise told or DeviceError("Not one sample was answered.", "Check cable, speed and ground.")
+        raise _with_hint(lost[0].error, _stored_hint(store, len(samples)))
+    if not store.answers or unheard:
+        first_error = next((s.error for s in results if s.error is not None), None)
+        raise first_error or DeviceError(
+            "None of the samples was answered.", "Check cable, speed and ground."
+        )
     memory = None
     if memories:
         deepest = max(memories, key=lambda m: m.stack_used)
         memory = replace(deepest, guards_damaged=sum(m.guards_damaged for m in memories))
     return RunResult(
-        dict(sorted(kept.answers.items())),
-        served,
+        dict(sorted(store.answers.items())),
+        results,
         resumed,
-        max(s.tick_hz for s in served),
+        max(s.tick_hz for s in results),
         memory,
         missing,
         journal,
     )
 
 
-def _wanted(project: Project, samples: Samples, judge: OutputVerifier, progress: Progress) -> list[bytes]:
-    """The monitor has no checksum: its answers are weighed against LiteRT's while they come.  Else empty."""
+def _expected(
+    project: Project, samples: Samples, verifier: OutputVerifier, progress: Progress
+) -> list[bytes]:
+    """LiteRT's answers, with which the monitor's are compared because it has no checksum. Empty for the other
+    protocol."""
     if project.protocol != "mlperf":
         return []
-    wanted = []
+    references = []
     for k in range(len(samples)):
         progress("check", k, len(samples))
-        wanted.append(b"".join(np.ascontiguousarray(v).tobytes() for v in judge.expected(k)))
-    return wanted
+        references.append(b"".join(np.ascontiguousarray(v).tobytes() for v in verifier.expected(k)))
+    return references
 
 
-def _journal(project: Project, samples: Samples, how: RunConfig, stack: ExitStack) -> Journal | None:
-    """Raises ``UsageError`` when one was asked for and cannot be; otherwise the run goes on without."""
-    if not how.resume and len(samples) < JOURNAL_THRESHOLD:
+def _journal(project: Project, samples: Samples, config: RunConfig, stack: ExitStack) -> Journal | None:
+    """Raises ``UsageError`` when a journal was requested and cannot be opened; otherwise the run goes on
+    without one."""
+    if not config.resume and len(samples) < JOURNAL_THRESHOLD:
         return None
     key = {
         "image": project.generated.sha256.hex(),
@@ -174,32 +195,32 @@ def _journal(project: Project, samples: Samples, how: RunConfig, stack: ExitStac
         "protocol": project.protocol,
         "for": "bench",
     }
-    folder = how.journals or cache_directory() / "runs"
+    folder = config.journals or cache_directory() / "runs"
     try:
-        return stack.enter_context(Journal(folder, key, resume=how.resume is not False))
+        return stack.enter_context(Journal(folder, key, resume=config.resume is not False))
     except UsageError as error:
-        if how.resume:
+        if config.resume:
             raise
-        how.say(f"Nothing is kept for a later run: {error.problem}")
+        config.report(f"The answers are not stored for a later run: {error.problem}")
         return None
 
 
-def _kept(kept: Journal | UnsavedAnswers, count: int) -> str:
-    if isinstance(kept, UnsavedAnswers):
+def _stored_hint(store: Journal | UnsavedAnswers, count: int) -> str:
+    if isinstance(store, UnsavedAnswers):
         return ""
-    return f"{len(kept.answers)} of {count} samples are kept: the same command goes on from there."
+    return f"{len(store.answers)} of {count} samples are stored: the same command resumes there."
 
 
-def _with_hint(error: AreniteError, more: str) -> AreniteError:
-    error.hint = f"{error.hint} {more}".strip()
+def _with_hint(error: AreniteError, addition: str) -> AreniteError:
+    error.hint = f"{error.hint} {addition}".strip()
     return error
 
 
-def board_samples(served: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
-    """The samples that each board answered, in this run and in those that it goes on from."""
-    if len(served) == 1:
-        return {served[0].name: sorted(answers)}
-    found: dict[str, list[int]] = {s.name: [] for s in served}
+def board_samples(results: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
+    """The samples that each board answered, in this run and in the earlier runs that it resumes."""
+    if len(results) == 1:
+        return {results[0].name: sorted(answers)}
+    samples: dict[str, list[int]] = {s.name: [] for s in results}
     for k, answer in answers.items():
-        found.setdefault(answer.board or "earlier", []).append(k)
-    return found
+        samples.setdefault(answer.board or "earlier", []).append(k)
+    return samples

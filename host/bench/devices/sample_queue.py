@@ -1,4 +1,4 @@
-"""The samples that are still to be asked for, between the threads that ask boards."""
+"""The samples that still need an answer, shared by the threads that serve the boards."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from arenite.host.bench.devices.measure import Progress
 
 
 class AnswerStore(Protocol):
-    """Where answers go: a journal, or memory."""
+    """A store of answers: a journal, or memory."""
 
     answers: dict[int, DeviceAnswer]
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Keep one."""
+        """Store one answer."""
 
 
 class SampleQueue:
-    """Which samples are still to be asked for; every method may be called by any thread."""
+    """The samples that still need an answer; all methods are safe to call from any thread."""
 
-    def __init__(self, todo: Sequence[int], kept: AnswerStore, count: int, progress: Progress) -> None:
+    def __init__(self, todo: Sequence[int], store: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
         self._refused: dict[int, set[str]] = {k: set() for k in todo}
-        self._kept, self._count, self._progress = kept, count, progress
-        self._asked = 0
+        self._store, self._count, self._progress = store, count, progress
+        self._in_progress = 0
         self._changed = threading.Condition()
         self.stopped = False
 
     def take(self, name: str) -> int | None:
-        """The next sample for this board; None: nothing is left for it.  Waits while others may give one back."""
+        """The next sample for this board; None: none is left for it. Waits while other boards may still give
+        one back."""
         with self._changed:
             while not self.stopped:
                 at = next(
@@ -43,10 +44,10 @@ class SampleQueue:
                     None,
                 )
                 if at is not None:
-                    self._asked += 1
-                    self._progress("run", len(self._kept.answers), self._count)
+                    self._in_progress += 1
+                    self._progress("run", len(self._store.answers), self._count)
                     return self._todo.pop(at)
-                if not self._asked:
+                if not self._in_progress:
                     return None
                 self._changed.wait()
             return None
@@ -54,17 +55,17 @@ class SampleQueue:
     def answered(self, index: int, answer: DeviceAnswer) -> None:
         with self._changed:
             if not self.stopped:
-                self._kept.add(index, answer)
-            self._asked -= 1
+                self._store.add(index, answer)
+            self._in_progress -= 1
             self._changed.notify_all()
 
     def give_back(self, index: int, refused_by: str | None = None) -> None:
-        """It was not answered; ``refused_by``: by this board it cannot be."""
+        """Return a sample that was not answered; ``refused_by``: the board that cannot answer it."""
         with self._changed:
             self._todo.append(index)
             if refused_by is not None:
                 self._refused[index].add(refused_by)
-            self._asked -= 1
+            self._in_progress -= 1
             self._changed.notify_all()
 
     def stop(self) -> None:

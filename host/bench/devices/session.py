@@ -1,7 +1,8 @@
-"""One device's answers to one sample after the other, by either protocol, over a line that may be bad.
+"""One device's answers to one sample after the other, by either protocol, over a transport that may damage
+data.
 
-What is damaged on the way is asked for again.  An answer that cannot be had is no answer, and never a wrong one:
-Arenite's frames carry a CRC-32; what the monitor says is believed by the rule of
+Damaged data is requested again. A sample may remain without an answer, but never gets a wrong one: Arenite's
+frames carry a CRC-32, and answers of the MLPerf monitor are accepted by the rule of
 ``host/bench/devices/monitor_answers.py``.
 """
 
@@ -22,18 +23,19 @@ from arenite.host.link.client import DeviceClient, DeviceMemory, DeviceRestarted
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import PortGoneError, Transport
 
-#: How often one sample is begun again before it is missing.
+#: How often one sample is started again before it is missing.
 ATTEMPTS = 4
 
 
 class MemoryOverrunError(DeviceError):
-    """Memory on the device was written that must not be: no answer can be trusted."""
+    """Memory on the device was overwritten, so that no answer can be trusted."""
 
 
 class DeviceSession(Protocol):
-    """A device that was greeted.
+    """An open session with a device.
 
-    ``tick_hz``: rate of its counter; 0 where the board's profile knows.  ``repeated``: samples that were begun again.
+    ``tick_hz``: rate of its counter; 0 where the board's profile states it. ``repeated``: samples that were
+    started again.
     """
 
     @property
@@ -45,21 +47,22 @@ class DeviceSession(Protocol):
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """What the device gives for ``inputs``, whose right answer is ``expected`` where that is known; None: missing.
+        """The device's answer to ``inputs``; ``expected`` is the right answer where it is known. None:
+        missing.
 
-        Raises ``DeviceError`` when there is nobody there any more, or it fails again and again in the same way.
+        Raises ``DeviceError`` when the device no longer answers, or fails repeatedly in the same way.
         """
 
     def memory(self) -> DeviceMemory | None:
-        """What the device found in its RAM; None where its protocol cannot tell."""
+        """The device's report on its RAM; None where its protocol has none."""
 
 
 class FramedSession:
-    """A device that speaks Arenite's frames."""
+    """A device that uses Arenite's frames."""
 
-    def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
+    def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
         self._hash, self._model = generated.sha256, generated.model.main
-        self._client = DeviceClient(line)
+        self._client = DeviceClient(transport)
         info = self._client.connect(self._hash, timeout_s=timeout_s)
         self._layers = info.layer_count
         self.tick_hz = info.tick_hz
@@ -68,8 +71,9 @@ class FramedSession:
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """See :class:`Asker`.  A device with carried state (not ``fresh``) is asked once: what it knew is lost."""
-        seen = self._noise()
+        """See :class:`DeviceSession`. A device with carried state (not ``fresh``) is asked once, because a
+        retry loses its state."""
+        noise = self._noise()
         faults = 0
         for attempt in range(ATTEMPTS):
             try:
@@ -79,21 +83,22 @@ class FramedSession:
             except DeviceError as error:
                 faults += isinstance(error, DeviceRestartedError) and error.by_fault
                 last = attempt == ATTEMPTS - 1
-                if not fresh or faults > 1 or (last and self._noise() == seen):
-                    raise  # the line is good: it is the device
+                if not fresh or faults > 1 or (last and self._noise() == noise):
+                    raise  # the transport works, so the device is at fault
             self.repeated += 1
-            self._greet_again()
+            self._reopen()
         return None
 
-    def _greet_again(self) -> None:
-        """Raises ``DeviceError`` when nobody is there; noise alone is no reason to give up."""
-        seen = self._noise()
+    def _reopen(self) -> None:
+        """Open the session again. Raises ``DeviceError`` when nothing answers; noise alone does not end the
+        run."""
+        noise = self._noise()
         try:
             self._client.connect(self._hash)
         except PortGoneError:
             raise
         except DeviceError:
-            if self._noise() == seen:
+            if self._noise() == noise:
                 raise
 
     def _noise(self) -> int:
@@ -110,7 +115,8 @@ class FramedSession:
         return DeviceAnswer(outputs, run.total, run.init, layers)
 
     def memory(self) -> DeviceMemory:
-        """See :class:`Asker`.  Raises :class:`Overrun` for guard words or a stack that were overrun."""
+        """See :class:`DeviceSession`. Raises :class:`MemoryOverrunError` when guard words or the stack were
+        overrun."""
         memory = self._client.memory()
         with suppress(HealthUnavailableError):
             memory = replace(memory, health=self._client.health())
@@ -121,7 +127,7 @@ class FramedSession:
             )
         if memory.stack_overflowed:
             raise MemoryOverrunError(
-                f"The stack of {memory.stack_bytes} B was used to its last word, and may have overflowed.",
+                f"The stack of {memory.stack_bytes} B is full to its last word and may have overflowed.",
                 "This is a bug in the stack prediction: please report it with the model.",
             )
         return memory
@@ -132,31 +138,32 @@ class MonitorSession:
 
     tick_hz = 1_000_000
 
-    def __init__(self, line: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
-        client = MonitorClient(line)
+    def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
+        client = MonitorClient(transport)
         client.connect(timeout_s)
         self._feeder = MonitorAnswers(client)
 
     @property
     def repeated(self) -> int:
-        """See :class:`Asker`."""
+        """See :class:`DeviceSession`."""
         return self._feeder.statistics.repeated
 
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """See :class:`Asker`."""
+        """See :class:`DeviceSession`."""
         assert fresh and expected is not None
         return self._feeder.answer(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs), expected)
 
     def memory(self) -> None:
-        """See :class:`Asker`."""
+        """See :class:`DeviceSession`."""
 
 
 def handshake(
-    line: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
+    transport: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
 ) -> DeviceSession:
-    """The device at the other end of ``line``.  Raises ``DeviceError``: no answer, or other firmware."""
+    """Open a session with the device on ``transport``. Raises ``DeviceError`` when nothing answers or the firmware
+    is another one."""
     if protocol == "mlperf":
-        return MonitorSession(line, generated, timeout_s=timeout_s)
-    return FramedSession(line, generated, timeout_s=timeout_s)
+        return MonitorSession(transport, generated, timeout_s=timeout_s)
+    return FramedSession(transport, generated, timeout_s=timeout_s)

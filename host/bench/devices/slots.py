@@ -1,4 +1,4 @@
-"""The lines of one run: an emulator or several, a board on its port or several; and how each is found again."""
+"""The boards of one run: emulators, or boards on their ports; and how each is found again after a loss."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from arenite.host.link.reset import recover_board
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.profiles.boards import Board
 
-#: Opens the line to a port, after flashing what is there; None: starts the emulator.
+#: Opens the transport of a port after flashing its board; for None it starts the emulator.
 Opener = Callable[[str | None], AbstractContextManager[Transport]]
 
-#: How often a port that went away is looked for; how long one may be away after a reset.
+#: Seconds between two looks for a port that disappeared; the longest time that a board may be away after a
+#: reset.
 PORT_POLL_S, RESTART_S = 0.2, 10.0
 
 
@@ -29,27 +30,28 @@ def device_slots(
     open_line: Opener,
     *,
     baud: int,
-    again: bool = True,
+    reconnect: bool = True,
 ) -> list[DeviceSlot]:
-    """One seat per port, or per copy of an emulated board.
+    """One slot per port, or per copy of an emulated board.
 
-    An emulated board with a port runs elsewhere already, as a board on a cable does: it is not started.  ``wait_s``:
-    how long a board that went away is waited for; 0: not at all.  ``again`` off: a board that stopped is lost.
+    An emulated board with a port already runs elsewhere, like a board on a cable, and is not started.
+    ``wait_s``: how long to wait for a board that disappeared; 0: not at all. With ``reconnect`` off a board that
+    stopped is lost.
 
     Raises ``UsageError`` for ports and copies that do not go together.
     """
     twice = sorted({p for p in ports if ports.count(p) > 1})
     if twice:
-        raise UsageError(f"--port {twice[0]} is given twice.", "Give each board's own port.")
+        raise UsageError(f"--port {twice[0]} is given twice.", "Give each board its own port.")
     if copies > 1 and (ports or not board.emulated):
         raise UsageError(
-            "--copies starts emulators beside each other.", "Real boards are several by several --port."
+            "--copies starts several emulators.", "For several real boards, give --port several times."
         )
     if not ports:
-        found = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
+        slots = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
     else:
-        found = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
-    return found if again else [DeviceSlot(seat.name, seat.open) for seat in found]
+        slots = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
+    return slots if reconnect else [DeviceSlot(seat.name, seat.open) for seat in slots]
 
 
 def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: Opener) -> DeviceSlot:
@@ -66,13 +68,13 @@ def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Open
             return open_running_board(resolve_port(board, port) or port, baud)
         return open_line(port)
 
-    def again() -> AbstractContextManager[Transport]:
+    def reopened() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, wait_s)
 
     def after_reset() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, RESTART_S)
 
-    reopen = again if wait_s > 0 else None
+    reopen = reopened if wait_s > 0 else None
     if board.emulated:
         return DeviceSlot(port, first, reopen)
     return DeviceSlot(
@@ -82,37 +84,38 @@ def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Open
 
 @contextmanager
 def open_running_board(port: str, baud: int) -> Iterator[Transport]:
-    """The line to a board that runs its firmware already."""
-    line = SerialTransport(port, baud)
+    """The transport of a board that already runs its firmware."""
+    transport = SerialTransport(port, baud)
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 @contextmanager
 def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[Transport]:
-    """The line to a board that went away, when its cable is plugged in again; it keeps its firmware meanwhile.
+    """The transport of a board that disappeared, once it is plugged in again; it keeps its firmware
+    meanwhile.
 
     Raises ``DeviceError`` when it is not back within ``wait_s``.
     """
-    line = _reopened(board, port, baud, time.monotonic() + wait_s)
-    if line is None:
+    transport = _reopened(board, port, baud, time.monotonic() + wait_s)
+    if transport is None:
         raise DeviceError(
             f"{port} did not come back within {wait_s:g} s.",
             "Plug the board in again; a larger --wait allows more time.",
         )
     try:
-        yield line
+        yield transport
     finally:
-        line.close()
+        transport.close()
 
 
 def _reopened(board: Board, port: str, baud: int, until: float) -> SerialTransport | None:
-    """``port`` may be ``auto`` or ``usb:SERIAL``: then the board may come back under another name."""
-    time.sleep(PORT_POLL_S)  # a name may outlive its device for a moment
+    """``port`` may be ``auto`` or ``usb:SERIAL``, because the board may come back under another name."""
+    time.sleep(PORT_POLL_S)  # a name may exist a moment longer than its device
     while time.monotonic() < until:
-        # Not there, or not ready: udev may still be setting its permissions.
+        # Missing or not ready: udev may still be setting its permissions.
         with contextlib.suppress(AreniteError):
             return SerialTransport(resolve_port(board, port) or port, baud)
         time.sleep(PORT_POLL_S)

@@ -1,4 +1,4 @@
-"""One cell of a matrix: one bench, with everything that it is asked for."""
+"""One cell of a matrix: one bench run with all its options."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Cell:
-    """``data``: file or folder of samples, None for random ones; ``ports``: of the board, empty for an emulated one."""
+    """``data``: file or folder of samples, None for random ones; ``ports``: of the board, empty for an
+    emulated one."""
 
     model: Path
     board: Board
@@ -30,19 +31,20 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """For people: model, board, and what is not by default."""
+        """A name for messages: model, board, and the options that differ from the default."""
         words = describe_mode(self.mode.to_json())
-        more = [] if words == "default" else [words]
-        more += [self.data.name] if self.data is not None else []
-        return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(more)})" if more else "")
+        details = [] if words == "default" else [words]
+        details += [self.data.name] if self.data is not None else []
+        return f"{self.model.stem} on {self.board.name}" + (f" ({', '.join(details)})" if details else "")
 
     @property
     def key(self) -> str:
-        """Of all that the result depends on: contents of files, board, mode, and this program."""
-        parts = {
+        """A hash of everything that the result depends on: contents of files, board, mode, and the version of
+        this program."""
+        ingredients = {
             "model": _file_hash(self.model),
             "data": None if self.data is None else _data_hash(self.data),
-            # A set is written in another order by each process.
+            # Each process writes a set in another order.
             "board": [repr(replace(self.board, features=frozenset())), sorted(self.board.features)],
             "mode": self.mode.to_json(),
             "name": [str(self.model), None if self.data is None else str(self.data)],
@@ -51,10 +53,10 @@ class Cell:
             "ports": self.ports,
             "program": [version(), digest()],
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:32]
 
     def command(self, store: Path, port: str | None, resume: bool) -> list[str]:
-        """The bench of this cell alone, as a person would ask for it."""
+        """The command that runs this cell alone."""
         words = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(self.model), "--json"]
         words += ["--board", self.board.name, "--store", str(store), "--protocol", self.mode.protocol]
         words += ["--optimise", self.mode.optimise] if self.mode.optimise else []
@@ -72,7 +74,7 @@ class Cell:
         return words
 
     def to_json(self) -> dict[str, Any]:
-        """What was asked of this cell."""
+        """The options of this cell."""
         return {
             "model": self.model.stem,
             "path": str(self.model),
@@ -96,7 +98,7 @@ def _file_hash(path: Path) -> str:
 
 @cache
 def _data_hash(path: Path) -> str:
-    """Of a file; of a folder, of names, sizes and times."""
+    """The hash of a file, or for a folder the hash of names, sizes and times."""
     if path.is_file():
         return _file_hash(path)
     listed = hashlib.sha256()

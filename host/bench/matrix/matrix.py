@@ -1,4 +1,5 @@
-"""A whole matrix: what was kept of an interrupted run, what is still to be run, and the ``arenite.matrix/1`` object."""
+"""A whole matrix: the cells kept from an interrupted run, the cells still to run, and the
+``arenite.matrix/1`` object."""
 
 from __future__ import annotations
 
@@ -14,20 +15,23 @@ from arenite.host.bench.store.store import Store
 
 
 def begin(plan: MatrixPlan, store: Path, *, resume: bool = True) -> tuple[str, list[CellState]]:
-    """The matrix's identity in the store, and its cells; those that an interrupted run has done are finished.
+    """The matrix's identity in the store, and its cells; those that an interrupted run completed are marked
+    as finished.
 
     Raises ``UsageError`` when the store cannot be used.
     """
     key = str(plan.path)
     with Store(store) as opened:
         identity = opened.open_matrix(key) if resume else None
-        kept = {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+        finished_runs = (
+            {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+        )
         if identity is None:
             identity = uuid.uuid4().hex[:12]
             opened.begin_matrix(identity, key)
     states = [CellState(cell) for cell in plan.cells]
     for state in states:
-        run = kept.get(state.cell.key)
+        run = finished_runs.get(state.cell.key)
         if run is not None and not run.figures["missing"]:
             _take(state, run)
     return identity, states
@@ -40,7 +44,7 @@ def _take(state: CellState, run: StoredRun) -> None:
 
 
 def finish(plan: MatrixPlan, identity: str, states: Sequence[CellState], store: Path) -> dict[str, Any]:
-    """The result.  A matrix of which nothing failed and nothing is missing begins anew the next time."""
+    """The result. After a matrix without failed or missing cells the next run starts with all cells."""
     whole = worst_exit_code(states) < 2 and not any(
         s.result and s.result["samples"]["missing"] for s in states
     )
@@ -69,12 +73,13 @@ def run_matrix(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run what is not finished.  On an interruption ``KeyboardInterrupt`` tells how much is kept."""
+    """Run the cells that are not finished. On an interruption ``KeyboardInterrupt`` reports how many cells
+    are stored."""
     try:
         run_cells(states, jobs=jobs, store=store, matrix=identity, resume=resume, changed=changed)
     except KeyboardInterrupt:
         done = sum(s.finished for s in states)
         raise KeyboardInterrupt(
-            f"{done} of {len(states)} cells are kept: the same command goes on from there."
+            f"{done} of {len(states)} cells are stored: the same command resumes there."
         ) from None
     return finish(plan, identity, states, store)

@@ -28,7 +28,7 @@ _EXCLUDED_BY = ("model", "board", *_MODES)
 
 @dataclass(frozen=True)
 class MatrixPlan:
-    """``skipped``: combinations that cannot be, in words."""
+    """``skipped``: sentences about combinations that cannot run."""
 
     path: Path
     cells: tuple[Cell, ...]
@@ -36,7 +36,7 @@ class MatrixPlan:
 
 
 class _Reader:
-    """A TOML table of one file; every complaint names the file and the key."""
+    """A TOML table of one file; every error names the file and the key."""
 
     def __init__(self, path: Path, table: dict[str, Any]) -> None:
         self.path, self._table = path, table
@@ -45,37 +45,37 @@ class _Reader:
         return UsageError(f"{self.path}: {key} is {value!r}.", f"Write {requirement}.")
 
     def several(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
-        """One value or an array of them; empty when the key is not there."""
+        """One value or an array of values; empty when the key is missing."""
         value = self._table.get(key, [])
-        found = value if isinstance(value, list) else [value]
-        for item in found:
+        values = value if isinstance(value, list) else [value]
+        for item in values:
             if not isinstance(item, kinds) or (isinstance(item, bool) and kinds is not bool):
                 raise self.wrong(key, item, requirement)
-        if key in self._table and not found:
+        if key in self._table and not values:
             raise self.wrong(key, value, requirement)
-        return found
+        return values
 
-    def choice(self, key: str, of: tuple[str, ...]) -> list[str]:
-        found = self.several(key, str, f"one or more of {', '.join(of)}")
-        for item in found:
-            if item not in of:
-                raise self.wrong(key, item, f"one or more of {', '.join(of)}")
-        return found
+    def choice(self, key: str, allowed: tuple[str, ...]) -> list[str]:
+        values = self.several(key, str, f"one or more of {', '.join(allowed)}")
+        for item in values:
+            if item not in allowed:
+                raise self.wrong(key, item, f"one or more of {', '.join(allowed)}")
+        return values
 
     def count(self, key: str) -> int | None:
         value = self._table.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise self.wrong(key, value, "a number from 1 on")
+            raise self.wrong(key, value, "a number of 1 or more")
         return value
 
     def counts(self, key: str, minimum: int, maximum: int | None = None) -> list[int]:
         """One number or an array of them."""
         requirement = f"numbers from {minimum} " + ("on" if maximum is None else f"to {maximum}")
-        found = self.several(key, int, requirement)
-        for item in found:
+        values = self.several(key, int, requirement)
+        for item in values:
             if isinstance(item, bool) or item < minimum or (maximum is not None and item > maximum):
                 raise self.wrong(key, item, requirement)
-        return found
+        return values
 
     def flag(self, key: str) -> bool | None:
         value = self._table.get(key)
@@ -87,18 +87,18 @@ class _Reader:
         for key in self._table:
             if key not in allowed:
                 raise UsageError(
-                    f"{self.path}{where} has a key '{key}' that means nothing here.",
-                    f"It may have {', '.join(allowed)}.",
+                    f"{self.path}{where} has an unknown key '{key}'.",
+                    f"The keys are {', '.join(allowed)}.",
                 )
 
     def existing(self, key: str, value: object) -> Path:
-        """A path, relative to the file that names it."""
+        """An existing path, relative to the file that names it."""
         if not isinstance(value, str):
             raise self.wrong(key, value, "a path")
         path = (self.path.parent / Path(value).expanduser()).resolve()
         if not path.exists():
             raise UsageError(
-                f"{self.path}: {key} names {value}, and there is no {path}.",
+                f"{self.path}: {key} names {value}, but {path} does not exist.",
                 "Paths are relative to the file that names them.",
             )
         return path
@@ -113,7 +113,7 @@ def read_plan(path: Path) -> MatrixPlan:
         table = tomllib.loads(path.read_text("utf-8"))
     except OSError as error:
         raise UsageError(
-            f"Cannot read {path}: {error.strerror}.", "Name a bench.toml: docs/bench-matrix.md."
+            f"Cannot read {path}: {error.strerror}.", "Name a bench.toml; see docs/bench-matrix.md."
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}.", "docs/bench-matrix.md has an example.") from error
@@ -123,7 +123,7 @@ def read_plan(path: Path) -> MatrixPlan:
     boards = [_board(top, item) for item in top.several("boards", (str, dict), "names of boards")]
     for name, found in (("models", models), ("boards", boards)):
         if not found:
-            raise UsageError(f"{path} has no {name}.", f'Write {name} = ["..."].')
+            raise UsageError(f"{path} does not have {name}.", f'Write {name} = ["..."].')
     modes = _modes(top)
     data: list[Path | None] = [
         top.existing("data", item) for item in top.several("data", str, "paths of samples")
@@ -135,18 +135,18 @@ def read_plan(path: Path) -> MatrixPlan:
         for given in [own] if own is not None else general[0]:
             cell = Cell(model, board, mode, given, few or general[1], general[2], ports)
             if mode.protocol == "mlperf" and mode.stream_input:
-                skipped.append(f"{cell.name}: the MLPerf monitor keeps the whole input.")
+                skipped.append(f"{cell.name}: the MLPerf monitor stores the whole input.")
             elif not _excluded(rules, cell):
                 cells.append(cell)
     unique = tuple(dict.fromkeys(cells))
     if not unique:
-        raise UsageError(f"{path} leaves no cell to run.", "Leave out some of [[exclude]].")
+        raise UsageError(f"{path} excludes every cell.", "Remove some of [[exclude]].")
     return MatrixPlan(path.resolve(), unique, tuple(skipped))
 
 
 def _modes(top: _Reader) -> list[BuildMode]:
-    """Every combination of what is asked of build and run."""
-    asked: dict[str, list[Any]] = {
+    """Every combination of the options of build and run."""
+    options: dict[str, list[Any]] = {
         "optimise": top.choice("optimise", OPTIMISE_MODES),
         "protocol": top.choice("protocol", PROTOCOLS),
         "passes": top.several("passes", bool, "true, false or both"),
@@ -156,8 +156,11 @@ def _modes(top: _Reader) -> list[BuildMode]:
         "health": top.several("health", bool, "true, false or both"),
         "fast_ram": top.counts("fast_ram", 0),
     }
-    given = {key: values for key, values in asked.items() if values}
-    return [BuildMode(**dict(zip(given, each, strict=True))) for each in itertools.product(*given.values())]
+    chosen = {key: values for key, values in options.items() if values}
+    return [
+        BuildMode(**dict(zip(chosen, combination, strict=True)))
+        for combination in itertools.product(*chosen.values())
+    ]
 
 
 def _model(top: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:
@@ -190,7 +193,7 @@ def _board(top: _Reader, item: str | dict[str, Any]) -> tuple[Board, tuple[str, 
 def _rules(
     top: _Reader, rules: object, models: Sequence[tuple[Path, Any, Any]], boards: Sequence[tuple[Board, Any]]
 ) -> list[dict[str, Any]]:
-    """The tables of ``[[exclude]]``; what they name must be in the file."""
+    """The tables of ``[[exclude]]``; the values that they name must be in the file."""
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
         raise top.wrong("exclude", rules, "[[exclude]] tables")
     known = {"model": [path.stem for path, *_ in models], "board": [board.name for board, _ in boards]}
@@ -203,6 +206,6 @@ def _rules(
 
 
 def _excluded(rules: Sequence[dict[str, Any]], cell: Cell) -> bool:
-    """Whether a rule of ``[[exclude]]`` has nothing but what the cell has."""
+    """Whether all values of a rule of ``[[exclude]]`` match the cell."""
     facts = cell.to_json()
     return any(rule and all(facts[key] == value for key, value in rule.items()) for rule in rules)

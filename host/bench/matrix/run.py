@@ -1,7 +1,7 @@
 """Run the cells of a matrix, several at once, each in a process of its own.
 
-A cell is the command ``arenite bench`` and nothing else, so that its result is that of the bench alone, and whatever
-happens to it happens to it alone.  Emulated boards run beside each other; a real board's port serves one cell at a
+A cell runs the command ``arenite bench``, so that its result is the same as that of the bench alone, and its
+failure does not affect other cells. Emulated boards run in parallel; a real board's port serves one cell at a
 time.
 """
 
@@ -23,13 +23,14 @@ from arenite.host.bench.matrix.cell import Cell
 from arenite.host.bench.progress_lines import LINES_MODE, PROGRESS_PREFIX
 from arenite.host.bench.store.record import CELL, MATRIX
 
-#: A cell that is asked to stop gets so long to keep what it has.
+#: Seconds that an interrupted cell has to store its answers.
 STOP_S = 10.0
 
 
 @dataclass
 class CellState:
-    """Where a cell is: waiting, building, ..., done, failed; ``error`` and ``hint`` as the bench told them."""
+    """The state of a cell: waiting, building, ..., done, failed; ``error`` and ``hint`` are those of the
+    bench."""
 
     cell: Cell
     step: str = "waiting"
@@ -40,9 +41,9 @@ class CellState:
     error: str | None = None
     hint: str | None = None
     seconds: float = 0.0
-    earlier: bool = False  # from a run of the matrix that was cut short
+    earlier: bool = False  # from an interrupted run of the matrix
     port: str | None = None
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
 
     @property
     def finished(self) -> bool:
@@ -64,7 +65,7 @@ class CellState:
 
 
 class _Queue:
-    """Which cell is next: the first that waits and whose board has a free port."""
+    """Chooses the next cell: the first that waits and whose board has a free port."""
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._waiting = [s for s in states if not s.finished]
@@ -73,7 +74,7 @@ class _Queue:
         self.stopped = False
 
     def take(self) -> tuple[CellState, str | None] | None:
-        """A cell and its port; None: nothing is left."""
+        """A cell and its port; None: no cell is left."""
         with self._changed:
             while self._waiting and not self.stopped:
                 for state in self._waiting:
@@ -106,16 +107,16 @@ def run_cells(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> None:
-    """Run every cell that has no exit code yet; ``changed`` is told of each step, by several threads.
+    """Run every cell that has no exit code yet; ``changed`` is called after each step, by several threads.
 
-    On ``KeyboardInterrupt`` the cells that run are asked to stop, and keep what they have.
+    On ``KeyboardInterrupt`` the running cells are stopped, and they store their answers first.
     """
     queue = _Queue(states)
     running: set[subprocess.Popen[str]] = set()
 
     def work() -> None:
-        while (found := queue.take()) is not None:
-            state, port = found
+        while (assignment := queue.take()) is not None:
+            state, port = assignment
             state.port = port
             try:
                 _run_cell(state, state.cell.command(store, port, resume), matrix, running, queue, changed)
@@ -138,7 +139,7 @@ def run_cells(
             thread.join(max(0.0, end - time.monotonic()))
         for process in list(running):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # its emulator too
+                os.killpg(process.pid, signal.SIGKILL)  # the emulator of the cell too
         raise
 
 
@@ -154,7 +155,7 @@ def _run_cell(
     state.step = "starting"
     changed(state)
     environment = os.environ | {LINES_MODE: "lines", MATRIX: matrix, CELL: state.cell.key}
-    # A session of its own: what is typed at the terminal is for the matrix, which passes it on.
+    # A session of its own, so that a signal from the terminal reaches only the matrix, which passes it on.
     process = subprocess.Popen(
         command,
         env=environment,
@@ -180,7 +181,7 @@ def _run_cell(
 
 
 def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[[CellState], None]) -> None:
-    """What the bench says while it runs."""
+    """Read the progress that the bench reports while it runs."""
     assert process.stderr is not None
     for line in process.stderr:
         words = line.split()
@@ -188,22 +189,24 @@ def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[
             state.step, state.done, state.total = words[1], int(words[2]), int(words[3])
             changed(state)
         elif line.strip():
-            state.said.append(line.rstrip())
+            state.messages.append(line.rstrip())
 
 
 def _conclude(state: CellState, code: int, out: str) -> None:
-    """From exit code, standard output and standard error to the cell's outcome."""
+    """The cell's outcome from exit code, standard output and standard error."""
     try:
-        found = json.loads(out) if out.strip() else None
+        output = json.loads(out) if out.strip() else None
     except ValueError:
-        found, code = None, 4
-    state.result = found if isinstance(found, dict) else None
+        output, code = None, 4
+    state.result = output if isinstance(output, dict) else None
     if state.result is None:
-        told = {k: v for k, _, v in (line.partition(": ") for line in state.said)}
-        state.error = told.get("Error") or (state.said[-1] if state.said else "It said nothing.")
-        state.hint = told.get("Try")
+        messages = {k: v for k, _, v in (line.partition(": ") for line in state.messages)}
+        state.error = messages.get("Error") or (
+            state.messages[-1] if state.messages else "The bench printed no message."
+        )
+        state.hint = messages.get("Try")
         if code < 0:
-            state.error, code = f"The bench was ended by signal {-code}.", 3
+            state.error, code = f"Signal {-code} ended the bench.", 3
         elif code == 0:
             code = 4
     state.exit_code = code
@@ -211,5 +214,5 @@ def _conclude(state: CellState, code: int, out: str) -> None:
 
 
 def worst_exit_code(states: Sequence[CellState]) -> int:
-    """The exit code of a matrix: that of the cell for which it went worst."""
+    """The exit code of a matrix: that of the cell with the worst outcome."""
     return max((s.exit_code for s in states if s.exit_code is not None), default=0)

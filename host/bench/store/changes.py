@@ -1,10 +1,11 @@
-"""What changed from one run to another, and what of it is a regression.
+"""The changes from one run to another, and the regressions among them.
 
-The rules: a size that grew by more than ``bytes`` (none, by default) is one; exact counts of instructions that grew by
-more than ``instructions`` (0.5 %) and by more than the timer's tick; times and measured energies that grew by more than
-``time`` (5 %) and by more than either run's own spread; an accuracy that fell by more than ``accuracy`` (none); any
-output that was right and is not.  What depends on the data is compared only with a run on the same data.  Estimates are
-shown, and are no regression; neither is anything between other models or boards.
+The rules: a size that grew by more than ``bytes`` (0 by default) is a regression; so are exact counts of
+instructions that grew by more than ``instructions`` (0.5 %) and by more than the timer's tick; times and
+measured energies that grew by more than ``time`` (5 %) and by more than either run's own spread; an accuracy
+that fell by more than ``accuracy`` (0); any output that was right and is no longer. Figures that depend on
+the data are compared only with a run on the same data. Estimates are shown, but are never a regression, and
+other models or boards are never compared.
 """
 
 from __future__ import annotations
@@ -15,16 +16,17 @@ from typing import Any
 
 from arenite.host.bench.store.run_rows import StoredRun
 
-#: Instructions that a count may differ by from run to run: the timer may start anywhere within one of its ticks.
+#: A count of instructions may differ by this much from run to run: the timer may start anywhere within one of
+#: its ticks.
 TICK = 2
 SIZES = ("ram_total", "arena", "stack", "static", "flash_total", "weights", "code")
 COUNTS = ("instructions", "init_instructions")
 TIMES = ("latency_us", "energy_uj")
 ESTIMATES = ("cycles",)
-#: Depend on what the samples are.
+#: Figures that depend on the samples.
 DATA_FIGURES = ("instructions", "cycles", "latency_us", "energy_uj", "accuracy", "bit_exact")
 FIGURES = ("bit_exact", "accuracy", *COUNTS[:1], *ESTIMATES, *TIMES, *COUNTS[1:], *SIZES)
-#: What people call them.
+#: Names of the figures for people.
 TITLES = {
     "bit_exact": "samples that are not bit-exact",
     "accuracy": "accuracy",
@@ -33,11 +35,11 @@ TITLES = {
     "latency_us": "latency µs, median",
     "energy_uj": "energy µJ per inference",
     "init_instructions": "instructions before the first layer",
-    "ram_total": "RAM in all B",
+    "ram_total": "total RAM B",
     "arena": "arena B",
     "stack": "stack B",
     "static": "static RAM B",
-    "flash_total": "flash in all B",
+    "flash_total": "total flash B",
     "weights": "flash: weights B",
     "code": "flash: code B",
 }
@@ -45,7 +47,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class RegressionRules:
-    """Growth that is allowed: ``bytes`` and ``accuracy`` absolute, ``instructions`` and ``time`` as shares."""
+    """Allowed growth: ``bytes`` and ``accuracy`` absolute, ``instructions`` and ``time`` as shares."""
 
     bytes: int = 0
     instructions: float = 0.005
@@ -53,13 +55,14 @@ class RegressionRules:
     accuracy: float = 0.0
 
     def to_json(self) -> dict[str, float]:
-        """By name."""
+        """The rules by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of two runs.  ``against``: number of the older one; ``rule``: why it is a regression, or None."""
+    """One figure of two runs. ``against``: number of the older run; ``rule``: why it is a regression, or
+    None."""
 
     figure: str
     old: float
@@ -73,29 +76,28 @@ class Change:
         return (self.new - self.old) / self.old if self.old else None
 
     def to_json(self) -> dict[str, Any]:
-        """With the growth as a share."""
+        """The change with its growth as a share."""
         share = self.share
         return {**asdict(self), "share": None if share is None else round(share, 6)}
 
 
 def same_data(old: StoredRun, new: StoredRun) -> bool:
-    """The same bytes; or as many samples of the same file, whose bytes a new quantisation changed."""
+    """The same bytes, or as many samples of the same file (a new quantisation changes their bytes)."""
     if old.figures["data_sha256"] is not None and old.figures["data_sha256"] == new.figures["data_sha256"]:
         return True
     return (old.data, old.figures["samples"]) == (new.data, new.figures["samples"])
 
 
 def value(run: StoredRun, figure: str) -> float | None:
-    """A figure of a run; ``bit_exact`` is told as the number of answers that are wrong."""
+    """A figure of a run; ``bit_exact`` is returned as the number of wrong answers."""
     if figure == "bit_exact":
-        found = run.figures
-        value: float | None = found["samples"] - (found["missing"] or 0) - found["bit_exact"]
-        return value
+        figures = run.figures
+        return figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
     return run.figures.get(figure)
 
 
 def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) -> Change | None:
-    """None where either has no such figure, or it cannot be compared."""
+    """None where one of the runs has no such figure, or the figures cannot be compared."""
     if figure in DATA_FIGURES and not same_data(old, new):
         return None
     a, b = value(old, figure), value(new, figure)
@@ -110,7 +112,7 @@ def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) 
 def _rule(
     old: StoredRun, new: StoredRun, figure: str, a: float, b: float, rules: RegressionRules
 ) -> str | None:
-    """The rule that is broken; None for none."""
+    """The broken rule; None for none."""
     if figure == "bit_exact":
         return f"{b:g} outputs differ that were exact" if b > a == 0 else None
     if figure == "accuracy":
@@ -129,7 +131,8 @@ def _rule(
 
 
 def _spread(run: StoredRun, figure: str) -> float:
-    """Of times from the median to the 95th percentile, of energies half the interquartile range."""
+    """The spread: for times from the median to the 95th percentile, for energies half the interquartile
+    range."""
     if figure == "latency_us":
         top = run.figures["latency_p95_us"]
         return 0.0 if top is None else top - run.figures["latency_us"]
@@ -138,19 +141,20 @@ def _spread(run: StoredRun, figure: str) -> float:
 
 
 def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Each figure of ``new`` beside the latest of ``earlier`` (in order of time) with which it can be compared."""
-    found = []
+    """Each figure of ``new`` beside the latest of ``earlier`` (in order of time) that it can be compared
+    with."""
+    differences = []
     for figure in FIGURES:
         for old in reversed(earlier):
             entry = change(old, new, figure, rules)
             if entry is not None:
-                found.append(entry)
+                differences.append(entry)
                 break
-    return found
+    return differences
 
 
 def layer_changes(old: StoredRun, new: StoredRun) -> list[dict[str, Any]]:
-    """Layers beside each other by their place; None where a model has fewer, or nobody counted."""
+    """Layers beside each other by their index; None where a model has fewer, or they were not counted."""
     a, b = (list(run.result.get("layers") or ()) for run in (old, new))
     rows = []
     for k in range(max(len(a), len(b))):

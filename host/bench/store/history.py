@@ -30,7 +30,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True)
 class RunSeries:
-    """In the order of time; at least one."""
+    """Runs in order of time; at least one."""
 
     model: str
     board: str
@@ -43,17 +43,17 @@ def series_of(
 ) -> list[RunSeries]:
     """``runs`` in series, the latest ``last`` of each.
 
-    ``against``: each figure beside that of the run before, or beside the best that any earlier shown run has, which
-    also finds what crept in by small steps.
+    ``against``: compare each figure with that of the run before, or with the best of all earlier runs that
+    are shown, which also finds a regression in small steps.
     """
-    found: dict[tuple[str, str, str], list[StoredRun]] = {}
+    groups: dict[tuple[str, str, str], list[StoredRun]] = {}
     for run in runs:
-        found.setdefault(run.series, []).append(run)
-    made = []
-    in_order = sorted(found.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
+        groups.setdefault(run.series, []).append(run)
+    series = []
+    in_order = sorted(groups.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
     for (model, board, mode), members in in_order:
         shown = members[-last:] if last else members
-        # What stands before the first that is shown is its measure.
+        # The run before the first that is shown is its reference.
         start = len(members) - len(shown)
         points = []
         for k, run in enumerate(shown):
@@ -64,22 +64,22 @@ def series_of(
                 changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
             )
             points.append(SeriesPoint(run, tuple(found_changes)))
-        made.append(RunSeries(model, board, mode, tuple(points)))
-    return made
+        series.append(RunSeries(model, board, mode, tuple(points)))
+    return series
 
 
 def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Each figure beside the lowest (of accuracies the highest) among ``earlier``."""
-    found: dict[str, Change] = {}
+    """Each figure beside the lowest (for accuracies the highest) among ``earlier``."""
+    best: dict[str, Change] = {}
     for old in earlier:
-        for each in changes([old], new, rules):
-            known = found.get(each.figure)
+        for difference in changes([old], new, rules):
+            known = best.get(difference.figure)
             better = known is None or (
-                each.old > known.old if each.figure == "accuracy" else each.old < known.old
+                difference.old > known.old if difference.figure == "accuracy" else difference.old < known.old
             )
             if better:
-                found[each.figure] = each
-    return [found[name] for name in FIGURES if name in found]
+                best[difference.figure] = difference
+    return [best[name] for name in FIGURES if name in best]
 
 
 def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRules) -> dict[str, Any]:
@@ -130,13 +130,16 @@ def named_run(word: str, store: Path) -> StoredRun:
 
 
 def _of_file(path: Path) -> StoredRun:
-    hint = "Give the number of a run (`arenite bench history`), last, last~1, or what `arenite bench --json` wrote."
+    hint = (
+        "Give the number of a run (`arenite bench history`), last, last~1, or the output of"
+        " `arenite bench --json`."
+    )
     try:
         result = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"'{path}' is no run, and no file with a result.", hint) from error
+        raise UsageError(f"'{path}' is neither a run nor a file with a result.", hint) from error
     if not isinstance(result, dict) or result.get("schema") != "arenite.bench/1":
-        raise UsageError(f"{path} holds no bench result.", hint)
-    figures = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
+        raise UsageError(f"{path} does not contain a bench result.", hint)
+    figures = {column: value_at(result, place) for column, place in FIGURE_PATHS.items()}
     model = Path(str(figures["model_path"])).stem
     return StoredRun(0, "", model, str(figures["board"]), "{}", str(path), figures, result)

@@ -1,11 +1,11 @@
-"""Where the store of bench results is."""
+"""The path of the store of bench results."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: A folder of this name, in the working folder or above it, keeps a project's results beside its sources.
+#: A folder of this name, in the working folder or above it, stores a project's results beside its sources.
 FOLDER, FILE = ".arenite", "bench.sqlite"
 
 
@@ -19,8 +19,8 @@ def store_path(named: Path | None = None) -> Path:
     configured = os.environ.get("ARENITE_STORE")
     if configured:
         return Path(configured).expanduser()
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+    working = Path.cwd()
+    for folder in (working, *working.parents):
         if (folder / FOLDER).is_dir():
             return folder / FOLDER / FILE
     data = os.environ.get("XDG_DATA_HOME")

@@ -1,4 +1,4 @@
-"""Where a run comes from: the version of Arenite, the git revision that the model lies in, and the computer."""
+"""The origin of a run: the version of Arenite, the git revision of the model's folder, and the computer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _GIT_S = 5.0
 
 @dataclass(frozen=True)
 class Revision:
-    """``dirty``: files that git follows differ from the revision."""
+    """``dirty``: files that git tracks differ from the revision."""
 
     repository: str
     commit: str
@@ -22,7 +22,7 @@ class Revision:
 
 
 def version() -> str:
-    """Of Arenite, as installed."""
+    """The version of Arenite, as installed."""
     try:
         return metadata.version("arenite")
     except metadata.PackageNotFoundError:
@@ -30,14 +30,15 @@ def version() -> str:
 
 
 def host() -> str:
-    """This computer, as far as it matters to figures: nothing that names its owner."""
+    """This computer, as far as figures depend on it: nothing that names its owner."""
     return (
         f"{platform.system()} {platform.release()} {platform.machine()}, Python {platform.python_version()}"
     )
 
 
 def revision(model: Path) -> Revision | None:
-    """Of the repository that has the model's folder, else of the working folder's; None without either, or git."""
+    """The revision of the repository with the model's folder, else of the working folder's; None without
+    either, or git."""
     for folder in dict.fromkeys((model.resolve().parent, Path.cwd())):
         top = _git(folder, "rev-parse", "--show-toplevel")
         commit = _git(folder, "rev-parse", "HEAD") if top else None
@@ -49,7 +50,7 @@ def revision(model: Path) -> Revision | None:
 
 def _git(folder: Path, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", str(folder), *arguments],
             env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
@@ -58,4 +59,4 @@ def _git(folder: Path, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None

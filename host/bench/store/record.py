@@ -1,4 +1,4 @@
-"""Keep a result in the store; a store that cannot take it costs a sentence, never the bench."""
+"""Adds a result to the store; an error of the store is reported, but never ends the bench."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from arenite.host.bench.store.store import Store
 MATRIX, CELL = "ARENITE_MATRIX", "ARENITE_MATRIX_CELL"
 
 
-def keep_result(
+def store_result(
     result: Mapping[str, Any],
     mode: BuildMode,
     data: str,
     model: Path,
     named: Path | None,
-    say: Callable[[str], None],
+    report: Callable[[str], None],
 ) -> int | None:
-    """The run's number in the store; None when it could not be kept, and ``say`` was told why."""
+    """The run's number in the store; None when it could not be stored, and ``report`` was called with the
+    reason."""
     try:
         with Store(store_path(named)) as store:
             return store.add(
@@ -37,5 +38,5 @@ def keep_result(
                 cell=os.environ.get(CELL),
             )
     except UsageError as error:
-        say(f"The result is not kept in the store: {error}")
+        report(f"The result is not in the store: {error}")
         return None

@@ -47,7 +47,7 @@ LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tie
 
 @dataclass(frozen=True)
 class BuildMode:
-    """What was asked of the build and the run; runs are compared with others of the same mode."""
+    """The options of build and run; runs are compared with others of the same mode."""
 
     optimise: str | None = None  # None: the fastest that fits
     protocol: str = "arenite"
@@ -60,17 +60,18 @@ class BuildMode:
     fast_ram: int | None = None
 
     def to_json(self) -> str:
-        """One text for one mode: only what differs from the default."""
+        """The mode as one text, with only the options that differ from the default; equal modes give equal
+        texts."""
         plain = vars(BuildMode())
         return json.dumps({k: v for k, v in sorted(vars(self).items()) if v != plain[k]}, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One row.
+    """One row of the table ``runs``.
 
-    ``figures``: by the names of columns, None where it has none; ``result``: the whole object, empty where it was not
-    read.
+    ``figures``: by the names of columns, None where the run has none; ``result``: the whole object, empty
+    where it was not read.
     """
 
     id: int
@@ -84,18 +85,19 @@ class StoredRun:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        """Runs that differ in nothing but when they were made, and from what sources."""
+        """The series of the run: runs of a series differ only in their time and in the sources that they were
+        made from."""
         return (self.model, self.board, self.mode)
 
 
 def describe_mode(mode: str) -> str:
-    """A mode for people: "ram, stream-input"; "default" for what one gets without options."""
+    """A mode for people: "ram, stream-input"; "default" for the mode without options."""
     try:
-        asked = json.loads(mode)
+        mode_values = json.loads(mode)
     except ValueError:
         return mode
     words = []
-    for name, value in asked.items():
+    for name, value in mode_values.items():
         if name == "passes":
             words.append("no-passes")
         elif value is True:
@@ -105,10 +107,10 @@ def describe_mode(mode: str) -> str:
     return ", ".join(words) or "default"
 
 
-def value_at(result: Mapping[str, Any], where: tuple[str, ...]) -> Any:
-    """What a result has at a place; None where it has nothing."""
+def value_at(result: Mapping[str, Any], place: tuple[str, ...]) -> Any:
+    """The value at a place of a result; None where the result has none."""
     value: Any = result
-    for key in where:
+    for key in place:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
@@ -117,20 +119,20 @@ def run_row(
     result: Mapping[str, Any],
     mode: BuildMode,
     data: str,
-    made: Revision | None,
+    origin: Revision | None,
     matrix: str | None,
     cell: str | None,
 ) -> dict[str, Any]:
-    """The columns of table ``runs``.  ``data``: what the samples were, as the user named it."""
-    row = {column: value_at(result, where) for column, where in FIGURE_PATHS.items()}
+    """The columns of table ``runs``. ``data``: the samples, as the user named them."""
+    row = {column: value_at(result, place) for column, place in FIGURE_PATHS.items()}
     if row["missing"] is None:
         row["missing"] = 0
     return {
         "time": datetime.now(UTC).isoformat(timespec="seconds"),
         "version": version(),
-        "repository": None if made is None else made.repository,
-        "revision": None if made is None else made.commit,
-        "dirty": None if made is None else made.dirty,
+        "repository": None if origin is None else origin.repository,
+        "revision": None if origin is None else origin.commit,
+        "dirty": None if origin is None else origin.dirty,
         "model": Path(row["model_path"]).stem,
         "mode": mode.to_json(),
         "data": data,

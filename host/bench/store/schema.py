@@ -1,7 +1,7 @@
-"""The store's tables, and how a file of an older version becomes one of this.
+"""The store's tables, and the migration of older files to them.
 
-``PRAGMA user_version`` is the version of the tables, ``PRAGMA application_id`` says that the file is a store at all.
-A change of the tables is one more step in ``MIGRATIONS``; none is ever edited.
+``PRAGMA user_version`` is the version of the tables, ``PRAGMA application_id`` marks the file as a store. A
+change of the tables is one more step in ``MIGRATIONS``; existing steps are never edited.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ VERSION = len(MIGRATIONS)
 
 
 class NotAStoreError(Exception):
-    """Another program's file."""
+    """A file of another program."""
 
 
 class NewerStoreError(Exception):
-    """Written by a later version of Arenite."""
+    """A file of a later version of Arenite."""
 
 
 def migrate(connection: sqlite3.Connection) -> None:
@@ -73,11 +73,11 @@ def migrate(connection: sqlite3.Connection) -> None:
     """
     if _version(connection) == VERSION and _number(connection, "application_id") == APPLICATION:
         return
-    connection.execute("BEGIN IMMEDIATE")  # another program may be at it
+    connection.execute("BEGIN IMMEDIATE")  # another program may be migrating the file
     try:
         version = _version(connection)
-        ours = _number(connection, "application_id") == APPLICATION
-        if not ours and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        is_store = _number(connection, "application_id") == APPLICATION
+        if not is_store and connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
             raise NotAStoreError
         if version > VERSION:
             raise NewerStoreError

@@ -27,31 +27,32 @@ from arenite.host.bench.store.run_rows import (
 )
 from arenite.host.bench.store.schema import NewerStoreError, NotAStoreError, migrate
 
-#: Another program's transaction is waited for so long.
+#: Seconds to wait for the transaction of another program.
 WAIT_S = 30.0
 _FIGURES = (*FIGURE_PATHS, "version", "repository", "revision", "dirty", "host", "matrix", "cell")
 
 
 class Store:
-    """An open store.  Every method may raise ``UsageError`` that names the file and says what SQLite found."""
+    """An open store. Every method may raise ``UsageError`` with the file's name and SQLite's message."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
         """Open ``path``; ``create``: make it where there is none.
 
-        Raises ``UsageError`` when it cannot be opened, is damaged, is none, or was written by a later version. It is
-        left as it is then.
+        Raises ``UsageError`` when the file cannot be opened, is damaged, is not a store, or was written by a
+        later version. The file is not changed then.
         """
         self.path = path
         if not create and not path.is_file():
             raise UsageError(
-                f"There is no store {path} yet.", "`arenite bench` makes one; name another with --store."
+                f"The store {path} does not exist yet.",
+                "`arenite bench` creates it; name another store with --store.",
             )
-        with self._told():
+        with self._readable_errors():
             if create:
                 path.parent.mkdir(parents=True, exist_ok=True)
             self._connection = sqlite3.connect(path, timeout=WAIT_S, isolation_level=None)
         try:
-            with self._told():
+            with self._readable_errors():
                 self._connection.execute("PRAGMA foreign_keys = ON")
                 migrate(self._connection)
                 self._log_ahead()
@@ -60,7 +61,8 @@ class Store:
             raise
 
     def _log_ahead(self) -> None:
-        """Switch to the write-ahead log.  Two that do so at once may meet; a file system may not be able to."""
+        """Switch to the write-ahead log. Two programs may do so at the same time, and some file systems do
+        not support it."""
         for _ in range(20):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -71,16 +73,17 @@ class Store:
                 time.sleep(0.05)
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
-        """SQLite's errors as sentences."""
-        move = "Name another with --store, or move it away; nothing in it was changed."
+    def _readable_errors(self) -> Iterator[None]:
+        """SQLite's errors as readable errors."""
+        move = "Name another store with --store, or move the file away; it was not changed."
         try:
             yield
         except NotAStoreError:
-            raise UsageError(f"{self.path} is a database, but no store of bench results.", move) from None
+            raise UsageError(f"{self.path} is a database, but not a store of bench results.", move) from None
         except NewerStoreError:
             raise UsageError(
-                f"{self.path} was written by a later version of Arenite.", "Update Arenite, or name another."
+                f"{self.path} was written by a later version of Arenite.",
+                "Update Arenite, or name another store with --store.",
             ) from None
         except sqlite3.OperationalError as error:
             if "locked" in str(error):
@@ -92,15 +95,16 @@ class Store:
                 "Check its permissions and the disk, or name another with --store.",
             ) from error
         except sqlite3.DatabaseError as error:
-            raise UsageError(f"The store {self.path} is damaged, or is none: {error}.", move) from error
+            raise UsageError(f"{self.path} is damaged, or is not a store: {error}.", move) from error
         except OSError as error:
             raise UsageError(
-                f"Cannot make the store {self.path}: {error.strerror or error}.", "Name another with --store."
+                f"Cannot create the store {self.path}: {error.strerror or error}.",
+                "Name another with --store.",
             ) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._told():
+        with self._readable_errors():
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -115,13 +119,13 @@ class Store:
         result: Mapping[str, Any],
         mode: BuildMode,
         data: str,
-        made: Revision | None,
+        origin: Revision | None,
         *,
         matrix: str | None = None,
         cell: str | None = None,
     ) -> int:
-        """Store a bench result with its layers; the run's number."""
-        row = run_row(result, mode, data, made, matrix, cell)
+        """Store a bench result with its layers, and return the run's number."""
+        row = run_row(result, mode, data, origin, matrix, cell)
         names = ", ".join(row)
         marks = ", ".join("?" * len(row))
         with self._writing() as connection:
@@ -147,23 +151,23 @@ class Store:
 
         Without ``results`` only columns are read, which is quick with thousands of runs.
         """
-        given = {"board": board, "model": model, "matrix": matrix}
-        conditions = {name: value for name, value in given.items() if value is not None}
+        filters = {"board": board, "model": model, "matrix": matrix}
+        conditions = {name: value for name, value in filters.items() if value is not None}
         where = " AND ".join(f"{name} = ?" for name in conditions)
         return self._select(f"WHERE {where}" if where else "", tuple(conditions.values()), results=results)
 
     def run(self, number: int) -> StoredRun:
-        """One run.  Raises ``UsageError`` when there is none of this number."""
-        found = self._select("WHERE id = ?", (number,))
-        if not found:
+        """One run. Raises ``UsageError`` when no run has this number."""
+        rows = self._select("WHERE id = ?", (number,))
+        if not rows:
             raise UsageError(
                 f"{self.path} has no run {number}.", "`arenite bench history` shows the numbers."
             )
-        return found[0]
+        return rows[0]
 
     def _select(self, where: str, values: tuple[Any, ...], *, results: bool = True) -> list[StoredRun]:
         columns = ", ".join(("result" if results else "'{}'", *_FIGURES))
-        with self._told():
+        with self._readable_errors():
             rows = self._connection.execute(
                 f"SELECT id, time, model, mode, data, {columns} FROM runs {where} ORDER BY id", values
             ).fetchall()
@@ -171,7 +175,7 @@ class Store:
 
     def open_matrix(self, key: str) -> str | None:
         """The latest matrix of this key, if it was not finished."""
-        with self._told():
+        with self._readable_errors():
             row = self._connection.execute(
                 "SELECT id, finished FROM matrices WHERE key = ? ORDER BY started DESC, id DESC LIMIT 1",
                 (key,),
@@ -179,12 +183,12 @@ class Store:
         return row[0] if row is not None and row[1] is None else None
 
     def begin_matrix(self, identity: str, key: str) -> None:
-        """Note that a matrix is under way."""
+        """Record that a matrix is running."""
         with self._writing() as connection:
             connection.execute("INSERT INTO matrices VALUES (?, ?, ?, NULL)", (identity, key, _now()))
 
     def end_matrix(self, identity: str) -> None:
-        """Note that every cell of a matrix has its result."""
+        """Record that every cell of a matrix has its result."""
         with self._writing() as connection:
             connection.execute("UPDATE matrices SET finished = ? WHERE id = ?", (_now(), identity))
 

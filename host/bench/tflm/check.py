@@ -1,6 +1,6 @@
 """Which operators give other bytes in stock TensorFlow Lite Micro than in LiteRT's reference kernels.
 
-Each operator is judged alone: it becomes a model of its own, fed with the values that LiteRT computes for its inputs,
+Each operator is checked alone: it becomes a model of its own, fed with the values that LiteRT computes for its inputs,
 so that a difference in one operator does not show up in those after it.
 
     python -m arenite.host.bench.tflm.check MODEL...
@@ -57,7 +57,7 @@ class OpVerdict:
 
 
 def single_op(model: Model, op: Op) -> Model:
-    """A model of ``op`` alone; what other operators compute becomes an input."""
+    """A model of ``op`` alone; the results of other operators become inputs."""
     main = model.main
     used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
     place = {old: new for new, old in enumerate(used)}
@@ -113,7 +113,7 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
-    """Judge every operator of the main subgraph on ``runs`` (per run one array per model input).
+    """Check every operator of the main subgraph on ``runs`` (per run one array per model input).
 
     Operators on resources (whose state no tensor holds) are left out.
     """
@@ -139,14 +139,14 @@ class _Part:
 def _jobs(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> _Part:
     values = [all_values(model, inputs) for inputs in runs]
     main = model.main
-    judged = [op for op in main.ops if op.outputs and _plain(main, op)]
+    checked = [op for op in main.ops if op.outputs and _plain(main, op)]
     jobs = []
-    for op in judged:
+    for op in checked:
         alone = single_op(model, op)
         used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
         sources = [used[i] for i in alone.main.inputs]
         jobs.append(TflmJob(to_flatbuffer(alone), [[v[i] for i in sources] for v in values], len(op.outputs)))
-    return _Part(judged, jobs, values)
+    return _Part(checked, jobs, values)
 
 
 def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
@@ -154,8 +154,8 @@ def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
     for op, result in zip(part.ops, results, strict=True):
         different = total = 0
         largest = 0.0
-        for run, got in enumerate(result.runs or []):
-            for index, array in zip(op.outputs, got, strict=True):
+        for run, values in enumerate(result.runs or []):
+            for index, array in zip(op.outputs, values, strict=True):
                 expected = part.values[run][index]
                 different += int(np.count_nonzero(_bytes(expected) != _bytes(array)))
                 total += expected.nbytes

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import numpy as np
 
-#: Given to TFLM beside twice the model's size: enough for every model that fits a microcontroller.
+#: Bytes that TFLM gets beside twice the model's size: enough for every model that fits a microcontroller.
 _ARENA = 8 << 20
 
 
 def run_one(folder: Path, number: int) -> None:
-    """One model; raises whatever TFLM raises."""
+    """Run one model; raises the errors of TFLM."""
     from tflite_micro.python.tflite_micro import runtime
 
     data = (folder / f"{number}.tflite").read_bytes()
@@ -42,7 +42,7 @@ def run_one(folder: Path, number: int) -> None:
 def main() -> None:
     folder, first = Path(sys.argv[1]), int(sys.argv[2])
     for number in range(first, len(list(folder.glob("*.tflite")))):
-        # TFLM prints from C++: give it the file as its standard error.
+        # TFLM prints from C++, so the file becomes its standard error.
         with (folder / f"{number}.log").open("wb") as log:
             os.dup2(log.fileno(), 2)
         try:

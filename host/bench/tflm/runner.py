@@ -37,7 +37,7 @@ class TflmResult:
 
     runs: list[list[np.ndarray]] | None
     error: str = ""
-    head_bytes: int = 0  # of the arena, used for tensors and scratch: what a plan decides
+    head_bytes: int = 0  # of the arena, used for tensors and scratch, which a plan decides
     tail_bytes: int = 0  # of the arena, used for TFLM's own structures
 
 
@@ -47,7 +47,7 @@ def available() -> bool:
 
 
 def run_tflm(jobs: Sequence[TflmJob]) -> list[TflmResult]:
-    """Run every job in a process of its own kind, starting a new process after each abort.
+    """Run every job in a separate process, starting a new process after each abort.
 
     Raises ``UsageError`` when the package is missing and ``ToolError`` when a model hangs.
     """
@@ -78,17 +78,19 @@ def _store(folder: Path, number: int, job: TflmJob) -> None:
 
 
 def _start(folder: Path, first: int, count: int) -> int:
-    """Run jobs from ``first`` on; the next one to run, past the job in which the process died."""
+    """Run jobs from ``first`` on; returns the next one to run, after the job in which the process died."""
     command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False)
+        process = subprocess.run(
+            command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False
+        )
     except subprocess.TimeoutExpired as error:
         raise ToolError(
-            f"TensorFlow Lite Micro did not finish within {_TIMEOUT + count} s.", "Run fewer models."
+            f"TensorFlow Lite Micro did not finish within {_TIMEOUT + count} s.", "Run fewer models at once."
         ) from error
     for number in range(first, count):
         if not (folder / f"{number}.out.npz").exists() and not (folder / f"{number}.error").exists():
-            (folder / f"{number}.error").write_text(f"the process ended with {done.returncode}")
+            (folder / f"{number}.error").write_text(f"the process ended with {process.returncode}")
             return number + 1
     return count
 

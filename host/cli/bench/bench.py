@@ -11,7 +11,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
-from arenite.host.bench.store.record import keep_result
+from arenite.host.bench.store.record import store_result
 from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.build.fit import choose, verdicts
 from arenite.host.build.options import BuildOptions
@@ -133,7 +133,7 @@ def bench(
         result["compare"] = compare_result(result, baseline)
     mode = BuildMode(**vars(build), stateful=stateful)
     given = str(data) if data is not None else "random"
-    result["run"] = None if no_store else keep_result(result, mode, given, image, store, note)
+    result["run"] = None if no_store else store_result(result, mode, given, image, store, note)
     if as_json:
         print_json(result)
     else:

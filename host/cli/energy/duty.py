@@ -183,7 +183,7 @@ def _on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
     """The same events on the board, and the prediction for just these, with the times that the board itself took."""
-    count = min(count, 4000, device.most, int(_LONGEST_S * events.rate_hz))
+    count = min(count, 4000, device.max_events, int(_LONGEST_S * events.rate_hz))
     if count < 20:
         raise UsageError(
             f"Events every {span(1 / events.rate_hz)} are too far apart to emulate the sleep between them.",

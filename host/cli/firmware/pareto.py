@@ -9,6 +9,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.host.bench.pareto_measured import measure_build
 from arenite.host.build.pareto import Build, builds, describe
 from arenite.host.cli.progress import Steps
 from arenite.host.report.bench_page import pareto_page
@@ -50,7 +51,7 @@ def pareto(
         all_builds = builds(
             image,
             chosen,
-            samples=(samples or 3) if measure else None,
+            measure=measure_build(samples or 3) if measure else None,
             progress=lambda _, done, total: steps("builds", done, total),
         )
     described = describe(image, chosen, all_builds)

@@ -1,1 +1,1 @@
-"""Energy of a microcontroller on the desk: one driver per instrument, and windows of inferences in what it gave."""
+"""Meters for a microcontroller: one driver per instrument, and the recording that all of them give."""

@@ -1,4 +1,4 @@
-"""How fast an instrument sends, from when its bytes arrived."""
+"""The data rate of an instrument, from the arrival times of its bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from arenite.host.energy.meters.trace import Floats
 
 
 def steady_rate(times: Floats, totals: Floats) -> float:
-    """Slope of the line that lies on no point's lower side, and nearest to all: units of ``totals`` per second.
+    """Slope of the line that is on no point's lower side and nearest to all: units of ``totals`` per second.
 
-    A busy computer only ever takes bytes late, so the line of what was sent stands above all points.  Of the lines
-    that do, that with the smallest sum of distances is the edge of the upper convex hull over the mean time.  A
-    straight line by least squares would follow every stall instead.
+    A busy computer only ever reads bytes late, so the line of the sent bytes is above all points. Of these
+    lines, the one with the smallest sum of distances is the edge of the upper convex hull over the mean time.
+    A least-squares line would follow every stall instead.
 
     Args:
         times: (n,) seconds, rising, n > 1.
-        totals: (n,) what had arrived by then, rising.
+        totals: (n,) bytes that had arrived by then, rising.
     """
     hull: list[tuple[float, float]] = []
     for time, total in zip(times.tolist(), totals.tolist(), strict=True):

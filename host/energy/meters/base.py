@@ -27,7 +27,8 @@ from arenite.host.link.transport import Transport
 
 
 class Meter(ABC):
-    """``open`` connects and asks what is there; ``start`` … ``stop`` records; all of it can be repeated."""
+    """``open`` connects and identifies the instrument; ``start`` … ``stop`` records; all of it can be
+    repeated."""
 
     name: str
 
@@ -42,26 +43,27 @@ class Meter(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect, and set the supply where the meter gives one.  Raises DeviceError, UsageError."""
+        """Connect, and set the supply where the meter has one. Raises DeviceError, UsageError."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begin to record."""
+        """Start recording."""
 
     @abstractmethod
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
-        """Pieces of the recording as they arrive; ends when nothing came for ``timeout_s``.
+        """Pieces of the recording as they arrive; ends when nothing arrived for ``timeout_s``.
 
-        What was taken here is in the Trace of ``stop`` too.
+        The Trace of ``stop`` contains these samples too.
         """
 
     @abstractmethod
     def stop(self) -> Trace:
-        """End the recording; everything since ``start``.  Raises DeviceError when the line broke meanwhile."""
+        """End the recording; returns everything since ``start``. Raises DeviceError when the connection broke
+        meanwhile."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give the instrument back; harmless twice."""
+        """Release the instrument; a second call does nothing."""
 
     def record(self, seconds: float) -> Trace:
         """Record for that long by the host's clock."""
@@ -71,31 +73,32 @@ class Meter(ABC):
 
 
 class Decoder(Protocol):
-    """Bytes of one recording into samples."""
+    """Turns the bytes of one recording into samples."""
 
     def feed(self, data: bytes) -> Trace:
-        """The samples that are complete with ``data``."""
+        """The samples that ``data`` completes."""
         ...
 
     def finish(self) -> Trace:
-        """What was held back; after the last byte."""
+        """The samples that were held back; called after the last byte."""
         ...
 
 
 class StreamMeter(Meter):
-    """A meter that sends samples by itself: a thread takes the bytes so that no buffer of the system overflows.
+    """A meter that sends samples by itself: a thread reads the bytes so that no buffer of the system
+    overflows.
 
-    Drivers give ``_open_line``, ``_begin`` (send the start command; returns the decoder, and bytes that came already)
-    and ``_end`` (send the stop command).
+    Drivers implement ``_open_line``, ``_begin`` (send the start command; returns the decoder, and bytes that
+    arrived already) and ``_end`` (send the stop command).
     """
 
-    #: The instrument has stopped when nothing came for so long after the stop command.
+    #: The instrument has stopped when nothing arrived for this time after the stop command.
     quiet_s = 0.25
-    #: What an instrument that never stops still sends after this long is left unread.
+    #: Data that an instrument still sends after this time is left unread.
     patience_s = 10.0
 
     def __init__(self) -> None:
-        self._line: Transport | None = None
+        self._transport: Transport | None = None
         self._decoder: Decoder | None = None
         self._thread: threading.Thread | None = None
 
@@ -106,16 +109,16 @@ class StreamMeter(Meter):
     def _end(self) -> None: ...
 
     @property
-    def line(self) -> Transport:
-        """Raises UsageError before ``open``."""
-        if self._line is None:
+    def transport(self) -> Transport:
+        """The open connection. Raises UsageError before ``open``."""
+        if self._transport is None:
             raise UsageError(f"The meter {self.name} is not open.", "Call open() first.")
-        return self._line
+        return self._transport
 
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._thread is not None:
-            raise UsageError(f"The meter {self.name} records already.", "Call stop() first.")
+            raise UsageError(f"The meter {self.name} is already recording.", "Call stop() first.")
         self._parts: list[Trace] = []
         self._bytes: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._error: DeviceError | None = None
@@ -135,7 +138,7 @@ class StreamMeter(Meter):
     def _pump(self) -> None:
         try:
             while True:
-                data = self.line.read(0.05)
+                data = self.transport.read(0.05)
                 if time.monotonic() - self._stopped_at > self.patience_s:
                     return
                 if data:
@@ -151,9 +154,9 @@ class StreamMeter(Meter):
 
     @property
     def bytes_per_s(self) -> float | None:
-        """How fast bytes came while it recorded, by the host's clock; None: for less than a second.
+        """The data rate during the recording, by the host's clock; None for less than a second.
 
-        What arrived late does not move it (:func:`steady_rate`).
+        Late arrivals do not change it (:func:`steady_rate`).
         """
         if len(self._arrivals) < 8 or self._arrivals[-1][0] - self._arrivals[0][0] < 1.0:
             return None
@@ -161,7 +164,7 @@ class StreamMeter(Meter):
         return steady_rate(times - times[0], np.cumsum(sizes))
 
     def _decode(self, timeout_s: float) -> Trace | None:
-        """One piece from what is there; None when nothing came in time."""
+        """One piece of the data that has arrived; None when nothing arrived in time."""
         try:
             data = self._bytes.get(timeout=timeout_s) if timeout_s else self._bytes.get_nowait()
         except queue.Empty:
@@ -185,10 +188,10 @@ class StreamMeter(Meter):
     def stop(self) -> Trace:
         """See :class:`Meter`."""
         if self._thread is None or self._decoder is None:
-            raise UsageError(f"The meter {self.name} does not record.", "Call start() first.")
+            raise UsageError(f"The meter {self.name} is not recording.", "Call start() first.")
         if self._error is None:
             self._end()
-        # The bytes under way still count: quiet is measured from here.
+        # Bytes in transit still count: the quiet time is measured from here.
         self._stopped_at = time.monotonic()
         self._last_byte = max(self._last_byte, self._stopped_at)
         self._running.clear()
@@ -203,10 +206,10 @@ class StreamMeter(Meter):
 
     def close(self) -> None:
         """See :class:`Meter`."""
-        if self._line is None:
+        if self._transport is None:
             return
         if self._thread is not None:
             with suppress(DeviceError):
                 self.stop()
-        self._line.close()
-        self._line = None
+        self._transport.close()
+        self._transport = None

@@ -1,4 +1,4 @@
-"""The line to an instrument: a serial port or a TCP socket, as bytes in and bytes out."""
+"""The connection to an instrument: a serial port or a TCP socket, as bytes in and bytes out."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ import time
 from arenite.errors import DeviceError, UsageError
 from arenite.host.link.transport import SerialTransport, Transport
 
-#: ``tcp:``, pyserial's ``socket://``, or nothing before HOST:PORT, which no serial port looks like.
+#: ``tcp:``, pyserial's ``socket://``, or nothing before HOST:PORT, a form that no serial port has.
 _NETWORK = re.compile(r"^(?:tcp:(?://)?|socket://|(?=[\w.-]+:\d+$))")
 
 
 class TcpConnection:
-    """A TCP connection with the calls of a serial port."""
+    """A TCP connection with the methods of a serial port."""
 
     def __init__(self, host: str, port: int, timeout_s: float = 5.0) -> None:
-        """Connect.  Raises DeviceError when nothing listens there."""
+        """Connect. Raises DeviceError when no server listens there."""
         self.port = f"{host}:{port}"
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
@@ -62,11 +62,12 @@ class TcpConnection:
 
 
 def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
-    """``/dev/ttyACM0`` or ``COM3``: a serial port; ``tcp:HOST[:PORT]``: a socket, ``tcp_port`` when it names none.
+    """``/dev/ttyACM0`` or ``COM3``: a serial port; ``tcp:HOST[:PORT]``: a socket, ``tcp_port`` when it names
+    none.
 
     Raises:
-        UsageError: an address without a port number that could be used.
-        DeviceError: nothing there.
+        UsageError: an address without a valid port number.
+        DeviceError: the connection fails.
     """
     if not _NETWORK.match(where):
         return SerialTransport(where, baud)
@@ -75,41 +76,43 @@ def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None)
         tcp_port = int(number)
     if not host or tcp_port is None or (number and not number.isdigit()) or not 0 < tcp_port < 65536:
         raise UsageError(
-            f"'{where}' is no address of an instrument.", "Write tcp:HOST:PORT, as tcp:10.0.0.7:5025."
+            f"'{where}' is not an address of an instrument.",
+            "Write tcp:HOST:PORT, such as tcp:10.0.0.7:5025.",
         )
     return TcpConnection(host, tcp_port)
 
 
-def drain(line: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
-    """Read away what an instrument still sends, until it is quiet.  Raises DeviceError when it never is."""
+def drain(transport: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
+    """Discard the data that an instrument still sends, until it is quiet. Raises DeviceError when it never
+    is."""
     end = time.monotonic() + at_most_s
-    while line.read(quiet_s):
+    while transport.read(quiet_s):
         if time.monotonic() > end:
             raise DeviceError(
-                f"The instrument on {line.port} does not stop sending.",
+                f"The instrument on {transport.port} does not stop sending.",
                 "Unplug and plug it again, and close its own program.",
             )
 
 
 class TextLines:
-    """Text lines out of a line of bytes."""
+    """Reads text lines from a byte transport."""
 
-    def __init__(self, line: Transport) -> None:
-        self._line = line
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
         self._pending = b""
 
     def read(self, timeout_s: float) -> str | None:
         """The next line without its end; None when none was complete in time."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 return None
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         raw, _, self._pending = self._pending.partition(b"\n")
         return raw.decode("ascii", "replace").strip("\r\n\0")
 
     def rest(self) -> bytes:
-        """What arrived after the last line, taken out."""
-        rest, self._pending = self._pending, b""
-        return rest
+        """The text after the last line, removed from the buffer."""
+        remainder, self._pending = self._pending, b""
+        return remainder

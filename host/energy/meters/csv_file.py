@@ -1,9 +1,9 @@
-"""Recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power, own
-tables.
+"""Recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power,
+and other tables.
 
-Columns are recognised by their names, and units by what stands in them: ``Timestamp(ms)``, ``Current(uA)``,
-``D0``-``D7``, ``Main current (A)``, ``Main voltage (V)``, ``current_a``.  Separator (``,``, ``;``, tab) and
-decimal comma are found out.
+Columns are recognised by their names, and units by the text in the names: ``Timestamp(ms)``, ``Current(uA)``,
+``D0``-``D7``, ``Main current (A)``, ``Main voltage (V)``, ``current_a``. Separator (``,``, ``;``, tab) and
+decimal comma are detected.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0}
 
 
 def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | None = None) -> Trace:
-    """A recording; rows that are no numbers count as lost samples, and so do steps in time that miss some.
+    """A recording; rows that are not numbers count as lost samples, and so do gaps in time.
 
     Args:
         supply_v: where the file has no voltage; it does not replace one that the file has.
         rate_hz: where the file has no times.
 
     Raises:
-        UsageError: no such file, or no column of current, time or voltage in it; names what was found.
+        UsageError: the file does not exist, or lacks a column of current, time or voltage.
     """
     path = Path(path)
     try:
@@ -51,30 +51,34 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
     voltage_at = _column(header, _VOLTAGE)
     if current_at is None:
         raise UsageError(
-            f"{path} has no column of current, only: {', '.join(header)}.", "Name it as in 'current (mA)'."
+            f"{path} has no column of current; its columns are: {', '.join(header)}.",
+            "Name the column as in 'current (mA)'.",
         )
     if time_at is None and rate_hz is None:
         raise UsageError(
-            f"{path} has no column of time, only: {', '.join(header)}.", "Tell the samples per second."
+            f"{path} has no column of time; its columns are: {', '.join(header)}.",
+            "Give the samples per second with --rate.",
         )
     if voltage_at is None and supply_v is None:
-        raise UsageError(f"{path} has no column of voltage.", "Tell the supply in volts (--supply 3.3).")
-    wanted = [at for at in (time_at, current_at, voltage_at) if at is not None]
+        raise UsageError(f"{path} has no column of voltage.", "Give the supply in volts (--supply 3.3).")
+    required = [at for at in (time_at, current_at, voltage_at) if at is not None]
     digital, together = _digital(header), _column(header, _TOGETHER)
     extra = [at for _, at in digital] + ([] if together is None else [together])
-    table = _numbers(rows, [*wanted, *extra], decimal_comma)
+    table = _numbers(rows, [*required, *extra], decimal_comma)
     good = np.isfinite(table).all(axis=1)
     lost = int(np.count_nonzero(~good))
     table = table[good]
     if len(table) < 2:
         raise UsageError(f"{path} has {len(table)} rows of numbers.", "At least two samples are needed.")
-    columns = {at: table[:, k] for k, at in enumerate([*wanted, *extra])}
+    columns = {at: table[:, k] for k, at in enumerate([*required, *extra])}
     if time_at is None:
         times = np.flatnonzero(good) / float(rate_hz or 1)
     else:
         times = columns[time_at] * _scale(header[time_at], "s")
     if np.any(np.diff(times) <= 0):
-        raise UsageError(f"The times in {path} do not always grow.", "Export one recording, in its order.")
+        raise UsageError(
+            f"The times in {path} are not strictly ascending.", "Export one recording, in its order."
+        )
     step = float(np.median(np.diff(times)))
     if time_at is not None:
         lost = max(lost, int(np.sum(np.maximum(np.rint(np.diff(times) / step) - 1, 0))))
@@ -101,7 +105,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
         marks=marks,
         lost_samples=lost,
         clock="file",
-        meta={"meter": "csv", "file": str(path), "columns": [header[at] for at in wanted]},
+        meta={"meter": "csv", "file": str(path), "columns": [header[at] for at in required]},
     )
 
 
@@ -134,12 +138,12 @@ def _column(header: Sequence[str], pattern: re.Pattern[str]) -> int | None:
 
 
 def _digital(header: Sequence[str]) -> list[tuple[int, int]]:
-    found = [(_DIGITAL.match(name), k) for k, name in enumerate(header)]
-    return [(int(match[1]), k) for match, k in found if match]
+    matches = [(_DIGITAL.match(name), k) for k, name in enumerate(header)]
+    return [(int(match[1]), k) for match, k in matches if match]
 
 
 def _scale(name: str, base: str) -> float:
-    """Of the unit in a column's name; one without says it in seconds, amperes or volts."""
+    """The factor of the unit in a column's name; without a unit it is seconds, amperes or volts."""
     match = _UNIT.search(name)
     unit = (match[1] or match[2] or "").lower() if match else ""
     if unit == "" or not unit.endswith(base) or unit[:-1] not in _SCALE:
@@ -148,7 +152,7 @@ def _scale(name: str, base: str) -> float:
 
 
 def _numbers(rows: list[list[str]], columns: list[int], decimal_comma: bool) -> Floats:
-    """NaN for what is none."""
+    """The numbers of a column; NaN for text that is not a number."""
     table = np.full((len(rows), len(columns)), np.nan)
     for n, row in enumerate(rows):
         try:

@@ -1,7 +1,7 @@
-"""Registers of TI's INA219, INA226 and INA228: volts over the shunt and of the bus, from their raw bytes.
+"""Registers of TI's INA219, INA226 and INA228: shunt voltage and bus voltage from their raw bytes.
 
-Current is shunt voltage over shunt resistance, worked out here: the chips' own current registers only round it again.
-Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
+Current is shunt voltage over shunt resistance, computed here: the chips' own current registers only round it
+again. Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from arenite.errors import DeviceError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class InaChip:
-    """One type.  Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
+    """One type. Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
 
     name: str
     shunt_register: int
     bus_register: int
-    size: int  # bytes of both
+    size: int  # of both registers
     shift: int  # bits below the shunt value
     bus_shift: int
     shunt_step_v: float
@@ -29,9 +29,9 @@ class InaChip:
     conversion_s: float  # of both values with this configuration
 
     def volts(self, shunt: bytes, bus: bytes) -> tuple[float, float]:
-        """Volts over the shunt, and of the bus, from the registers' bytes."""
+        """Shunt voltage and bus voltage, from the registers' bytes."""
         over = int.from_bytes(shunt, "big", signed=True) >> self.shift
-        # The bus voltage is never negative; INA228 gives it signed all the same.
+        # The bus voltage is never negative, although INA228 encodes it as signed.
         at = int.from_bytes(bus, "big") >> self.bus_shift
         return over * self.shunt_step_v, at * self.bus_step_v
 
@@ -85,14 +85,16 @@ CHIPS = {chip.name: chip for chip in (INA219, INA226, INA228)}
 
 
 def chip_by_name(name: str) -> InaChip:
-    """Raises UsageError for one that is not known."""
+    """The chip of this name. Raises UsageError for an unknown one."""
     if name not in CHIPS:
-        raise UsageError(f"There is no driver for '{name}'.", f"There is one for {', '.join(CHIPS)}.")
+        raise UsageError(
+            f"There is no driver for '{name}'.", f"The chips with a driver are {', '.join(CHIPS)}."
+        )
     return CHIPS[name]
 
 
 def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
-    """``raw``: the identity register's two bytes.  Raises DeviceError when another chip is there."""
+    """``raw``: the identity register's two bytes. Raises DeviceError for another chip."""
     if chip.identity is None:
         return
     register, mask, expected = chip.identity

@@ -1,6 +1,8 @@
-"""INA219, INA226 or INA228 on an I²C bus of this computer (``/dev/i2c-N``): one shunt and bus voltage per question.
+"""INA219, INA226 or INA228 on an I²C bus of this computer (``/dev/i2c-N``): one shunt and bus voltage per
+read.
 
-Never run on hardware: the register maths is tested, the calls to the kernel are those of i2c-dev's documentation.
+Never run on hardware: the register arithmetic is tested, the calls to the kernel follow i2c-dev's
+documentation.
 """
 
 from __future__ import annotations
@@ -17,11 +19,11 @@ I2C_SLAVE = 0x0703  # linux/i2c-dev.h
 
 
 class InaI2c(PolledMeter):
-    """``where``: ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``; ``shunt_ohm``: as soldered, its tolerance goes into
-    the current."""
+    """``where``: ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``; ``shunt_ohm``: the fitted shunt, whose tolerance adds
+    to that of the current."""
 
     def __init__(self, where: str, chip: str = "ina226", shunt_ohm: float = 0.1) -> None:
-        """Raises UsageError for a chip, an address or a shunt that cannot be."""
+        """Raises UsageError for an unknown chip, or an address or a shunt out of range."""
         self._chip = chip_by_name(chip)
         super().__init__(1 / self._chip.conversion_s, self._chip.gain_error)
         self.name = f"{chip} on {where}"
@@ -31,17 +33,19 @@ class InaI2c(PolledMeter):
         except ValueError:
             self._address = -1
         if not 0x40 <= self._address <= 0x4F:
-            raise UsageError(f"'{address}' is no address of an {chip.upper()}.", "They are 0x40 to 0x4f.")
+            raise UsageError(
+                f"'{address}' is not an address of an {chip.upper()}.", "The addresses are 0x40 to 0x4f."
+            )
         if not shunt_ohm > 0:
             raise UsageError(
-                f"A shunt of {shunt_ohm:g} Ω cannot be.", "Modules often have 0.1 Ω (R100) or 0.01 Ω."
+                f"A shunt of {shunt_ohm:g} Ω is out of range.", "Modules often have 0.1 Ω (R100) or 0.01 Ω."
             )
         self._shunt = shunt_ohm
         self._file = -1
 
     def open(self) -> None:
-        """Open the bus, check the chip, and let it convert all the time."""
-        # Not on every system.
+        """Open the bus, check the chip, and start continuous conversion."""
+        # Not available on every system.
         import fcntl
 
         try:

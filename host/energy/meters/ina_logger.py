@@ -38,7 +38,7 @@ def crc8(data: bytes) -> int:
 
 
 class LoggerDecoder:
-    """Lines into samples.  A line with a wrong checksum is a lost sample."""
+    """Turns lines into samples. A line with a wrong checksum is a lost sample."""
 
     def __init__(self, rate_hz: float) -> None:
         self._rate = rate_hz
@@ -60,7 +60,7 @@ class LoggerDecoder:
             if self._number is None:
                 self._number, self._micros = number - 1, micros
             step = (number - self._number) % (1 << 32)
-            # An old sample that comes again.
+            # A repeated old sample.
             if step == 0 or step > 1 << 31:
                 continue
             lost += step - 1
@@ -78,7 +78,7 @@ class LoggerDecoder:
 
 
 class InaLogger(StreamMeter):
-    """The board is fed by its own supply, through the logger's shunt."""
+    """The board has its own supply, through the logger's shunt."""
 
     name = "ina-logger"
 
@@ -88,13 +88,13 @@ class InaLogger(StreamMeter):
         self._rate, self._chip = 1000.0, ""
 
     def open(self) -> None:
-        """Connect, and ask which chip it reads how often."""
-        self._line = open_connection(self._port, self._baud)
-        self.line.write(b"\nstop\ninfo\n")
-        lines = TextLines(self.line)
+        """Connect, and ask for the chip and its rate."""
+        self._transport = open_connection(self._port, self._baud)
+        self.transport.write(b"\nstop\ninfo\n")
+        lines = TextLines(self.transport)
         end = time.monotonic() + 3.0
-        while (left := end - time.monotonic()) > 0:
-            match = _INFO.match(lines.read(left) or "")
+        while (remaining := end - time.monotonic()) > 0:
+            match = _INFO.match(lines.read(remaining) or "")
             if match:
                 fields = dict(re.findall(r"(\w+)=(\S+)", match[1]))
                 self._chip = fields.get("chip", "")
@@ -106,16 +106,17 @@ class InaLogger(StreamMeter):
                     )
                 return
         raise DeviceError(
-            f"No INA logger answers on {self._port}.", "Is its firmware flashed, and the port the logger's?"
+            f"No INA logger answers on {self._port}.",
+            "Is its firmware flashed, and is this the logger's port?",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
-        self.line.discard_input()
-        self.line.write(b"start\n")
+        self.transport.discard_input()
+        self.transport.write(b"start\n")
         return LoggerDecoder(self._rate), b""
 
     def _end(self) -> None:
-        self.line.write(b"stop\n")
+        self.transport.write(b"stop\n")
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""

@@ -1,7 +1,8 @@
-"""Joulescope JS110 and JS220 through their maker's package (extra ``joulescope``): current and voltage, no marks.
+"""Joulescope JS110 and JS220 through the manufacturer's package (extra ``joulescope``): current and voltage,
+no marks.
 
-Never run on a Joulescope: the calls are those of the package (1.x), tried as far as its search for a device that is not
-there.
+Never run on a Joulescope: the calls follow the package (1.x), tested up to its search for a device that is
+not connected.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ FIELDS = ["current", "voltage"]
 
 
 class _Collector:
-    """What the package calls with every block; samples that it marks as missing (NaN) are lost."""
+    """The package calls this with every block; samples that it marks as missing (NaN) are lost."""
 
     driver_active = True
 
@@ -34,12 +35,12 @@ class _Collector:
         self._lock = threading.Lock()
 
     def stream_notify(self, buffer: Any) -> bool:
-        """False: go on."""
+        """Returns False to continue."""
         with self._lock:
             start, stop = buffer.sample_id_range
             if self._first is None:
                 self._first = self._next = start
-            # What the buffer has already overwritten cannot be had any more.
+            # Samples that the buffer has already overwritten are lost.
             skipped = max(0, start - self._next)
             start = max(start, self._next)
             if stop <= start:
@@ -61,7 +62,7 @@ class _Collector:
 
 
 class JoulescopeMeter(Meter):
-    """The only one that is connected.  The board's supply is another; the Joulescope measures its voltage."""
+    """The only connected Joulescope. The board has another supply; the Joulescope measures its voltage."""
 
     name = "joulescope"
 
@@ -72,13 +73,14 @@ class JoulescopeMeter(Meter):
         self._collector: _Collector | None = None
 
     def open(self) -> None:
-        """Find it and set its rate.  Raises UsageError without the package, DeviceError unless just one is there."""
+        """Find it and set its rate. Raises UsageError without the package, DeviceError unless exactly one is
+        connected."""
         try:
-            # Not on every installation; a megabyte of native code.
+            # Not in every installation, because it is a megabyte of native code.
             import joulescope  # type: ignore[import-not-found,unused-ignore]
         except ImportError as error:
             raise UsageError(
-                "A Joulescope needs the package of its maker.", "pip install 'arenite[joulescope]'"
+                "A Joulescope needs the manufacturer's package.", "pip install 'arenite[joulescope]'"
             ) from error
         try:
             self._device = joulescope.scan_require_one(config="auto")
@@ -87,15 +89,15 @@ class JoulescopeMeter(Meter):
         except Exception as error:
             self._device = None
             raise DeviceError(
-                f"No Joulescope can be used: {error}.",
-                "Plug in one, with its udev rule, and close its own program.",
+                f"The Joulescope cannot be used: {error}.",
+                "Plug in exactly one, with its udev rule, and close its own program.",
             ) from error
 
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._device is None or self._collector is not None:
             raise UsageError(
-                "The Joulescope is not open, or records already.", "Call open() once, then start()."
+                "The Joulescope is not open, or is already recording.", "Call open() once, then start()."
             )
         self._collector = _Collector(self._rate)
         self._taken = 0
@@ -117,7 +119,7 @@ class JoulescopeMeter(Meter):
     def stop(self) -> Trace:
         """See :class:`Meter`."""
         if self._collector is None:
-            raise UsageError("The Joulescope does not record.", "Call start() first.")
+            raise UsageError("The Joulescope is not recording.", "Call start() first.")
         self._device.stop()
         self._device.stream_process_unregister(self._collector)
         parts, self._collector = self._collector.parts, None

@@ -1,7 +1,7 @@
-"""ST X-NUCLEO-LPM01A: text commands over USB serial; it feeds the board with 1.8 to 3.3 V.
+"""ST X-NUCLEO-LPM01A: text commands over USB serial; it supplies the board with 1.8 to 3.3 V.
 
-``format ascii_dec`` up to 10,000 samples per second, ``bin_hexa`` up to 100,000.  It has no digital inputs.  Never
-run on an LPM01A: tested against a simulated one that speaks this protocol on a pseudo-terminal.
+``format ascii_dec`` up to 10,000 samples per second, ``bin_hexa`` up to 100,000. It has no digital inputs.
+Never run on an LPM01A: tested against a simulated one that speaks this protocol on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -19,24 +19,26 @@ from arenite.host.energy.meters.trace import Trace
 BAUD = 3_686_400
 PROMPT = "PowerShield >"
 MIN_V, MAX_V = 1.8, 3.3
-#: Left as another program set them, a trigger by a pin would never start; a firmware that lacks one need not have it.
-#: The board is fed from here on, not only while the meter records.
+#: Settings that another program may have changed: a trigger by a pin would never start a recording; some
+#: firmware versions lack a setting. The board is powered from here on, not only while the meter records.
 SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
-#: What the meter's ``freq`` takes, per second.
+#: The rates that the meter's ``freq`` accepts, per second.
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 ASCII_LIMIT = 10_000
-#: Recalled from the maker's sheet (2 % in its dynamic range).
+#: Recalled from the manufacturer's sheet (2 % in its dynamic range).
 GAIN_ERROR = 0.02
-#: Losses that the host's clock can tell: fewer drown in the delays of USB, more are a stream that came in bursts.
+#: Losses that the host's clock can detect: fewer are hidden by the delays of USB, more mean a stream in
+#: bursts.
 HOST_LOSS = (0.005, 0.05)
 
 
 class _RefusedError(DeviceError):
-    """The meter answered, and said no."""
+    """The meter answered with an error."""
 
 
 class Lpm01a(StreamMeter):
-    """``rate_hz`` above 10,000 is read in the binary format; None: 10,000, or the next that the meter takes."""
+    """``rate_hz`` above 10,000 is read in the binary format; None: 10,000, or the next rate that the meter
+    accepts."""
 
     name = "lpm01a"
 
@@ -53,16 +55,18 @@ class Lpm01a(StreamMeter):
             raise UsageError(f"An LPM01A does not sample at {rate_hz} Hz.", f"The nearest rate is {near}.")
         self._binary = rate_hz > ASCII_LIMIT if binary is None else binary
         if not self._binary and rate_hz > ASCII_LIMIT:
-            raise UsageError(f"{rate_hz} samples per second are too many for text.", "Use the binary format.")
+            raise UsageError(
+                f"{rate_hz} samples per second are too many for the text format.", "Use the binary format."
+            )
         self._port, self._supply, self._rate = port, supply_v, rate_hz
 
     def open(self) -> None:
         """Connect, take control, and set the voltage, the rate and the format."""
-        self._line = open_connection(self._port, BAUD)
-        self._lines = TextLines(self.line)
-        # A recording that was left running ends, and half a command that was left in the buffer is answered.
-        self.line.write(b"\nstop\n")
-        drain(self.line)
+        self._transport = open_connection(self._port, BAUD)
+        self._lines = TextLines(self.transport)
+        # Ends a recording that was left running, and half a command that was left in the buffer.
+        self.transport.write(b"\nstop\n")
+        drain(self.transport)
         self._command("htc")
         self._command(f"volt {round(self._supply * 1000)}m")
         self._set_rate()
@@ -74,10 +78,10 @@ class Lpm01a(StreamMeter):
                 self._command(setting, 0.3)
 
     def _set_rate(self) -> None:
-        """The wanted rate; when none was wanted, the highest that the meter takes.  Raises DeviceError."""
-        wanted = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
+        """Set the requested rate; without one the highest that the meter accepts. Raises DeviceError."""
+        rates = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
         refused: _RefusedError | None = None
-        for rate in wanted:
+        for rate in rates:
             try:
                 self._command(f"freq {rate // 1000}k" if rate % 1000 == 0 else f"freq {rate}")
             except _RefusedError as error:
@@ -90,24 +94,24 @@ class Lpm01a(StreamMeter):
 
     def _command(self, text: str, timeout_s: float = 2.0) -> None:
         """Raises DeviceError unless the meter acknowledges."""
-        self.line.write(text.encode() + b"\n")
+        self.transport.write(text.encode() + b"\n")
         end = time.monotonic() + timeout_s
-        while (left := end - time.monotonic()) > 0:
-            answer = self._lines.read(left)
+        while (remaining := end - time.monotonic()) > 0:
+            answer = self._lines.read(remaining)
             if answer is None:
                 break
             answer = answer.replace(PROMPT, "").strip()
-            # Not the late answer to the command before.
+            # Not the late answer to the previous command.
             if answer == "ack" or (answer.startswith("ack") and text.split()[0] in answer):
                 return
             if answer.startswith("err"):
                 raise _RefusedError(
-                    f"The LPM01A on {self._port} refuses '{text}': {answer}.",
+                    f"The LPM01A on {self._port} refused '{text}': {answer}.",
                     "Press its reset button; does its firmware know this command?",
                 )
         raise DeviceError(
-            f"No LPM01A answers to '{text}' on {self._port}.",
-            "Is it its USB port of the PowerShield (not the board's), and no other program at it?",
+            f"No LPM01A answers '{text}' on {self._port}.",
+            "Is this the USB port of the PowerShield (not the board's), and does no other program use it?",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
@@ -116,7 +120,7 @@ class Lpm01a(StreamMeter):
         return decoder(self._rate, self._supply), self._lines.rest()
 
     def _end(self) -> None:
-        self.line.write(b"stop\n")
+        self.transport.write(b"stop\n")
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""
@@ -130,13 +134,14 @@ class Lpm01a(StreamMeter):
         if trace.lost_samples and isinstance(decoder, (AsciiDecoder, BinaryDecoder)) and decoder.timed.marks:
             share = trace.lost_samples / (len(trace) + trace.lost_samples)
             notes += (
-                f"{share:.1%} of the samples were lost; the meter tells between which time marks, not where",
+                f"{share:.1%} of the samples were lost; the meter reports between which time marks, but"
+                " not where",
             )
         return replace(trace, meta=meta, gain_error=GAIN_ERROR, notes=notes)
 
     def _by_the_host(self, trace: Trace) -> Trace:
-        """Losses by the host's clock where the meter sent no time mark at all, and the samples came as they were
-        taken."""
+        """Losses by the host's clock where the meter sent no time mark at all, and the samples arrived as
+        they were taken."""
         decoder, speed = self._decoder, self.bytes_per_s
         assert isinstance(decoder, (AsciiDecoder, BinaryDecoder))
         if decoder.timed.marks or speed is None or not self._received:
@@ -145,7 +150,7 @@ class Lpm01a(StreamMeter):
         if not HOST_LOSS[0] < share < HOST_LOSS[1]:
             return trace
         count = len(trace)
-        note = f"no time marks came from the meter: by the computer's clock {share:.1%} of the samples are missing"
+        note = f"the meter sent no time marks: by the computer's clock {share:.1%} of the samples are missing"
         return replace(
             trace,
             time_s=trace.time_s / (1 - share),
@@ -154,8 +159,8 @@ class Lpm01a(StreamMeter):
         )
 
     def close(self) -> None:
-        """Also in the midst of a recording: the board off, the meter's own buttons on."""
-        if self._line is not None:
+        """Also during a recording: switch the board off and the meter's own buttons on."""
+        if self._transport is not None:
             if self._thread is not None:
                 with suppress(DeviceError):
                     self.stop()

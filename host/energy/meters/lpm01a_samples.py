@@ -13,9 +13,9 @@ import numpy as np
 
 from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 
-#: Time marks are in milliseconds: fewer samples than half of one are no loss.
+#: Time marks are in milliseconds: a gap below half a millisecond is not a loss.
 MARK_TOLERANCE_S = 0.0005
-#: Several stand in one line where the meter lost what ends a line.
+#: Several values are in one line where the meter lost the end of a line.
 _LINE = re.compile(r"^(?:\d{4}[+-]\d\d)+$")
 _SAMPLE = re.compile(r"(\d{4})([+-]\d\d)")
 _SECONDS = re.compile(r"(\d+)\s*s\b")
@@ -25,13 +25,14 @@ _FIXED = {0xF3: 5, 0xF4: 0, 0xF5: 0, 0xF6: 0, 0xF7: 2}
 
 
 class TimedSamples:
-    """Samples between the meter's time marks: what is missing at a mark was lost somewhere before it."""
+    """Samples between the meter's time marks: samples that are missing at a mark were lost somewhere before
+    it."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self._rate, self._supply = rate_hz, supply_v
         self._waiting: list[Floats] = []  # since the last mark
-        self._index = 0  # of the next sample, losses counted
-        self.marks = 0  # that were seen
+        self._index = 0  # of the next sample, with losses
+        self.marks = 0  # that arrived
         self.notes: list[str] = []
 
     def add(self, current: Floats) -> None:
@@ -40,7 +41,7 @@ class TimedSamples:
             self._waiting.append(current)
 
     def mark(self, seconds: float) -> Trace:
-        """The samples up to a mark, spread over the time that it says has passed."""
+        """The samples up to a mark, spread over the time that the mark gives."""
         self.marks += 1
         current = self._gathered()
         expected = round(seconds * self._rate) - self._index
@@ -50,12 +51,12 @@ class TimedSamples:
         return self._place(current, expected)
 
     def finish(self) -> Trace:
-        """The samples after the last mark: nobody can tell what is missing among them."""
+        """The samples after the last mark, where losses cannot be detected."""
         current = self._gathered()
         return self._place(current, len(current))
 
     def nothing(self) -> Trace:
-        """No mark yet, so no sample that has its time."""
+        """No mark yet, so no sample with a time."""
         return empty(self._rate, self._supply)
 
     def _gathered(self) -> Floats:
@@ -75,7 +76,7 @@ class TimedSamples:
 
 
 class AsciiDecoder:
-    """``format ascii_dec``.  A garbled line is skipped; the next time mark shows that it is missing."""
+    """``format ascii_dec``. A garbled line is skipped; the next time mark shows that it is missing."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self.timed = TimedSamples(rate_hz, supply_v)
@@ -95,7 +96,7 @@ class AsciiDecoder:
                 values = []
                 pieces.append(self.timed.mark(_stamp(text)))
             elif text.lower().startswith(("error", "err ")):
-                self.timed.notes.append(f"the meter says: {text}")
+                self.timed.notes.append(f"the meter reports: {text}")
         self.timed.add(np.array(values, dtype=np.float64))
         return join(pieces) if pieces else self.timed.nothing()
 
@@ -120,7 +121,7 @@ class BinaryDecoder:
 
     def feed(self, data: bytes) -> Trace:
         """See :class:`Decoder`."""
-        # The answer to the stop command comes as text among the samples.
+        # The answer to the stop command arrives as text among the samples.
         raw = self._rest + _STOPPED.sub(b"", data)
         pieces: list[Trace] = []
         at = 0
@@ -141,7 +142,7 @@ class BinaryDecoder:
         return join(pieces) if pieces else self.timed.nothing()
 
     def _message(self, raw: bytes, pieces: list[Trace]) -> int:
-        """Take one message; its length, 0 when it is not complete.  What is no message is skipped byte by byte."""
+        """Read one message; returns its length, 0 when it is incomplete. Other bytes are skipped one by one."""
         kind = raw[1]
         if raw[0] != 0xF0 or kind >> 4 != 0xF:
             return 1
@@ -150,7 +151,7 @@ class BinaryDecoder:
             if end < 0:
                 return 0 if len(raw) < 256 else 2
             if kind == 0xF1:
-                self.timed.notes.append(f"the meter says: {raw[2:end].decode('ascii', 'replace').strip()}")
+                self.timed.notes.append(f"the meter reports: {raw[2:end].decode('ascii', 'replace').strip()}")
             return end + 2
         if kind not in _FIXED:
             return 2
@@ -165,7 +166,7 @@ class BinaryDecoder:
             pieces.append(self.timed.mark(milliseconds / 1000))
         elif kind in (0xF5, 0xF6):
             self.timed.notes.append(
-                "the meter says: " + ("overcurrent" if kind == 0xF5 else "target switched off")
+                "the meter reports: " + ("overcurrent" if kind == 0xF5 else "target switched off")
             )
         return size + 4
 

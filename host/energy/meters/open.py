@@ -1,4 +1,4 @@
-"""A meter by its name."""
+"""Creates a meter by its name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _ina(chip: str) -> Callable[..., Meter]:
     return make
 
 
-#: The INA chips and a Joulescope measure the supply and do not take what is told.
+#: The INA chips and a Joulescope measure the supply, so they ignore the given one.
 METERS: dict[str, Callable[..., Meter]] = {
     "ppk2": _ppk2,
     "lpm01a": _lpm01a,
@@ -81,14 +81,15 @@ def open_meter(name: str, where: str, supply_v: float = 3.3, **options: Any) -> 
     Args:
         name: a key of METERS.
         where: serial port, ``tcp:HOST:PORT``, or ``/dev/i2c-N:ADDRESS``.
-        supply_v: what the meter gives the board, or what another supply gives it.
+        supply_v: the voltage that the meter supplies, or that of another supply.
         options: of the driver's constructor.
 
     Raises:
-        UsageError: an unknown name, or a value that the meter cannot do.
+        UsageError: an unknown name, or a value that the meter does not support.
     """
     if name not in METERS:
         raise UsageError(
-            f"There is no meter '{name}'.", f"There is {', '.join(METERS)}; CSV files of others can be read."
+            f"There is no meter '{name}'.",
+            f"The meters are {', '.join(METERS)}; CSV files of other meters can be read.",
         )
     return METERS[name](where, supply_v, **options)

@@ -1,9 +1,9 @@
 """Qoitech Otii Arc and Ace, through the TCP server of the Otii program (port 1905): one JSON object per line.
 
-Requests carry ``type``, ``cmd``, ``data`` and ``trans_id``; answers the same ``trans_id`` and ``type`` response or
-error; ``progress`` and ``information`` come between.  The program holds the recording, so samples come at the end.
-Newer programs want a licence for automation, which is set up in the program itself.  Never run on an Otii: tested
-against a simulated server on a TCP socket.
+Requests carry ``type``, ``cmd``, ``data`` and ``trans_id``; answers the same ``trans_id`` and ``type``
+response or error; ``progress`` and ``information`` arrive between them. The program holds the recording, so
+samples arrive at the end. Newer programs need a licence for automation, which is set up in the program
+itself. Never run on an Otii: tested against a simulated server on a TCP socket.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.link.transport import Transport
 
 PORT = 1905
-CHUNK = 40_000  # values per request, as the program's own clients ask for
-#: Recalled from the maker's sheet: 0.1 % of the reading (and 50 nA).
+CHUNK = 40_000  # values per request, as in the program's own clients
+#: Recalled from the manufacturer's sheet: 0.1 % of the reading (and 50 nA).
 GAIN_ERROR = 0.001
 MIN_V, MAX_V = 0.5, 5.0
 
 
 class Otii(Meter):
-    """The first device that is connected, or that called ``device``.  ``marks``: the inputs i1 and i2 as bits
-    0 and 1."""
+    """The first connected device, or the one named ``device``. ``marks``: the inputs i1 and i2 as bits 0 and
+    1."""
 
     name = "otii"
 
@@ -43,25 +43,25 @@ class Otii(Meter):
         marks: bool = True,
         max_current_a: float = 0.5,
     ) -> None:
-        """Raises UsageError for a voltage beyond what an Arc gives."""
+        """Raises UsageError for a voltage outside an Arc's range."""
         if not MIN_V <= supply_v <= MAX_V:
             raise UsageError(f"An Otii cannot give {supply_v:g} V.", f"It gives {MIN_V:g} to {MAX_V:g} V.")
-        self._where, self._supply, self._wanted, self._marks = where, supply_v, device, marks
+        self._where, self._supply, self._device_name, self._marks = where, supply_v, device, marks
         self._max_current = max_current_a
-        self._line: Transport | None = None
+        self._transport: Transport | None = None
         self._pending = b""
         self._number = 0
         self._id = ""
         self._recording = False
 
-    def _ask(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
-        """The ``data`` of the answer.  Raises DeviceError with the server's words on an error."""
-        if self._line is None:
+    def _request(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
+        """The ``data`` of the answer. Raises DeviceError with the server's message on an error."""
+        if self._transport is None:
             raise UsageError("The Otii is not open.", "Call open() first.")
         self._number += 1
         number = str(self._number)
         request = {"type": "request", "cmd": command, "trans_id": number, "data": data}
-        self._line.write(json.dumps(request).encode() + b"\r\n")
+        self._transport.write(json.dumps(request).encode() + b"\r\n")
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
             answer = self._next(end)
@@ -70,85 +70,94 @@ class Otii(Meter):
             if answer.get("type") == "error":
                 message = answer.get("data", {}).get("message") or answer.get("errorcode") or "error"
                 raise DeviceError(
-                    f"Otii refuses {command}: {message}.",
+                    f"The Otii program refused {command}: {message}.",
                     "Log in and reserve an automation licence in the Otii program if it asks for one.",
                 )
             return dict(answer.get("data") or {})
-        raise DeviceError(f"Otii does not answer {command}.", "Is the server of the Otii program started?")
+        raise DeviceError(
+            f"The Otii program does not answer {command}.", "Is the server of the Otii program started?"
+        )
 
     def _next(self, end: float) -> dict[str, Any] | None:
-        assert self._line is not None
+        assert self._transport is not None
         while b"\n" not in self._pending:
-            left = end - time.monotonic()
-            if left <= 0:
+            remaining = end - time.monotonic()
+            if remaining <= 0:
                 return None
-            self._pending += self._line.read(min(left, 0.5))
+            self._pending += self._transport.read(min(remaining, 0.5))
         raw, _, self._pending = self._pending.partition(b"\n")
         try:
             answer = json.loads(raw)
         except ValueError:
             raise DeviceError(
-                f"{self._where} is no Otii server: it says {raw[:40]!r}.", "Its port is 1905."
+                f"{self._where} is not an Otii server: it sent {raw[:40]!r}.", "Its port is 1905."
             ) from None
         return answer if isinstance(answer, dict) else None
 
     def open(self) -> None:
         """Connect, choose the device, set its supply, and switch the board on."""
-        self._line = open_connection(self._where, tcp_port=PORT)
-        devices = self._ask("otii_get_devices", timeout=5).get("devices", [])
-        chosen = [one for one in devices if self._wanted in (None, one.get("name"), one.get("device_id"))]
+        self._transport = open_connection(self._where, tcp_port=PORT)
+        devices = self._request("otii_get_devices", timeout=5).get("devices", [])
+        chosen = [
+            device
+            for device in devices
+            if self._device_name in (None, device.get("name"), device.get("device_id"))
+        ]
         if not chosen:
-            names = ", ".join(str(one.get("name")) for one in devices) or "none"
+            names = ", ".join(str(device.get("name")) for device in devices) or "none"
             raise DeviceError(
-                f"No Otii {self._wanted or 'device'} is connected, only: {names}.", "Plug it in."
+                f"No Otii {self._device_name or 'device'} is connected; connected are: {names}.",
+                "Plug it in.",
             )
         self._device, self._id = chosen[0], chosen[0]["device_id"]
-        project = self._ask("otii_get_active_project").get("project_id", -1)
-        self._project = project if project != -1 else self._ask("otii_create_project")["project_id"]
-        # A project records the devices that belong to it; newer programs take all that are connected.
+        project = self._request("otii_get_active_project").get("project_id", -1)
+        self._project = project if project != -1 else self._request("otii_create_project")["project_id"]
+        # A project records its own devices; newer programs use all that are connected.
         with suppress(DeviceError):
-            self._ask("arc_add_to_project", device_id=self._id)
-        self._ask("arc_set_main_voltage", device_id=self._id, value=self._supply)
-        # Not every device has a limit to set, a voltage channel, or inputs; without the current there is nothing.
+            self._request("arc_add_to_project", device_id=self._id)
+        self._request("arc_set_main_voltage", device_id=self._id, value=self._supply)
+        # Not every device has a limit to set, a voltage channel, or inputs; only the current is required.
         with suppress(DeviceError):
-            self._ask("arc_set_max_current", device_id=self._id, value=self._max_current)
-        self._ask("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
+            self._request("arc_set_max_current", device_id=self._id, value=self._max_current)
+        self._request("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
         self._channels = ["mc"]
         for channel in ("mv", *(("i1", "i2") if self._marks else ())):
             with suppress(DeviceError):
-                self._ask("arc_enable_channel", device_id=self._id, channel=channel, enable=True)
+                self._request("arc_enable_channel", device_id=self._id, channel=channel, enable=True)
                 self._channels.append(channel)
-        self._ask("arc_set_main", device_id=self._id, enable=True)
+        self._request("arc_set_main", device_id=self._id, enable=True)
 
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._recording:
-            raise UsageError("The Otii records already.", "Call stop() first.")
-        self._ask("project_start_recording", project_id=self._project)
+            raise UsageError("The Otii is already recording.", "Call stop() first.")
+        self._request("project_start_recording", project_id=self._project)
         self._started = time.monotonic()
         self._recording = True
 
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
-        """Nothing: the program gives its recording at the end."""
+        """No samples: the program gives its recording at the end."""
         return iter(())
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""
         if not self._recording:
-            raise UsageError("The Otii does not record.", "Call start() first.")
+            raise UsageError("The Otii is not recording.", "Call start() first.")
         self._recording = False
-        self._ask("project_stop_recording", project_id=self._project)
-        last = self._ask("project_get_last_recording", project_id=self._project)
+        self._request("project_stop_recording", project_id=self._project)
+        last = self._request("project_get_last_recording", project_id=self._project)
         recording = last.get("recording_id", -1)
         if recording == -1:
-            raise DeviceError("Otii has no recording.", "Was it stopped in the program meanwhile?")
+            raise DeviceError(
+                "The Otii program has no recording.", "Was it stopped in the program meanwhile?"
+            )
         times, current = self._analog(recording, "mc")
         if len(current) < 2:
-            raise DeviceError("Otii's recording is empty.", "Record for longer.")
+            raise DeviceError("The Otii program's recording is empty.", "Record for longer.")
         good = np.isfinite(current)
         marks = None
         if {"i1", "i2"} <= set(self._channels):
-            # A device that cannot give what it was let record has no marks; its current is good all the same.
+            # A device that cannot return a recorded channel has no marks; its current is valid all the same.
             with suppress(DeviceError):
                 bits = [
                     self._digital(recording, channel, times) << k for k, channel in enumerate(("i1", "i2"))
@@ -171,7 +180,7 @@ class Otii(Meter):
         )
 
     def _volts(self, recording: int, times: Floats) -> Floats | float:
-        """As measured; what was set where the device does not measure it."""
+        """The measured voltage; the set one where the device does not measure it."""
         if "mv" not in self._channels:
             return self._supply
         volt_times, volts = self._analog(recording, "mv")
@@ -179,15 +188,15 @@ class Otii(Meter):
         return np.interp(times, volt_times[good], volts[good]) if good.any() else self._supply
 
     def _values(self, recording: int, channel: str) -> tuple[list[Any], dict[str, Any]]:
-        where: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
-        count = int(self._ask("recording_get_channel_data_count", **where)["count"])
+        request: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
+        count = int(self._request("recording_get_channel_data_count", **request)["count"])
         values: list[Any] = []
         first: dict[str, Any] = {}
         while len(values) < count:
-            data = self._ask(
+            data = self._request(
                 "recording_get_channel_data",
                 60.0,
-                **where,
+                **request,
                 index=len(values),
                 count=min(CHUNK, count - len(values)),
             )
@@ -200,7 +209,8 @@ class Otii(Meter):
     def _analog(self, recording: int, channel: str) -> tuple[Floats, Floats]:
         """Times and values; NaN where the program has none.
 
-        A value is taken as the mean of the interval that its time begins, so it stands in the middle of that.
+        A value is the mean of the interval that starts at its time, so it is placed in the middle of that
+        interval.
         """
         values, first = self._values(recording, channel)
         start, step = float(first.get("timestamp", 0.0)), float(first.get("interval", 0.0))
@@ -208,7 +218,7 @@ class Otii(Meter):
         return times, np.array(values, dtype=np.float64)
 
     def _digital(self, recording: int, channel: str, times: Floats) -> Any:
-        """Level at each time; the channel holds its changes only, low before the first that goes up."""
+        """Level at each time; the channel holds only changes, and is low before the first rising one."""
         values, _ = self._values(recording, channel)
         if not values:
             return np.zeros(len(times), dtype=np.uint8)
@@ -219,12 +229,12 @@ class Otii(Meter):
 
     def close(self) -> None:
         """Switch the board off and disconnect; the program keeps its project."""
-        if self._line is None:
+        if self._transport is None:
             return
         with suppress(DeviceError):
             if self._recording:
-                self._ask("project_stop_recording", project_id=self._project)
-            self._ask("arc_set_main", device_id=self._id, enable=False)
+                self._request("project_stop_recording", project_id=self._project)
+            self._request("arc_set_main", device_id=self._id, enable=False)
         self._recording = False
-        self._line.close()
-        self._line = None
+        self._transport.close()
+        self._transport = None

@@ -1,4 +1,4 @@
-"""What drivers have in common that ask their meter for each sample."""
+"""The common part of drivers that poll their meter for each sample."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from arenite.host.energy.meters.trace import Trace, empty
 
 
 class PolledMeter(Meter):
-    """A meter that is asked for each sample: a thread asks as fast as it answers, at most ``rate_hz``.
+    """A meter that is polled for each sample: a thread polls as fast as the meter answers, at most
+    ``rate_hz``.
 
-    Drivers give ``read_sample``: amperes and volts now.  The clock is the host's; a late answer is late in ``time_s``
-    too, so nothing is counted as lost.
+    Drivers implement ``read_sample``: amperes and volts now. The clock is the host's; a late answer is late
+    in ``time_s`` too, so no sample is counted as lost.
     """
 
     def __init__(self, rate_hz: float, gain_error: float | None = None) -> None:
@@ -33,7 +34,7 @@ class PolledMeter(Meter):
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._thread is not None:
-            raise UsageError(f"The meter {self.name} records already.", "Call stop() first.")
+            raise UsageError(f"The meter {self.name} is already recording.", "Call stop() first.")
         self._rows: list[tuple[float, float, float]] = []
         self._taken = 0
         self._error: Exception | None = None
@@ -90,7 +91,7 @@ class PolledMeter(Meter):
     def stop(self) -> Trace:
         """See :class:`Meter`."""
         if self._thread is None:
-            raise UsageError(f"The meter {self.name} does not record.", "Call start() first.")
+            raise UsageError(f"The meter {self.name} is not recording.", "Call start() first.")
         self._stopped.set()
         self._thread.join()
         self._thread = None

@@ -1,7 +1,7 @@
 """Nordic Power Profiler Kit II: USB serial, one byte per command, 100,000 samples per second.
 
-It answers only to the question for its calibration, and sends samples between start and stop.  Never run on a PPK2:
-tested against a simulated one that speaks this protocol on a pseudo-terminal.
+It answers only the request for its calibration, and sends samples between start and stop. Never run on a
+PPK2: tested against a simulated one that speaks this protocol on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -21,39 +21,42 @@ AVERAGE_START, AVERAGE_STOP = 0x06, 0x07
 DEVICE_RUNNING_SET, REGULATOR_SET, SET_POWER_MODE, GET_META_DATA = 0x0C, 0x0D, 0x11, 0x19
 AMPERE_MODE, SOURCE_MODE = 1, 2
 MIN_V, MAX_V = 0.8, 5.0
-#: Recalled from the maker's sheet as a typical error; no calibration of one unit stands behind it.
+#: A typical error, recalled from the manufacturer's sheet; it is not the calibration of a unit.
 GAIN_ERROR = 0.10
-#: The counter tells losses modulo 64; the host's clock shows the rest when they are more than this part of all samples.
+#: The counter detects losses modulo 64; the host's clock shows the rest when they are more than this share of
+#: all samples.
 UNSEEN = 0.02
 
 
 class Ppk2(StreamMeter):
-    """``source``: the PPK2 feeds the board with ``supply_v``; else it carries the current of another supply of that
-    voltage.  ``leave_on``: the board stays fed when the meter is closed."""
+    """``source``: the PPK2 supplies the board with ``supply_v``; else it carries the current of another
+    supply of that voltage. ``leave_on``: the board stays powered when the meter is closed."""
 
     name = "ppk2"
 
     def __init__(self, port: str, supply_v: float = 3.3, source: bool = True, leave_on: bool = False) -> None:
-        """Raises UsageError for a voltage that the PPK2 cannot give."""
+        """Raises UsageError for a voltage outside the PPK2's range."""
         super().__init__()
         if not MIN_V <= supply_v <= MAX_V:
-            raise UsageError(f"A PPK2 cannot work at {supply_v:g} V.", f"It does {MIN_V:g} to {MAX_V:g} V.")
+            raise UsageError(
+                f"A PPK2 cannot work at {supply_v:g} V.", f"Its range is {MIN_V:g} to {MAX_V:g} V."
+            )
         self._port, self._supply, self._source, self._leave_on = port, supply_v, source, leave_on
         self.calibration = Calibration()
 
     def open(self) -> None:
         """Connect, read the calibration, set mode and voltage, and switch the board on."""
-        self._line = open_connection(self._port)
+        self._transport = open_connection(self._port)
         # A recording that a killed program left running would mix with the calibration.
         self._command(AVERAGE_STOP)
-        drain(self.line)
+        drain(self.transport)
         self.calibration = Calibration.parse(self._metadata())
         self._command(SET_POWER_MODE, SOURCE_MODE if self._source else AMPERE_MODE)
         self._command(REGULATOR_SET, *round(self._supply * 1000).to_bytes(2, "big"))
         self._command(DEVICE_RUNNING_SET, 1)
 
     def _command(self, *values: int) -> None:
-        self.line.write(bytes(values))
+        self.transport.write(bytes(values))
 
     def _metadata(self) -> str:
         text = b""
@@ -61,17 +64,18 @@ class Ppk2(StreamMeter):
             self._command(GET_META_DATA)
             end = time.monotonic() + 1.0
             while time.monotonic() < end:
-                text += self.line.read(0.1)
+                text += self.transport.read(0.1)
                 if b"END" in text:
                     return text.decode("ascii", "replace").partition("END")[0]
-        said = "said nothing" if not text else f"said {text[:40]!r}"
+        reaction = "said nothing" if not text else f"said {text[:40]!r}"
         raise DeviceError(
-            f"No PPK2 answers on {self._port}: it {said} when asked for its calibration.",
-            "Is this its data port (it may show two), and its application programmed? Unplug and plug it again.",
+            f"No PPK2 answers on {self._port}: it {reaction} after the request for its calibration.",
+            "Is this its data port (it may show two), and is its application programmed? Unplug and"
+            " plug it again.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
-        self.line.discard_input()
+        self.transport.discard_input()
         self._command(AVERAGE_START)
         return Ppk2Decoder(self.calibration, self._supply), b""
 
@@ -84,15 +88,17 @@ class Ppk2(StreamMeter):
         trace = super().stop()
         notes = list(trace.notes)
         if self.calibration.missing:
-            notes.append(f"no calibration of {', '.join(self.calibration.missing[:4])}: nominal values stand")
+            notes.append(
+                f"no calibration of {', '.join(self.calibration.missing[:4])}: nominal values are used"
+            )
         counted = len(trace) + trace.lost_samples
         wall = self._stopped - self._started
         unseen = wall * RATE_HZ - counted
-        # 50 ms: what USB may hold back at both ends.
+        # 50 ms: the most that USB may hold back at both ends.
         if unseen > max(UNSEEN * wall, 0.05) * RATE_HZ:
             notes.append(
-                f"by the host's clock about {unseen:.0f} more samples are missing than the counter tells: "
-                "losses of 64 in a row are invisible to it"
+                f"by the host's clock about {unseen:.0f} more samples are missing than by the counter,"
+                " which cannot detect losses of 64 in a row"
             )
         meta: dict[str, Any] = {
             "meter": self.name,
@@ -104,7 +110,7 @@ class Ppk2(StreamMeter):
 
     def close(self) -> None:
         """See :class:`Meter`."""
-        if self._line is not None and self._source and not self._leave_on:
+        if self._transport is not None and self._source and not self._leave_on:
             with suppress(DeviceError):
                 self._command(DEVICE_RUNNING_SET, 0)
         super().close()

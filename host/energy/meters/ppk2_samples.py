@@ -1,7 +1,7 @@
 """The PPK2's sample words: 100,000 per second, 4 bytes little-endian each.
 
-Bits 0–13 the ADC (in units of four steps), 14–16 the range, 18–23 a counter that tells losses, 24–31 eight digital
-inputs.
+Bits 0–13 the ADC (in units of four steps), 14–16 the range, 18–23 a counter that shows losses, 24–31 eight
+digital inputs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RANGES = 5
 ADC_MULT = 1.8 / 163840  # volts per ADC step over the shunt
 #: Ohm of the shunts where the device's own metadata lacks them.
 NOMINAL_R = (1031.64, 101.65, 10.15, 0.94, 0.043)
-#: A range needs so many samples to settle; until then it shows spikes that the board never drew.
+#: Samples that a range needs to settle; until then it shows spikes that the board never drew.
 SETTLE = 3
 _FIELD = re.compile(r"^([A-Za-z]+)([0-4])?\s*:\s*(\S+)$")
 
@@ -39,31 +39,31 @@ class Calibration:
     i: tuple[float, ...] = (0.0,) * RANGES
     ug: tuple[float, ...] = (1.0,) * RANGES
     other: Mapping[str, str] = field(default_factory=dict)  # Calibrated, VDD, HW, mode, IA
-    missing: tuple[str, ...] = ()  # what was not told, or not a number: the nominal value stands
+    missing: tuple[str, ...] = ()  # missing, or not a number: the nominal value is used
 
     @staticmethod
     def parse(text: str) -> Calibration:
         """From the lines ``NAME: VALUE`` before ``END``."""
         values = {name: list(getattr(Calibration, name)) for name in ("r", "gs", "gi", "o", "s", "i", "ug")}
-        seen: set[str] = set()
+        fields: set[str] = set()
         other: dict[str, str] = {}
         for line in text.splitlines():
             match = _FIELD.match(line.strip())
             if match is None:
                 continue
-            name, index, told = match[1].lower(), match[2], match[3]
+            name, index, value = match[1].lower(), match[2], match[3]
             if index is None or name not in values:
-                other[match[1] + (index or "")] = told
+                other[match[1] + (index or "")] = value
                 continue
             try:
-                number = float(told)
+                number = float(value)
             except ValueError:
                 continue
-            # A shunt or a gain of nothing cannot be: an unprogrammed unit says 0 or nan.  GS may be 0.
+            # A shunt or a gain of zero is impossible: an unprogrammed unit sends 0 or nan. GS may be 0.
             if math.isfinite(number) and (number != 0 or name not in ("r", "gi", "ug")):
                 values[name][int(index)] = number
-                seen.add(name + index)
-        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in seen)
+                fields.add(name + index)
+        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in fields)
         told_values: dict[str, Any] = {name: tuple(column) for name, column in values.items()}
         return Calibration(**told_values, other=other, missing=missing)
 
@@ -79,7 +79,7 @@ class Calibration:
 
 
 class Ppk2Decoder:
-    """One recording.  A piece holds back its last samples until it is known whether a range switch follows."""
+    """One recording. A piece holds back its last samples until it is known whether a range switch follows."""
 
     def __init__(self, calibration: Calibration, supply_v: float) -> None:
         self._calibration = calibration
@@ -87,7 +87,7 @@ class Ppk2Decoder:
         self._rest = b""
         self._aligned = False
         self._held = np.empty(0, dtype="<u4")
-        self._index = -1  # of the last sample given out, losses counted
+        self._index = -1  # of the last returned sample, with losses
         self._counter: int | None = None
         self._range: int | None = None
 
@@ -106,19 +106,19 @@ class Ppk2Decoder:
         return self._take(self._cut())
 
     def _cut(self) -> int:
-        """How many can go: the next ones are known, and no range settles across the cut."""
+        """How many samples can be returned: the next ones are known, and no range settles across the cut."""
         cut = len(self._held) - 2 * SETTLE
         if cut <= 0:
             return 0
         ranges = (self._held >> 14) & 7
         switches = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
-        wanted = cut
+        limit = cut
         for switch in switches[::-1]:
-            if switch <= wanted - SETTLE:
+            if switch <= limit - SETTLE:
                 break
-            wanted = min(wanted, int(switch))
-        # A range that switches all the time settles nowhere: do not hold it for ever.
-        return wanted if wanted or cut < 4096 else cut
+            limit = min(limit, int(switch))
+        # A range that switches all the time settles nowhere: do not hold its samples for ever.
+        return limit if limit or cut < 4096 else cut
 
     def finish(self) -> Trace:
         """See :class:`Decoder`."""
@@ -128,7 +128,7 @@ class Ppk2Decoder:
         return self._take(len(self._held))
 
     def _take(self, count: int) -> Trace:
-        """The first ``count`` of the held words; those after them only tell what follows."""
+        """The first ``count`` of the held words; those after them only show whether a switch follows."""
         words = self._held.astype(np.int64)
         counters = (words >> 18) & 63
         before = self._counter if self._counter is not None else int(counters[0]) - 1 if len(words) else 0
@@ -169,30 +169,30 @@ class Ppk2Decoder:
         ranges: NDArray[np.int64],
         good: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """The first samples after a switch become the first settled one of the same range.
+        """Replace the first samples after a switch by the first settled one of the same range.
 
-        The current has changed before the range does, so the new range's level is nearer to the truth than a mean
-        with the old one.  A stay too short to settle keeps its last sample.
+        The current has changed before the range does, so the new range's level is nearer to the true one than
+        a mean with the old range. A stay too short to settle keeps its last sample.
         """
-        where = np.flatnonzero(good)
-        if len(where) == 0:
+        indices = np.flatnonzero(good)
+        if len(indices) == 0:
             return current
-        kept = ranges[where]
-        switch = np.empty(len(kept), dtype=bool)
-        switch[0] = self._range is not None and int(kept[0]) != self._range
-        switch[1:] = kept[1:] != kept[:-1]
+        settled_ranges = ranges[indices]
+        switch = np.empty(len(settled_ranges), dtype=bool)
+        switch[0] = self._range is not None and int(settled_ranges[0]) != self._range
+        switch[1:] = settled_ranges[1:] != settled_ranges[:-1]
         starts = np.flatnonzero(switch)
         out = current.copy()
-        ends = np.append(np.flatnonzero(switch[1:]) + 1, len(kept))
+        ends = np.append(np.flatnonzero(switch[1:]) + 1, len(settled_ranges))
         for start in starts:
             end = ends[np.searchsorted(ends, start, side="right")]
             settled = min(start + SETTLE, end - 1)
-            out[where[start:settled]] = current[where[settled]]
+            out[indices[start:settled]] = current[indices[settled]]
         return out
 
 
 def _alignment(raw: bytes) -> int:
-    """Bytes to skip so that the counters count: a stream that was running may be caught in the middle of a word."""
+    """Bytes to skip so that the counters count up: a running stream may be joined in the middle of a word."""
     scores = []
     for skip in range(4):
         words = np.frombuffer(raw[skip : skip + (len(raw) - skip) // 4 * 4], dtype="<u4")[:4096]

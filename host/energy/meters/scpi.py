@@ -1,8 +1,8 @@
 """A bench multimeter or source-measure unit over SCPI (IEEE 488.2), by TCP (port 5025) or serial.
 
-``ScpiMeter`` lets the instrument sample by its own timer into its memory and empties that while it records; the
-commands are those of the Keysight Truevolt family (34465A, 34470A).  It reads current only: tell the supply.  Never run
-on an instrument: tested against a simulated one on a TCP socket.
+``ScpiMeter`` lets the instrument sample by its own timer into its memory and reads that memory while it
+records; the commands are those of the Keysight Truevolt family (34465A, 34470A). It reads only current, so
+give the supply. Never run on an instrument: tested against a simulated one on a TCP socket.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 from arenite.host.link.transport import Transport
 
 PORT = 5025
-#: Readings of this size are no currents: overload (9.9E37) and not a number (9.91E37) of SCPI-99, 7.2.1.
+#: Readings of this size are not currents: overload (9.9E37) and not a number (9.91E37) of SCPI-99, 7.2.1.
 NO_READING = 9e36
 _NO_ERROR = re.compile(r"^[+-]?0\b")
 
 
 class ScpiLine:
-    """Commands and questions, one text line each."""
+    """Commands and queries, one text line each."""
 
     def __init__(self, where: str, baud: int = 115200) -> None:
-        """Connect and ask ``*IDN?``.  Raises DeviceError when nothing answers."""
+        """Connect and send ``*IDN?``. Raises DeviceError when nothing answers."""
         self.where = where
-        self._line: Transport = open_connection(where, baud, PORT)
-        self._lines = TextLines(self._line)
+        self._transport: Transport = open_connection(where, baud, PORT)
+        self._lines = TextLines(self._transport)
         try:
-            self.identity = self.ask("*IDN?")
+            self.identity = self.query("*IDN?")
         except DeviceError:
-            self._line.close()
+            self._transport.close()
             raise
 
     def send(self, command: str) -> None:
         """A command without an answer."""
-        self._line.write(command.encode() + b"\n")
+        self._transport.write(command.encode() + b"\n")
 
-    def ask(self, question: str, timeout_s: float = 5.0) -> str:
-        """Raises DeviceError when no answer comes in time."""
+    def query(self, question: str, timeout_s: float = 5.0) -> str:
+        """The answer to a query. Raises DeviceError when none arrives in time."""
         self.send(question)
         answer = self._lines.read(timeout_s)
         if answer is None:
@@ -56,19 +56,19 @@ class ScpiLine:
             )
         return answer
 
-    def check(self, what: str) -> None:
-        """Raises DeviceError with the instrument's own words when it has noted an error."""
-        error = self.ask("SYST:ERR?")
+    def check(self, action: str) -> None:
+        """Raises DeviceError with the instrument's own message when it has recorded an error."""
+        error = self.query("SYST:ERR?")
         if not _NO_ERROR.match(error):
             model = ",".join(self.identity.split(",")[:2])
             raise DeviceError(
-                f"The instrument {model} refuses {what}: {error}.",
-                "ScpiPolled (--meter scpi-polled) works with any that has READ?.",
+                f"The instrument {model} refused {action}: {error}.",
+                "ScpiPolled (--meter scpi-polled) works with any instrument that supports READ?.",
             )
 
     def close(self) -> None:
-        """Give the line back."""
-        self._line.close()
+        """Close the connection."""
+        self._transport.close()
 
 
 def values_of(text: str) -> Floats:
@@ -78,13 +78,12 @@ def values_of(text: str) -> Floats:
     try:
         return np.array([float(part) for part in text.split(",") if part.strip()], dtype=np.float64)
     except ValueError:
-        raise DeviceError(
-            f"The instrument answers '{text[:40]}' where readings are due.", "Reset it."
-        ) from None
+        raise DeviceError(f"The instrument answers '{text[:40]}' instead of readings.", "Reset it.") from None
 
 
 class ScpiMeter(Meter):
-    """Samples by the instrument's timer, at ``rate_hz``; ``range_a`` fixes the range, None lets it choose."""
+    """Samples by the instrument's timer, at ``rate_hz``; ``range_a`` fixes the range, None lets the
+    instrument choose."""
 
     name = "scpi"
 
@@ -96,9 +95,11 @@ class ScpiMeter(Meter):
         range_a: float | None = None,
         gain_error: float | None = None,
     ) -> None:
-        """Raises UsageError for a rate that makes no sense."""
+        """Raises UsageError for an invalid rate."""
         if not rate_hz > 0:
-            raise UsageError(f"A rate of {rate_hz:g} Hz cannot be.", "Give samples per second, as 10000.")
+            raise UsageError(
+                f"A rate of {rate_hz:g} Hz is not valid.", "Give samples per second, such as 10000."
+            )
         self._where, self._supply, self._rate, self._range = where, supply_v, rate_hz, range_a
         self._gain_error = gain_error
         self._scpi: ScpiLine | None = None
@@ -106,18 +107,19 @@ class ScpiMeter(Meter):
 
     @property
     def scpi(self) -> ScpiLine:
-        """Raises UsageError before ``open``."""
+        """The open connection. Raises UsageError before ``open``."""
         if self._scpi is None:
             raise UsageError("The SCPI instrument is not open.", "Call open() first.")
         return self._scpi
 
     def open(self) -> None:
-        """Connect, and set current, timer and endless samples.  Raises DeviceError when it knows no sample timer."""
+        """Connect, and set current, timer and endless samples. Raises DeviceError when the instrument has no
+        sample timer."""
         self.open_on(ScpiLine(self._where))
 
-    def open_on(self, line: ScpiLine) -> None:
-        """The same on a line that is open already."""
-        self._scpi = line
+    def open_on(self, connection: ScpiLine) -> None:
+        """The same on a connection that is already open."""
+        self._scpi = connection
         for command in (
             "*RST",
             "*CLS",
@@ -131,16 +133,18 @@ class ScpiMeter(Meter):
         ):
             self.scpi.send(command)
         self.scpi.check("sampling by its own timer")
-        # Its timer may not do the rate exactly.
-        step = values_of(self.scpi.ask("SAMP:TIM?"))
+        # Its timer may not support the exact rate.
+        step = values_of(self.scpi.query("SAMP:TIM?"))
         if len(step) != 1 or not step[0] > 0:
-            raise DeviceError("The instrument does not tell its sample interval.", "Use --meter scpi-polled.")
+            raise DeviceError(
+                "The instrument does not report its sample interval.", "Use --meter scpi-polled."
+            )
         self._rate = 1 / float(step[0])
 
     def start(self) -> None:
         """See :class:`Meter`."""
         if self._thread is not None:
-            raise UsageError("The SCPI instrument records already.", "Call stop() first.")
+            raise UsageError("The SCPI instrument is already recording.", "Call stop() first.")
         self._parts: list[Trace] = []
         self._taken = self._count = 0
         self._error: DeviceError | None = None
@@ -158,10 +162,10 @@ class ScpiMeter(Meter):
             self._error = error
 
     def _fetch(self) -> bool:
-        waiting = int(float(self.scpi.ask("DATA:POIN?")))
+        waiting = int(float(self.scpi.query("DATA:POIN?")))
         if waiting == 0:
             return False
-        values = values_of(self.scpi.ask(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
+        values = values_of(self.scpi.query(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
         good = np.abs(values) < NO_READING
         times = (self._count + np.flatnonzero(good)) / self._rate
         self._count += len(values)
@@ -195,13 +199,13 @@ class ScpiMeter(Meter):
     def stop(self) -> Trace:
         """See :class:`Meter`."""
         if self._thread is None:
-            raise UsageError("The SCPI instrument does not record.", "Call start() first.")
+            raise UsageError("The SCPI instrument is not recording.", "Call start() first.")
         self._stopped.set()
         self._thread.join()
         self._thread = None
         if self._error is not None:
             raise self._error
-        # What was sampled until now still counts; more may come while it is fetched.
+        # Samples until now still count; more may arrive while they are read.
         until = round((time.monotonic() - self._started) * self._rate)
         while self._fetch() and self._count < until:
             pass

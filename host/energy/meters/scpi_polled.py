@@ -1,7 +1,8 @@
-"""A SCPI instrument that is asked for each reading, and the choice between that and its own sample timer.
+"""A SCPI instrument that is polled for each reading, and the choice between polling and its own sample timer.
 
-``READ?`` any instrument knows that measures current, at some ten readings per second; simple ones only know
-``MEASure``.  The times are the host's.  Never run on an instrument: tested against a simulated one on a TCP socket.
+Every instrument that measures current supports ``READ?``, at some ten readings per second; simple ones only
+support ``MEASure``. The times are the host's. Never run on an instrument: tested against a simulated one on a
+TCP socket.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from arenite.host.energy.meters.polled import PolledMeter
 from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter, values_of
 from arenite.host.energy.meters.trace import Trace
 
-#: Tried in this order when it is opened.
+#: Tried in this order when the instrument is opened.
 QUESTIONS = ("READ?", "MEAS:CURR:DC?", "MEAS:CURR?")
 POLL_HZ = 2000.0
 
 
 class ScpiPolled(PolledMeter):
-    """One question per sample: slow, for averages and sleep currents, or an instrument without a sample timer."""
+    """One query per sample: slow, for averages and sleep currents, or an instrument without a sample timer."""
 
     name = "scpi-polled"
 
@@ -35,27 +36,29 @@ class ScpiPolled(PolledMeter):
         self._question = QUESTIONS[0]
 
     def open(self) -> None:
-        """Connect, choose direct current, and find out how it likes to be asked."""
+        """Connect, choose direct current, and find the query that works."""
         self.open_on(ScpiLine(self._where))
 
-    def open_on(self, line: ScpiLine) -> None:
-        """The same on a line that is open already.  Raises DeviceError when it answers no question for a current."""
-        self._scpi = line
-        line.send("CONF:CURR:DC")
+    def open_on(self, connection: ScpiLine) -> None:
+        """The same on a connection that is already open. Raises DeviceError when no query for a current is
+        answered."""
+        self._scpi = connection
+        connection.send("CONF:CURR:DC")
         for question in QUESTIONS:
             with suppress(DeviceError):
-                if len(values_of(line.ask(question, 2.0))) == 1:
+                if len(values_of(connection.query(question, 2.0))) == 1:
                     self._question = question
                     return
         raise DeviceError(
-            f"The instrument at {line.where} gives no current.", f"It must answer {', '.join(QUESTIONS)}."
+            f"The instrument at {connection.where} does not return a current.",
+            f"It must answer {', '.join(QUESTIONS)}.",
         )
 
     def read_sample(self) -> tuple[float, float]:
         """One reading.  Raises DeviceError on overload."""
         if self._scpi is None:
             raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
-        value = values_of(self._scpi.ask(self._question, 10.0))
+        value = values_of(self._scpi.query(self._question, 10.0))
         if len(value) != 1 or abs(value[0]) >= NO_READING:
             raise DeviceError(
                 "The current is beyond the instrument's range.", "Choose a larger range, or auto range."
@@ -71,7 +74,7 @@ class ScpiPolled(PolledMeter):
 
 
 class Scpi(Meter):
-    """By the instrument's own timer where it has one, else one question per reading, with a note."""
+    """By the instrument's own timer where it has one, else one query per reading, with a note."""
 
     name = "scpi"
 
@@ -92,24 +95,25 @@ class Scpi(Meter):
 
     @property
     def chosen(self) -> Meter:
-        """Raises UsageError before ``open``."""
+        """The meter in use. Raises UsageError before ``open``."""
         if self._chosen is None:
             raise UsageError("The SCPI instrument is not open.", "Call open() first.")
         return self._chosen
 
     def open(self) -> None:
-        """Connect, and find out what the instrument can.  Raises DeviceError when nothing answers, or no current."""
-        line = ScpiLine(self._where)
+        """Connect, and find out what the instrument supports. Raises DeviceError when nothing answers, or
+        without a current."""
+        connection = ScpiLine(self._where)
         try:
-            self._timed.open_on(line)
+            self._timed.open_on(connection)
             self._chosen = self._timed
         except DeviceError as error:
             self._why = error.problem
-            line.send("*CLS")
+            connection.send("*CLS")
             try:
-                self._polled.open_on(line)
+                self._polled.open_on(connection)
             except DeviceError:
-                line.close()
+                connection.close()
                 raise
             self._chosen = self._polled
 
@@ -126,7 +130,9 @@ class Scpi(Meter):
         trace = self.chosen.stop()
         if self.chosen is self._timed:
             return trace
-        note = f"the instrument samples by no timer of its own and was asked for each reading ({self._why})"
+        note = (
+            f"the instrument does not sample by a timer of its own, so each reading was polled ({self._why})"
+        )
         return replace(trace, notes=(*trace.notes, note))
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""What a meter gave: current, voltage and digital marks over the meter's own time."""
+"""A recording of a meter: current, voltage and digital marks over the meter's own time."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Samples that arrived, in order.  Lost ones are gaps in ``time_s``, never made-up values.
+    """Samples that arrived, in order. Lost ones are gaps in ``time_s``, never made-up values.
 
     Every array has one entry per sample; ``time_s`` starts anywhere and grows strictly.
     """
 
     time_s: Floats
     current_a: Floats
-    voltage_v: Floats | float  # measured per sample, or the supply that was set or told
+    voltage_v: Floats | float  # measured per sample, or the set or given supply
     rate_hz: float
     marks: NDArray[np.uint8] | None = None  # bit n: digital input n; None: the meter has none
     lost_samples: int = 0
-    clock: str = "meter"  # whose seconds time_s counts: meter or host
+    clock: str = "meter"  # the clock of time_s: meter or host
     started_s: float | None = None  # time.monotonic() of the host at about time 0; delays of USB are in it
-    gain_error: float | None = None  # relative, of the whole reading, as the maker states it; None: unknown
-    notes: tuple[str, ...] = ()  # what a person should know about this recording
+    gain_error: float | None = (
+        None  # relative, of the whole reading, as the manufacturer states it; None: unknown
+    )
+    notes: tuple[str, ...] = ()  # remarks on this recording
     meta: Mapping[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -41,7 +43,7 @@ class Trace:
         return np.asarray(self.current_a * self.voltage_v, dtype=np.float64)
 
     def power_of(self, part: slice) -> Floats:
-        """Watts of some samples only: a long recording has many places to look at."""
+        """Watts of some samples only, because a long recording has many."""
         volts = self.voltage_v[part] if isinstance(self.voltage_v, np.ndarray) else self.voltage_v
         return np.asarray(self.current_a[part] * volts, dtype=np.float64)
 
@@ -56,17 +58,18 @@ class Trace:
         return float(self.time_s[-1] - self.time_s[0]) if len(self) > 1 else 0.0
 
     def cumulative(self) -> tuple[Floats, Floats]:
-        """Times, and joules from the first sample to each of them; straight in between.
+        """Times, and joules from the first sample to each of them; linear in between.
 
-        Each sample stands for the time that is nearer to it than to its neighbours.  The sum is that of
-        trapezoids; but at a step of the current, which lies between two samples, no part of the step is counted on
-        the wrong side.
+        Each sample represents the time that is nearer to it than to its neighbours. The sum is that of
+        trapezoids; but at a step of the current, which is between two samples, no part of the step is counted
+        on the wrong side.
         """
         edges = np.concatenate([self.time_s[:1], (self.time_s[1:] + self.time_s[:-1]) / 2, self.time_s[-1:]])
         return edges, np.concatenate([[0.0], np.cumsum(self.power_w * np.diff(edges))])
 
     def joules_at(self, times: Floats) -> Floats:
-        """Joules from the first sample to each of ``times``, of any shape; nothing is added outside the recording."""
+        """Joules from the first sample to each of ``times``, of any shape; nothing is added outside the
+        recording."""
         return np.asarray(np.interp(times, *self.cumulative()), dtype=np.float64)
 
     def energy_j(self, start_s: float | None = None, end_s: float | None = None) -> float:
@@ -78,22 +81,23 @@ class Trace:
         return float(last - first)
 
     def require(self, samples: int) -> None:
-        """Raises DeviceError when fewer arrived."""
+        """Raises DeviceError when fewer samples arrived."""
         if len(self) < samples:
             raise DeviceError(
                 f"The meter gave {len(self)} samples, at least {samples} are needed.",
-                "Measure for longer, and check that the meter is connected and powers or carries the board.",
+                "Measure for longer, and check that the meter is connected and powers the board or"
+                " carries its current.",
             )
 
 
 def empty(rate_hz: float, voltage_v: float) -> Trace:
-    """A trace before the first sample."""
+    """A trace without samples."""
     none = np.empty(0)
     return Trace(none, none, voltage_v, rate_hz)
 
 
 def join(parts: Sequence[Trace]) -> Trace:
-    """One recording from its pieces, in order; what describes it is taken from the last piece."""
+    """One recording from its pieces, in order; its description is taken from the last piece."""
     filled = [part for part in parts if len(part)]
     last = parts[-1]
     lost = sum(part.lost_samples for part in parts)

@@ -1,8 +1,9 @@
-"""Lay intervals of one clock (serial timestamps) over the current of another: offset and drift of the clocks.
+"""Aligns intervals of one clock (serial timestamps) with the current of another: offset and drift of the
+clocks.
 
-The intervals are moved over the power as a template: joules within them, less those of their flanks, are most
-where they belong.  A coarse place comes from a correlation at a few drifts; then offset and drift are searched
-together on ever finer grids.
+The intervals are moved over the power as a template: joules within them, less those of their flanks, are
+largest at the right place. A coarse place comes from a correlation at a few drifts; then offset and drift are
+searched together on ever finer grids.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.energy.windows.activity import InferenceWindow
 
 BINS = 1 << 17
-#: Two crystals differ by less than 200 ppm; a timer on an RC oscillator by up to a per cent (tell ``max_drift``).
+#: Two crystals differ by less than 200 ppm; a timer on an RC oscillator by up to a per cent (set
+#: ``max_drift``).
 MAX_DRIFT = 500e-6
 ROUNDS = 8
 Curve = tuple[Floats, Floats]  # of Trace.cumulative
@@ -41,10 +43,10 @@ class Alignment:
 
 
 def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float = MAX_DRIFT) -> Alignment:
-    """``events``: start and end of every inference in seconds of another clock, in order.
+    """Align ``events``: start and end of every inference in seconds of another clock, in order.
 
     Raises:
-        DeviceError: too few events, or nowhere does more power flow within them than beside them.
+        DeviceError: there are no events, or at no place is the power within them higher than beside them.
     """
     trace.require(16)
     spans = np.asarray(events, dtype=np.float64).reshape(-1, 2)
@@ -74,8 +76,8 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
     contrast = float(inside[0]) / flank if flank > 0 else float("inf")
     if not contrast > 1.05:
         raise DeviceError(
-            f"The timestamps fit nowhere in the current (contrast {contrast:.2f}).",
-            "Does the meter feed the board that was run, and does the recording cover the run?",
+            f"The timestamps do not match the current anywhere (contrast {contrast:.2f}).",
+            "Does the meter supply the board that ran, and does the recording cover the run?",
         )
     return Alignment(result.offset_s, result.drift, contrast)
 
@@ -83,7 +85,8 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
 def _coarse(
     trace: Trace, energy: Curve, spans: Floats, length: float, reach: float, max_drift: float
 ) -> tuple[float, float, float]:
-    """Place of the middle of the events, drift, and how far that may be off; from correlations on even bins."""
+    """Place of the middle of the events, drift, and the largest error of both; from correlations on even
+    bins."""
     seconds = max(trace.seconds, 2 * reach)
     width = max(length / 8, 1.5 * seconds / BINS)
     edges = np.arange(trace.time_s[0], trace.time_s[-1] + width, width)
@@ -105,7 +108,7 @@ def _coarse(
 
 
 def _boxes(spans: Floats, count: int) -> Floats:
-    """One within the spans, parts of one where they begin and end; in units of bins."""
+    """One within the spans, fractions where they begin and end; in units of bins."""
     grid = np.arange(count + 1, dtype=np.float64)
     covered = np.zeros(count + 1)
     for start, end in spans:

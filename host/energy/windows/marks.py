@@ -8,23 +8,24 @@ from arenite.errors import UsageError
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.energy.windows.activity import InferenceWindow
 
-#: An input is taken as active low when the board draws less than this part of the rest while it is high.
+#: An input is taken as active low when the power while it is high is less than this part of the power while
+#: it is low.
 INVERTED = 0.8
 #: Pulses shorter than this part of the median are glitches.
 GLITCH = 0.1
-#: Samples: an input whose usual pulse is shorter floats.
+#: Samples: an input whose usual pulse is shorter is floating.
 SHORTEST = 4
 
 
 def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWindow], int | None, list[str]]:
-    """The windows, the input they are from (None: none changes), and what a person should know.
+    """The windows, the input that they are from (None: no input changes), and notes.
 
-    ``bit``: the input to take, high during an inference; None: the one that changes, or of several the one that goes
-    with the current best.  An input that is high while the board draws less is taken as active low, unless ``bit``
-    asked for it.
+    ``bit``: the input to use, high during an inference; None: the one that changes, or of several the one
+    that matches the current best. An input that is high while the board draws less is taken as active low,
+    unless ``bit`` names it.
 
     Raises:
-        UsageError: ``bit`` asks for an input that the recording does not have.
+        UsageError: ``bit`` names an input that the recording does not have.
     """
     if bit is not None:
         if not (trace.marks is not None and 0 <= bit < 8):
@@ -47,14 +48,15 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
     if len(bits) > 1:
         others = ", ".join(str(k) for k in bits if k != chosen)
         notes.append(
-            f"several digital inputs change; {chosen} goes with the current best and was used, not {others}"
+            f"several digital inputs change; input {chosen} matches the current best and was used, not"
+            f" {others}"
         )
     low = ratios[chosen] < INVERTED
     if low:
         notes.append(f"input {chosen} is low during an inference")
     spans = marked(trace, chosen, low=low)
     if spans and float(np.median([w.seconds for w in spans])) * trace.rate_hz < SHORTEST:
-        notes.append(f"input {chosen} flickers, as one that nothing is connected to, and was not used")
+        notes.append(f"input {chosen} flickers, as an unconnected input does, and was not used")
         return [], None, notes
     return spans, chosen, notes
 
@@ -79,7 +81,7 @@ def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow
 
 
 def falling_edges(trace: Trace, bit: int) -> Floats:
-    """When the bit went low, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
+    """The times of the bit's falling edges, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
     if trace.marks is None:
         return np.empty(0)
     high = (trace.marks >> bit & 1).astype(np.int8)
@@ -87,7 +89,7 @@ def falling_edges(trace: Trace, bit: int) -> Floats:
 
 
 def _between(trace: Trace, edges: np.ndarray) -> Floats:
-    """An edge was somewhere between the sample before and this one."""
+    """An edge is between the sample before and this one."""
     return np.asarray((trace.time_s[edges - 1] + trace.time_s[edges]) / 2, dtype=np.float64)
 
 
@@ -96,6 +98,6 @@ def _ratio(trace: Trace, bit: int) -> float:
     assert trace.marks is not None
     high = (trace.marks >> bit & 1).astype(bool)
     power = trace.power_w
-    # Currents of nothing are noise around zero.
+    # A current of zero is noise around zero.
     min_power = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
     return max(float(np.mean(power[high])), min_power) / max(float(np.mean(power[~high])), min_power)

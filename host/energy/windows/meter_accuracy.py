@@ -1,4 +1,4 @@
-"""The maker's limit of error of a recording: of the reading, and the offset of the range that it needed."""
+"""The manufacturer's limit of error for a recording: of the reading, and the offset of the range in use."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def _profiles() -> tuple[MeterProfile, ...]:
 
 
 def profile_of(trace: Trace) -> MeterProfile | None:
-    """The instrument that made the recording, by what its driver tells: a logger's chip, a multimeter's identity.
+    """The profile of the instrument that made the recording, by its driver: a logger's chip, a multimeter's
+    identity.
 
-    None: not known, or which of several that a driver can open nobody says.
+    None: not known, or one of several instruments that the driver supports and that cannot be told apart.
     """
     meta = {key: str(value).lower() for key, value in trace.meta.items()}
     for name in (meta.get("chip"), meta.get("meter")):
@@ -27,17 +28,17 @@ def profile_of(trace: Trace) -> MeterProfile | None:
             if meter.name == name:
                 return meter
     alike = [meter for meter in _profiles() if meter.driver == meta.get("meter")]
-    told = " ".join(meta.values())
-    named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", told)]
+    description = " ".join(meta.values())
+    named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", description)]
     matches = alike if len(alike) == 1 else named
     return matches[0] if len(matches) == 1 else None
 
 
 def calibration_limit_j(trace: Trace, joules: float, seconds: float) -> float | None:
-    """How far ``joules`` over ``seconds`` may be off by the meter's calibration; None: nobody says.
+    """The largest error of ``joules`` over ``seconds`` by the meter's calibration; None: not stated.
 
-    What the driver knows of the gain (read from the instrument, or told by the user) comes before the profile; the
-    offset is the profile's, of the range of the mean current.
+    The driver's knowledge of the gain (read from the instrument, or given by the user) comes before the
+    profile; the offset is the profile's, for the range of the mean current.
     """
     meter = profile_of(trace)
     volts = float(np.mean(trace.voltage_v))

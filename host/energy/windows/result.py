@@ -1,4 +1,4 @@
-"""Microjoules per inference from a recording and its windows, with how sure they are."""
+"""Microjoules per inference from a recording and its windows, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from arenite.host.energy.windows.find import InferenceWindows
 from arenite.host.energy.windows.meter_accuracy import calibration_limit_j
 
 SCHEMA = "arenite.energy/1"
-#: A window with more of its time in gaps of lost samples says too little.
+#: A window with more of its time in gaps of lost samples is left out.
 MAX_GAP = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyResult:
-    """Per inference in microjoules; ``energy_uj`` is everything the supply gave, the baseline included."""
+    """Figures per inference in microjoules; ``energy_uj`` is all the energy of the supply, the baseline
+    included."""
 
     energy_uj: Floats  # one per window that was used
     above_baseline_uj: Floats
@@ -45,12 +46,12 @@ class EnergyResult:
 
     @property
     def uncertainty_uj(self) -> float | None:
-        """Standard uncertainty: both parts that are known, in quadrature."""
+        """Standard uncertainty: the known parts, in quadrature."""
         parts = [part for part in (self.standard_error_uj, self.calibration_uj) if part is not None]
         return float(np.hypot.reduce(parts)) if parts else None
 
     def to_json(self) -> dict[str, Any]:
-        """As ``arenite.energy/1``."""
+        """The result as ``arenite.energy/1``."""
         trace, windows = self.trace, self.windows
         result: dict[str, Any] = {
             "schema": SCHEMA,
@@ -143,7 +144,7 @@ def _gap(trace: Trace, window: InferenceWindow) -> float:
     if last - first < 2:
         return 1.0
     around = np.concatenate([[window.start_s], trace.time_s[first:last], [window.end_s]])
-    # One step is the sampling itself, not a gap.
+    # One step is the sampling interval, not a gap.
     longest = float(np.max(np.diff(around))) - 1.5 / trace.rate_hz
     return max(0.0, longest) / window.seconds
 
@@ -159,14 +160,14 @@ def _outside(
 
 
 def _typical(power: Floats, outside: np.ndarray[Any, Any]) -> float:
-    """Median of the power between inferences: short wake-ups and the serial port do not move it."""
+    """Median of the power between inferences: short wake-ups and the serial port do not change it."""
     return float(np.median(power[outside]))
 
 
 def _sleep(trace: Trace, outside: np.ndarray[Any, Any]) -> float | None:
     """The lowest state between inferences: the median of the blocks that are as low as the lowest twentieth.
 
-    Blocks are means of 32 samples, which takes the noise out before the lowest are chosen.
+    Blocks are means of 32 samples, which removes the noise before the lowest are chosen.
     """
     current = trace.current_a[outside]
     count = len(current) // 32

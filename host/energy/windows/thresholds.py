@@ -1,9 +1,9 @@
-"""Which threshold shows the inferences, when nothing but the current tells.
+"""Chooses the threshold that shows the inferences when only the current is known.
 
-Neighbouring thresholds that all show the same windows are a plateau: a step of the current.  A board that sleeps
-between inferences has two of them, its whole time awake and the inferences within it, and the upper one is right.
-Above it come steps between the layers of one inference, which are wrong: they leave out energy, or cut inferences
-into pieces that are not alike.
+Neighbouring thresholds that all show the same windows are a plateau: a step of the current. A board that
+sleeps between inferences has two of them, its whole time awake and the inferences within it, and the upper
+one is right. Above it come steps between the layers of one inference, which are wrong: they leave out energy,
+or cut inferences into unequal pieces.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from arenite.host.energy.meters.trace import Trace
 
 #: A step of less than this ratio is noise, or a layer.
 STEP = 1.5
-#: Windows that hold less of what is drawn above the lowest level leave out a part of the inference.
+#: Windows that hold less of the energy above the lowest level leave out a part of the inference.
 MIN_HELD_SHARE = 0.9
-#: Inferences are this alike in energy and length; pieces of one are not.
+#: Inferences differ by no more than this in energy and length; pieces of one differ more.
 SIMILAR_LENGTHS = 0.03
-#: A board that stays awake shows one long window with so many of these in it; they may differ more, as layers do not
-#: come so often.
+#: A board that stays awake shows one long window with at least this many of these in it; they may differ
+#: more, because layers do not repeat as often.
 MANY_WINDOWS, ALIKE_AWAKE = 3, 0.2
-#: An end that moves by less, in parts of the window, is the same edge.
+#: An end that moves by less, as a share of the window, is the same edge.
 MAX_EDGE_SHIFT = 0.01
 
 
@@ -52,25 +52,27 @@ def choose_threshold(trace: Trace, candidates: Sequence[ThresholdResult], lowest
 def _best(
     trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], begin: ThresholdResult, lowest_w: float
 ) -> ThresholdResult:
-    """From the windows of ``begin`` on, better ones that nearly hold as much energy."""
+    """Better windows, after those of ``begin``, that hold nearly as much energy."""
     held = [_held(trace, _middle(plateau).spans, lowest_w) for plateau in plateaus]
     best, count = begin, len(begin.spans)
     for plateau, joules in zip(plateaus, held, strict=True):
-        one = _middle(plateau)
+        candidate = _middle(plateau)
         clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w and joules >= MIN_HELD_SHARE * max(
             held
         )
-        more = len(one.spans) > count and _alike(trace, one.spans)
-        if clear and (more or (len(one.spans) == count and _within(one.spans, best.spans))):
-            best = one
+        more_windows = len(candidate.spans) > count and _alike(trace, candidate.spans)
+        if clear and (
+            more_windows or (len(candidate.spans) == count and _within(candidate.spans, best.spans))
+        ):
+            best = candidate
     return best
 
 
 def _awake(
     trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], outer: ThresholdResult
 ) -> ThresholdResult | None:
-    """The inferences of a board that stays awake between them, when ``outer`` is its whole time awake: what it draws
-    between them is then the level that they stand on.  None when ``outer`` has no such windows in it."""
+    """The inferences of a board that stays awake between them, when ``outer`` is its whole time awake: its
+    power between inferences is then their baseline. None when ``outer`` has no such windows in it."""
     for k, plateau in enumerate(plateaus):
         inner = _middle(plateau)
         clear = plateau[-1].threshold_w >= STEP * plateau[0].threshold_w
@@ -80,7 +82,7 @@ def _awake(
 
 
 def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
-    """In each window of ``outer`` stand several of ``inner`` that are alike, and nothing of them at its ends."""
+    """Whether each window of ``outer`` contains several similar ones of ``inner``, and none at its ends."""
     first = np.searchsorted(inner[:, 0], outer[:, 0])
     last = np.searchsorted(inner[:, 0], outer[:, 1])
     if len(inner) < MANY_WINDOWS or np.any(
@@ -105,15 +107,15 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
 def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
     """Runs of thresholds with as many windows of nearly the same length."""
     runs: list[list[ThresholdResult]] = []
-    for one in candidates:
+    for candidate in candidates:
         if (
             runs
-            and len(one.spans) == len(runs[-1][0].spans)
-            and abs(one.length / runs[-1][0].length - 1) < 0.02
+            and len(candidate.spans) == len(runs[-1][0].spans)
+            and abs(candidate.length / runs[-1][0].length - 1) < 0.02
         ):
-            runs[-1].append(one)
+            runs[-1].append(candidate)
         else:
-            runs.append([one])
+            runs.append([candidate])
     return runs
 
 
@@ -128,7 +130,7 @@ def _held(trace: Trace, spans: NDArray[np.float64], lowest_w: float) -> float:
 
 
 def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
-    """Both ends lie further in: a board is awake before and after, a layer is missing on one side."""
+    """Both ends are further inside: a board is awake before and after, a layer is missing on one side."""
     if len(inner) != len(outer):
         return True
     moved = np.median(np.abs(inner - outer), axis=0) / np.median(outer[:, 1] - outer[:, 0])
@@ -138,4 +140,4 @@ def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
 def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = SIMILAR_LENGTHS) -> bool:
     at = trace.joules_at(spans)
     values = (at[:, 1] - at[:, 0], spans[:, 1] - spans[:, 0])
-    return all(float(np.std(each)) < limit * float(np.mean(each)) for each in values)
+    return all(float(np.std(figures)) < limit * float(np.mean(figures)) for figures in values)

@@ -1,4 +1,5 @@
-"""The drive of a DAPLink debug probe: a raw image or a hex file copied to it is written to the chip."""
+"""The drive of a DAPLink debug probe: the probe writes a raw image or a hex file that is copied to it to the
+chip."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ class CopyUploader:
         image, address = raw_image(upload.elf)
         if address != upload.board.flash[0].origin:
             raise UsageError(
-                f"The program begins at {address:#x}, and {upload.board.name}'s flash at"
-                f" {upload.board.flash[0].origin:#x}: its drive takes whole images only.",
+                f"The program begins at {address:#x}, the flash of {upload.board.name} at"
+                f" {upload.board.flash[0].origin:#x}: its drive accepts whole images only.",
                 "Use --tool pyocd.",
             )
         drive = self._find(upload)
@@ -54,28 +55,32 @@ class CopyUploader:
         ]
         if len(fitting) > 1:
             names = ", ".join(str(d.folder) for d in fitting)
-            raise UsageError(f"Several DAPLink drives are here: {names}.", "Name one: --port FOLDER.")
+            raise UsageError(f"Several DAPLink drives are mounted: {names}.", "Name one: --port FOLDER.")
         if fitting:
             return fitting[0]
-        others = f" ({', '.join(str(d.folder) for d in drives)} is another board's)" if drives else ""
+        others = f" ({', '.join(str(d.folder) for d in drives)} belongs to another board)" if drives else ""
         raise DeviceError(
-            f"No DAPLink drive of {upload.board.name} is mounted here{others}.",
-            "Plug it in; where drives are not mounted by themselves: udisksctl mount -b /dev/disk/by-label/LABEL.",
+            f"No DAPLink drive of {upload.board.name} is mounted{others}.",
+            "Plug it in; where drives are not mounted automatically: udisksctl mount -b"
+            " /dev/disk/by-label/LABEL.",
         )
 
     def _settle(self, upload: Upload, drive: Drive) -> None:
-        """The probe takes its drive away while it writes and brings it back, with FAIL.TXT if it could not."""
+        """Wait for the probe: it removes its drive while it writes and brings it back, with FAIL.TXT after a
+        failure."""
         end = time.monotonic() + SETTLES_S
         image = drive.folder / "ARENITE.BIN"
         while time.monotonic() < end:
-            # A FAIL.TXT beside the image is of an earlier time: the probe has not brought its drive back yet.
+            # A FAIL.TXT beside the image is from an earlier upload: the probe has not brought its drive back
+            # yet.
             if (drive.folder / DETAILS).is_file() and not image.exists():
                 failed = drive.folder / FAILED
                 if not failed.is_file():
                     return
                 text = failed.read_text("ascii", "replace").strip().splitlines()
                 raise DeviceError(
-                    f"The probe of {upload.board.name} refused the program: {text[0] if text else 'no reason'}.",
+                    f"The probe of {upload.board.name} refused the program:"
+                    f" {text[0] if text else 'no reason'}.",
                     "Unplug and replug it, and flash again; or use --tool pyocd.",
                 )
             time.sleep(0.1)

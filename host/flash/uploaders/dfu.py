@@ -14,10 +14,10 @@ def command(upload: Upload) -> list[str]:
     if dfu is None:
         raise UsageError(f"{upload.board.name} has no DFU bootloader.", "Choose another --tool.")
     image, address = raw_image(upload.elf)
-    where = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
+    address_option = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
     chosen = ["--serial", upload.probe] if upload.probe else []
     return [
-        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *where),
+        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *address_option),
         *upload.extra,
         *("--download", str(image)),
     ]
@@ -32,7 +32,8 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"No DFU capable USB device available",
             "{board} is not in its DFU bootloader.",
-            "Press reset twice, or hold BOOT (BOOT0) during reset; --port auto lets Arenite ask a running board.",
+            "Press reset twice, or hold BOOT (BOOT0) during reset; with --port auto Arenite starts"
+            " the bootloader of a running board.",
         ),
         KnownFailure(
             r"More than one DFU capable USB device found",
@@ -41,6 +42,6 @@ UPLOADER = CommandUploader(
         ),
     ),
     before=enter,
-    # After ":leave" the board is gone before it answers the last question.
+    # After ":leave" the board is gone before it answers the last request.
     succeeded="File downloaded successfully",
 )

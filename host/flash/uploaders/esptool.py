@@ -1,4 +1,5 @@
-"""esptool, as a command (it is under the GPL): every part of the flash at its address, each checked by its MD5."""
+"""esptool, run as a command (it is under the GPL): writes each part of the flash at its address and checks
+its MD5."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, ins
 
 def command(upload: Upload) -> list[str]:
     """``esptool write-flash ADDRESS FILE...``; esptool resets the chip before and after."""
-    # Version 4 is called esptool.py and writes its commands with an underscore; version 5 takes both.
+    # Version 4 is called esptool.py and writes its commands with an underscore; version 5 accepts both forms.
     old = not installed("esptool") and installed("esptool.py")
     port = ["--port", upload.port] if upload.port else []
     files = [
@@ -29,7 +30,7 @@ def command(upload: Upload) -> list[str]:
 
 
 class Esptool(CommandUploader):
-    """Under either of its names."""
+    """esptool under either of its names."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""
@@ -44,12 +45,12 @@ UPLOADER = Esptool(
     (
         KnownFailure(
             r"This chip is (\S+?),? not|chip is (ESP\S+)[^.]*\. Wrong",
-            "On {port} is an {found}, and the project is for {board}.",
+            "The chip on {port} is an {found}, but the project is for {board}.",
             "Choose the right board or port; generate the project again for another chip.",
         ),
         KnownFailure(
             r"No such file or directory: '(/dev/[^']+)'|could not open port '?(/dev/\S+?)'?:.*No such file",
-            "There is no serial port {port}.",
+            "The serial port {port} does not exist.",
             "Plug the board in, or let --port auto find it.",
         ),
         KnownFailure(
@@ -59,7 +60,7 @@ UPLOADER = Esptool(
         ),
         KnownFailure(
             r"port is busy|[Rr]esource busy|\[Errno 16\]|Could not exclusively lock",
-            "Another program holds {port}.",
+            "Another program uses {port}.",
             "Close the monitor that uses it.",
         ),
         KnownFailure(
@@ -69,7 +70,7 @@ UPLOADER = Esptool(
         ),
         KnownFailure(
             r"MD5 of file does not match|digest does not match|File md5",
-            "What esptool read back from {board} differs from the program.",
+            "The flash of {board} differs from the program after the upload.",
             "Flash again, slower: --extra=--baud --extra=115200; check cable and supply.",
         ),
         KnownFailure(

@@ -1,7 +1,8 @@
-"""GDB's ``load`` by our own client: into an emulated board without a program, or over any GDB server of a probe.
+"""GDB's ``load`` by Arenite's own client: into an emulated board without a program, or over any GDB server of
+a probe.
 
-After the load everything is compared with the program; the chip is reset, so that it starts as from power-on, and let
-go.
+After the load the memory is compared with the program; the chip is reset, so that it starts as after
+power-on, and released.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from arenite.host.flash.gdb_flash import flash_regions, write_flash
 from arenite.host.flash.gdb_remote import GdbRemote, crc32
 from arenite.host.flash.upload import Upload
 
-#: How servers are told to reset, the first that works: QEMU's word, then OpenOCD's and pyOCD's, then J-Link's.
+#: Reset commands of the servers, tried in this order: QEMU's, then OpenOCD's and pyOCD's, then J-Link's.
 RESETS = ("system_reset", "reset halt", "reset")
 
 
@@ -33,21 +34,21 @@ def load(remote: GdbRemote, program: Program) -> None:
         if not any(region.holds(segment) for region in flash):
             remote.write(segment.address, segment.data)
     for segment in program.segments:
-        told = remote.checksum(segment.address, len(segment.data))
-        if told is not None and told == crc32(segment.data):
+        checksum = remote.checksum(segment.address, len(segment.data))
+        if checksum is not None and checksum == crc32(segment.data):
             continue
         read_back = remote.read(segment.address, len(segment.data))
         if read_back != segment.data:
             at = next(k for k, (a, b) in enumerate(zip(read_back, segment.data, strict=True)) if a != b)
             raise DeviceError(
                 f"At {segment.address + at:#x} the target has {read_back[at]:#04x}, the program"
-                f" {segment.data[at]:#04x}: it did not take the program.",
+                f" {segment.data[at]:#04x}: the target did not store the program.",
                 "Is it flash that this server cannot write? Then use another --tool.",
             )
 
 
 def restart(remote: GdbRemote) -> None:
-    """Reset the target, which stays halted.  Raises DeviceError when the server knows none of RESETS."""
+    """Reset the target, which stays halted. Raises DeviceError when the server knows none of RESETS."""
     for command in RESETS:
         try:
             remote.monitor(command)
@@ -59,7 +60,8 @@ def restart(remote: GdbRemote) -> None:
 
 @contextmanager
 def flashed_emulator(upload: Upload) -> Iterator[RunningEmulator]:
-    """An emulated board that was started empty, got its program over GDB, and runs it until the block ends."""
+    """An emulated board that is started empty, receives its program over GDB, and runs it until the block
+    ends."""
     program = read_program(upload.elf)
     with tempfile.TemporaryDirectory(prefix="arenite-gdb-") as folder:
         address = str(Path(folder) / "gdb")
@@ -80,15 +82,15 @@ class GdbUploader:
     name = "gdb"
 
     def missing(self) -> str | None:
-        """See ``Uploader``: the client is part of Arenite."""
+        """See ``Uploader``: it needs no program, because the client is part of Arenite."""
         return None
 
     def describe(self, upload: Upload) -> list[str]:
-        """See ``Uploader``: the same with GDB itself."""
+        """See ``Uploader``: the equivalent GDB command."""
         server, lines = upload.port or "localhost:1234", []
         if upload.board.emulated and upload.port is None:
             command = command_line(upload.board, None, ("-S", "-gdb", "tcp::1234"))
-            # Those three words are for a program that drives QEMU.
+            # QEMU's own command words mean nothing to GDB.
             plain = [word for word in command if word not in ("-qmp", "stdio", "--preconfig")]
             lines = [shlex.join(plain) + " &"]
         steps = [f"target remote {server}", "load", "compare-sections", "monitor system_reset", "detach"]
@@ -99,7 +101,7 @@ class GdbUploader:
         """See ``Uploader``. An emulated board without a ``port`` is for :func:`flashed_emulator`."""
         if upload.port is None:
             raise UsageError(
-                f"GDB needs the server that {upload.board.name}'s probe is behind.",
+                f"GDB needs the server of {upload.board.name}'s probe.",
                 "Start one (openocd, pyocd gdbserver) and give --port HOST:PORT.",
             )
         program = read_program(upload.elf)

@@ -1,4 +1,4 @@
-"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and goes."""
+"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and exits."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def command(upload: Upload) -> list[str]:
     write_atomic(script, f'loadfile "{upload.elf}"\nr\ng\nexit\n')
     serial = probe_serial(upload)
     chosen = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
-    line = "JTAG" if upload.board.core.startswith("rv") else "SWD"
+    interface = "JTAG" if upload.board.core.startswith("rv") else "SWD"
     return [
         *("JLinkExe", "-NoGui", "1", "-ExitOnError", "1", *chosen, *upload.extra),
-        *("-Device", device, "-If", line, *(("-JTAGConf", "-1,-1") if line == "JTAG" else ())),
+        *("-Device", device, "-If", interface, *(("-JTAGConf", "-1,-1") if interface == "JTAG" else ())),
         *("-Speed", "4000", "-AutoConnect", "1", "-CommandFile", str(script)),
     ]
 
@@ -39,7 +39,7 @@ UPLOADER = CommandUploader(
         ),
         KnownFailure(
             r"Cannot connect to (?:the )?(?:target|CPU)|Could not connect to (?:the )?target",
-            "The J-Link is there, but finds no chip of {board}.",
+            "The J-Link is plugged in, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
         KnownFailure(

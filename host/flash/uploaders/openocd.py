@@ -1,4 +1,5 @@
-"""OpenOCD: the script of the probe that is plugged in, the script of the chip, and its ``program`` with verify."""
+"""OpenOCD: the script of the connected probe, the script of the chip, and its ``program`` command with
+verify."""
 
 from __future__ import annotations
 
@@ -11,12 +12,12 @@ _INTERFACES = {"cmsis-dap": "cmsis-dap", "stlink": "stlink", "jlink": "jlink", "
 
 
 def _tcl(text: object) -> str:
-    """A word of OpenOCD's language, whatever is in it."""
+    """A word in Tcl, whatever characters it contains."""
     return "{" + str(text) + "}"
 
 
 def command(upload: Upload) -> list[str]:
-    """``openocd -f interface -f target -c program``.  Raises UsageError for a chip that it has no script for."""
+    """``openocd -f interface -f target -c program``. Raises UsageError for a chip without an OpenOCD script."""
     script = upload.board.targets.openocd
     if not script:
         raise UsageError(f"OpenOCD has no script for {upload.board.name}.", "Choose another --tool.")
@@ -25,9 +26,9 @@ def command(upload: Upload) -> list[str]:
     if script.startswith("board/"):
         return ["openocd", "-f", f"{script}.cfg", *chosen, *upload.extra, "-c", _program(upload)]
     kind = probe_kind(upload)
-    line = "jtag" if upload.board.core.startswith("rv") else "swd"
-    # The script of the ST-LINK chooses its own transport.
-    transport = [] if kind == "stlink" else ["-c", f"transport select {line}"]
+    interface = "jtag" if upload.board.core.startswith("rv") else "swd"
+    # The ST-LINK's script selects the transport.
+    transport = [] if kind == "stlink" else ["-c", f"transport select {interface}"]
     return [
         "openocd",
         *("-f", f"interface/{_INTERFACES[kind]}.cfg"),
@@ -51,7 +52,7 @@ UPLOADER = CommandUploader(
     (
         KnownFailure(
             r"Can't find (target/\S+|board/\S+)",
-            "This OpenOCD does not know the chip of {board}: it has no {found}.",
+            "This OpenOCD does not know the chip of {board}: {found} is missing.",
             "Install a newer OpenOCD, or choose another --tool.",
             ToolError,
         ),
@@ -64,12 +65,12 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"target voltage may be too low|init mode failed|Error connecting DP|[Cc]annot read IDR|"
             r"UNEXPECTED idcode|Failed to read memory",
-            "The probe is there, but finds no chip of {board}.",
+            "The probe is plugged in, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
         KnownFailure(
             r"\*\* Verify Failed|checksum mismatch",
-            "What OpenOCD read back from {board} differs from the program.",
+            "The flash of {board} differs from the program after the upload.",
             "Flash again; if it happens again, the flash is worn or protected.",
         ),
     ),

@@ -1,4 +1,4 @@
-"""PlatformIO's own upload target: it knows each platform's tool, and downloads it."""
+"""PlatformIO's own upload target, which knows each platform's tool and downloads it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def command(upload: Upload) -> list[str]:
 
 
 class PlatformIO(CommandUploader):
-    """It is a module of this Python, not a program."""
+    """PlatformIO is a module of this Python, not a program."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""

@@ -1,4 +1,4 @@
-"""pyOCD: loads the ELF over any probe that it knows; chips beyond its own list come from CMSIS packs."""
+"""pyOCD: loads the ELF over any probe that it supports; chips beyond its own list come from CMSIS packs."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"No ACK|DAP(?:Access)?.*(?:Timeout|Error)|SWD/JTAG [Cc]ommunication [Ff]ailure|TransferFaultError|"
             r"[Mm]emory transfer fault|Unable to (?:open|connect)",
-            "The probe is there, but finds no chip of {board}.",
+            "The probe is plugged in, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
     ),

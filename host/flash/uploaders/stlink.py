@@ -28,14 +28,14 @@ UPLOADER = CommandUploader(
         ),
         KnownFailure(
             r"unknown chip id|Failed to connect to target|Can not connect to target",
-            "The ST-LINK finds no chip that it knows on {board}.",
-            "Check power, jumpers and the wires to SWDIO and SWCLK; an old st-flash does not know a new chip: try"
-            " --tool openocd.",
+            "The ST-LINK does not find a supported chip on {board}.",
+            "Check power, jumpers and the wires to SWDIO and SWCLK; an old st-flash does not know new"
+            " chips: try --tool openocd.",
         ),
         KnownFailure(
             r"addr too (?:low|high)|is not (?:aligned|in) flash|Unknown memory region",
-            "The program does not belong into the flash of the chip that the ST-LINK found.",
-            "Is the project of this board?",
+            "The program's addresses are outside the flash of the chip that the ST-LINK found.",
+            "Is the project for this board?",
         ),
     ),
 )

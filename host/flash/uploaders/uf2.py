@@ -1,4 +1,4 @@
-"""UF2 mass storage: the program is copied to the drive that the bootloader shows, and the drive goes away."""
+"""UF2 mass storage: the program is copied to the bootloader's drive, and the drive disappears."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def _facts(upload: Upload) -> Uf2Bootloader:
 
 
 def in_flash(upload: Upload, program: Program) -> list[Segment]:
-    """The segments in the board's flash: the only ones that its bootloader writes. Raises UsageError if one is not."""
+    """The segments in the board's flash, the only ones that its bootloader writes. Raises UsageError if one
+    is outside."""
     regions = upload.board.flash
     for segment in program.segments:
         if not any(r.origin <= segment.address and segment.end <= r.origin + r.size for r in regions):
@@ -39,7 +40,8 @@ def in_flash(upload: Upload, program: Program) -> list[Segment]:
 
 
 class Uf2Uploader:
-    """See ``Uploader``. ``port``: the drive's folder, or a port of the running board, which is asked at 1200 baud."""
+    """See ``Uploader``. ``port``: the drive's folder, or a port of the running board, whose bootloader is
+    started through it."""
 
     name = "uf2"
 
@@ -78,7 +80,8 @@ class Uf2Uploader:
             named = drive_at(chosen, INFO, upload.root)
             if not named.facts:
                 raise DeviceError(
-                    f"{chosen} has no {INFO}: it is no UF2 drive.", "Name the bootloader's drive."
+                    f"{chosen} does not contain {INFO}, so it is not a UF2 drive.",
+                    "Name the bootloader's drive.",
                 )
             return named
         drives = find_drives(INFO, upload.root)
@@ -90,20 +93,21 @@ class Uf2Uploader:
         fitting = [drive for drive in drives if _is_of(drive, facts)] or drives
         if len(fitting) > 1:
             names = ", ".join(f"{d.folder} ({d.facts.get('board-id', '?')})" for d in fitting)
-            raise UsageError(f"Several UF2 drives are here: {names}.", "Name one: --port FOLDER.")
+            raise UsageError(f"Several UF2 drives are mounted: {names}.", "Name one: --port FOLDER.")
         if fitting:
             return fitting[0]
         raise DeviceError(
-            f"No UF2 drive of {upload.board.name} is mounted here.",
-            "Hold BOOTSEL while plugging it in, or press reset twice; where drives are not mounted by themselves:"
-            " udisksctl mount -b /dev/disk/by-label/LABEL.",
+            f"No UF2 drive of {upload.board.name} is mounted.",
+            "Hold BOOTSEL while plugging it in, or press reset twice; where drives are not mounted"
+            " automatically: udisksctl mount -b /dev/disk/by-label/LABEL.",
         )
 
     def _check(self, upload: Upload, drive: Drive, facts: Uf2Bootloader) -> None:
         if not _is_of(drive, facts):
             raise DeviceError(
-                f"The drive {drive.folder} is of a '{drive.facts.get('board-id', '?')}'"
-                f" ({drive.facts.get('model', 'no model')}); {upload.board.name} is '{' or '.join(facts.boards)}'.",
+                f"The drive {drive.folder} belongs to a '{drive.facts.get('board-id', '?')}'"
+                f" ({drive.facts.get('model', 'no model')}); {upload.board.name} is"
+                f" '{' or '.join(facts.boards)}'.",
                 "Plug in the right board, or generate the project for this one.",
             )
 

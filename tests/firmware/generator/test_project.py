@@ -89,7 +89,7 @@ def test_a_model_that_is_too_large_says_by_how_much(tmp_path: Path, board: str, 
     write_project(tmp_path / "p", sources, [], load_board(board))
     with pytest.raises(DoesNotFitError) as caught:
         builder(tmp_path / "p")
-    missing = re.search(r"misses ([\d,]+) bytes of (\w+)", caught.value.problem)
+    missing = re.search(r"needs ([\d,]+) bytes of (\w+) more", caught.value.problem)
     assert missing is not None
     assert missing.group(2) == region
     assert 2048 < int(missing.group(1).replace(",", "")) < 3072  # the stack, and the firmware's own data
@@ -114,14 +114,14 @@ def test_a_missing_compiler_names_its_package(
 
 
 def test_a_folder_that_is_no_project_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no arenite\.json"):
+    with pytest.raises(UsageError, match=r"does not contain arenite\.json"):
         read_manifest(tmp_path)
     (tmp_path / "arenite.json").write_text("{")
     with pytest.raises(UsageError, match="is damaged"):
         read_manifest(tmp_path)
     for other in ("{}", "[]"):
         (tmp_path / "arenite.json").write_text(other)
-        with pytest.raises(UsageError, match="is not of a project"):
+        with pytest.raises(UsageError, match="is not the manifest of a project"):
             read_manifest(tmp_path)
 
 

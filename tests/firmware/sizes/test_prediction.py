@@ -157,7 +157,7 @@ def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Pa
         assert not (tmp_path / "never").exists()
         (tmp_path / "p/lib/board/link.ld").write_text(linker_script(smaller, wanted.stack))
         region = (smaller.flash if what == "flash" else smaller.ram)[0].name
-        with pytest.raises(DoesNotFitError, match=f"misses {short} bytes of {region} on"):
+        with pytest.raises(DoesNotFitError, match=f"{short} bytes of {region} more"):
             direct_build(tmp_path / "p")
 
 

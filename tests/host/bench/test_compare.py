@@ -105,16 +105,16 @@ def test_nothing_is_said_without_cycles_or_across_cores(tmp_path: Path) -> None:
     ("content", "said"),
     [
         ("{", "is not JSON"),
-        ([], "is no baseline"),
-        ({}, "is no baseline"),
+        ([], "is not a baseline"),
+        ({}, "is not a baseline"),
         ({"records": []}, "has no records"),
-        ({"records": [1]}, "is no baseline"),
-        ({"records": [{"engine": "x"}]}, "is no baseline"),
+        ({"records": [1]}, "is not a baseline"),
+        ({"records": [{"engine": "x"}]}, "is not a baseline"),
         ({"records": [{**RECORD, "instructions": "many"}]}, "instructions: 'many'"),
         ({"records": [{**RECORD, "stack_bytes": -1}]}, "stack: -1"),
         ({"records": [{**RECORD, "core": 4}]}, "core: 4"),
-        ({"schema": "arenite.bench/1"}, "is no baseline"),
-        ({"schema": "arenite.fit/1"}, "is no baseline"),
+        ({"schema": "arenite.bench/1"}, "is not a baseline"),
+        ({"schema": "arenite.fit/1"}, "is not a baseline"),
     ],
 )
 def test_a_bad_baseline_is_a_mistake(content: object, said: str, tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_a_baseline_about_something_else_says_what_it_has(tmp_path: Path) -> Non
     require(read_baseline(path), "cortex-m4f", "net", path)
     with pytest.raises(UsageError, match="no record of other on cortex-m4f") as caught:
         require(read_baseline(path), "cortex-m4f", "other", path)
-    assert caught.value.hint == "It has net on cortex-m4f."
+    assert caught.value.hint == "Its records are: net on cortex-m4f."
 
 
 def test_the_measured_baseline_is_read() -> None:

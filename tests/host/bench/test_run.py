@@ -180,7 +180,7 @@ def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
 
 def test_the_monitor_cannot_keep_state(tmp_path: Path) -> None:
     ready, tensors = ready_model(counter(), tmp_path)
-    with pytest.raises(UsageError, match="starts every inference afresh"):
+    with pytest.raises(UsageError, match="starts every inference with fresh state"):
         run(ready, random_samples(tensors, 1), protocol="mlperf", stateful=True)
 
 

@@ -59,7 +59,7 @@ def test_sub_folders_are_classes(tmp_path: Path) -> None:
 
 def test_folders_that_no_label_names(tmp_path: Path) -> None:
     pictures(tmp_path, ["Cat/a.png", "dog/b.png"])
-    with pytest.raises(UsageError, match="class 'Cat', which is none of the model's labels"):
+    with pytest.raises(UsageError, match="class 'Cat', which is not a label of the model"):
         file_samples(tmp_path, [TENSOR], EXTRA)
     (tmp_path / "labels.txt").write_text("dog\nCat\n")
     ordered = file_samples(tmp_path, [TENSOR], EXTRA)
@@ -78,8 +78,8 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
     for path, tensors, extra, problem in (
         (tmp_path / "some", [TENSOR], {}, "records no preprocessing"),
         (tmp_path / "some", [TENSOR] * 2, EXTRA, "has 2 inputs"),
-        (tmp_path / "none", [TENSOR], EXTRA, "has no .png"),
-        (tmp_path / "nowhere", [TENSOR], EXTRA, "There is no file or folder"),
+        (tmp_path / "none", [TENSOR], EXTRA, "contains no .png"),
+        (tmp_path / "nowhere", [TENSOR], EXTRA, "nowhere does not exist"),
         (tmp_path / "some", [TENSOR], {"preprocessing": {"steps": 3}}, "no list"),
     ):
         with pytest.raises(UsageError, match=problem):

@@ -136,7 +136,7 @@ def test_a_repeated_part_is_taken_once(device: DeviceClient) -> None:
 
 @pytest.mark.qemu
 def test_a_streamed_input_cannot_be_read_back(device: DeviceClient) -> None:
-    with pytest.raises(DeviceError, match="no such tensor"):
+    with pytest.raises(DeviceError, match="does not have this tensor"):
         device._read(OF_INPUTS, 0, 10)
 
 

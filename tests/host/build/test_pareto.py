@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import arenite.host.build.pareto as pareto_module
 from arenite.errors import UsageError
+from arenite.host.bench import pareto_measured
+from arenite.host.bench.pareto_measured import measure_build
 from arenite.host.build.fit import AUTOMATIC_GOALS, choose
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import Build, builds, mark_dominated
@@ -97,7 +99,7 @@ def test_builds_that_a_model_cannot_have_are_left_out(tmp_path: Path) -> None:
 def test_real_boards_are_not_measured(tmp_path: Path) -> None:
     path = save(counter(), tmp_path / "counter.tflite")
     with pytest.raises(UsageError, match="is a real board"):
-        builds(path, load_board("nucleo_l4r5zi"), samples=1)
+        builds(path, load_board("nucleo_l4r5zi"), measure=measure_build(1))
 
 
 def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,16 +108,17 @@ def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest
 
     def bench(prepared, board, samples, options, progress):  # type: ignore[no-untyped-def]
         asked.append((options.build.optimise, options.build.stream_input, len(samples)))
-        return {
-            "memory": {"ram_total": 10 * len(asked)},
-            "flash": {"total": 1000 - len(asked)},
-            "inference": {"instructions": {"p50": 77}},
-            "samples": {"bit_exact": 2 if len(asked) > 1 else 1, "count": 2},
-        }
+        return SimpleNamespace(
+            memory=SimpleNamespace(ram_total=10 * len(asked)),
+            flash=SimpleNamespace(total=1000 - len(asked)),
+            instructions=SimpleNamespace(p50=77),
+            two_cores=None,
+            bit_exact=len(asked) > 1,
+        )
 
-    monkeypatch.setattr(pareto_module, "bench", bench)
+    monkeypatch.setattr(pareto_measured, "bench", bench)
     path = save(counter(), tmp_path / "counter.tflite")
-    found = builds(path, BOARD, samples=2)
+    found = builds(path, BOARD, measure=measure_build(2))
     assert asked == [(mode, False, 2) for mode in AUTOMATIC_GOALS]
     assert [b.figures for b in found] == [(10, 999, 77), (20, 998, 77), (30, 997, 77), (40, 996, 77)]
     assert [b.bit_exact for b in found] == [False, True, True, True]

@@ -45,8 +45,8 @@ def test_times_are_read_in_their_unit(tmp_path: Path, text: str, want: list[floa
     ("text", "said"),
     [
         ("time_s\n1\nx\n", "line 3: 'x'"),
-        ("time_s\n", "has no times"),
-        ("", "has no times"),
+        ("time_s\n", "contains no times"),
+        ("", "contains no times"),
         ("1\nnan\n", "'nan'"),
     ],
 )
@@ -113,7 +113,7 @@ def test_powers_come_from_what_is_nearest_to_the_truth(tmp_path: Path) -> None:
     profile = powers_of(None, None, None, board)
     assert profile.active_w == pytest.approx(13.2e-3 * 3.3) and profile.sleep_w == pytest.approx(2.8e-6 * 3.3)
     assert profile.sources["active"].startswith("estimated")
-    with pytest.raises(UsageError, match="asleep is not known"):
+    with pytest.raises(UsageError, match="power of the sleeping device is not known"):
         powers_of(None, None, None, load_board("qemu_mps2_an386"))
     path.write_text(json.dumps(energy | {"average_power_w": None}), "utf-8")
     with pytest.raises(UsageError, match="has no power"):
@@ -135,5 +135,5 @@ def test_one_kind_of_events_and_one_service(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="exclude each other"):
         service_of(1.0, path, None, None, None)
     assert queue_of("none") is None and queue_of("3") == 3
-    with pytest.raises(UsageError, match="no number of places"):
+    with pytest.raises(UsageError, match="not a number of places"):
         queue_of("-1")

@@ -118,7 +118,7 @@ def test_other_boards_do_it_too(tmp_path: Path, name: str) -> None:
     """Every family of ports, whatever its counter counts; a small RAM has room for fewer events."""
     prepared = prepare(save(classifier(), tmp_path / "model.tflite"))
     with DutyBoard(prepared, load_board(name)) as device:
-        assert device.most >= (300 if name == "qemu_microbit" else 4000)
+        assert device.max_events >= (300 if name == "qemu_microbit" else 4000)
         service_s = device.service_s()
         arrivals = PoissonEvents(0.9 / service_s).arrivals(150, np.random.default_rng(2))
         seen = device.run(arrivals, 1, 2, Sleep(0.2 * service_s))
@@ -153,7 +153,7 @@ def test_what_the_counter_cannot_hold_is_refused(device: DutyBoard) -> None:
         device.run([1.0, 1000.0], 1, None, Sleep())
     with pytest.raises(UsageError, match="in order"):
         device.run([2.0, 1.0], 1, None, Sleep())
-    with pytest.raises(UsageError, match="events are not 1 to"):
+    with pytest.raises(UsageError, match="events; the board can store 1 to"):
         device.run([], 1, None, Sleep())
     with pytest.raises(UsageError, match="real board"):
         seconds_per_tick(load_board("nucleo_l4r5zi"))

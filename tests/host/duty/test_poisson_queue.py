@@ -190,5 +190,5 @@ def test_errors_name_the_value() -> None:
         RecordedEvents.recorded([1.0])
     with pytest.raises(UsageError, match="service time"):
         ServiceTimes.of([0.1, -0.2])
-    with pytest.raises(UsageError, match="no service time"):
+    with pytest.raises(UsageError, match="list of service times is empty"):
         ServiceTimes.of([])

@@ -90,5 +90,5 @@ def test_a_real_board_is_not_emulated(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs QEMU")
 def test_a_missing_image_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="There is no firmware"), start(BOARD, tmp_path / "none.elf"):
+    with pytest.raises(UsageError, match="does not exist"), start(BOARD, tmp_path / "none.elf"):
         pass

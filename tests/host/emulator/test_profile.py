@@ -150,8 +150,8 @@ def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "did not see a whole inference"),
-        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not see a whole inference"),
+        ("", "did not record a whole inference"),
+        ("P 1\nB 0 10 14\nC 0 1 1\n", "did not record a whole inference"),
         ("P 1\nC 9 1 1\nE\n", "no readable counts"),
         ("C 0 1 1\n", "no readable counts"),
         ("P one\nE\n", "no readable counts"),
@@ -186,8 +186,8 @@ def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
 @pytest.mark.parametrize(
     ("runs", "said"),
     [
-        ([], "did not see every layer"),
-        ([run(2, 1)], "did not see every layer"),
+        ([], "did not record a run of every layer"),
+        ([run(2, 1)], "did not record a run of every layer"),
         ([run(2, 1), run(2, 1)], "more than one inference"),
         ([run(0, 1, True)] * 6, "more than one inference"),
     ],

@@ -11,8 +11,9 @@ import pytest
 from arenite.errors import ProfileError, ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
+from arenite.host.emulator.classifiers import classifier
 from arenite.host.emulator.disassembly import Instruction, disassemble
-from arenite.host.emulator.instruction_class import TimingClass, classifier
+from arenite.host.emulator.instruction_class import TimingClass
 from arenite.host.emulator.timing import (
     DIRECTORY,
     KINDS,
@@ -292,9 +293,9 @@ def test_a_class_that_is_not_in_the_table_is_told() -> None:
         ({"classes": {"alu": {"cycles": 1, "kind": "measured", "source": "a"}}}, "malformed"),
         ({"classes": {"alu": {"cycles": 1, "kind": "assumed", "source": "b"}}}, "'b' is missing"),
         ({"classes": {"alu": {"cycles": 1, "knid": 1, "kind": "assumed", "source": "a"}}}, "malformed"),
-        ({"rules": {}}, "'taken' among them"),
+        ({"rules": {}}, "include 'taken'"),
         ({"rules": {"taken": {"cycles": 1, "kind": "assumed", "source": "a"}, "x": {
-            "cycles": 1, "kind": "assumed", "source": "a"}}}, "the rules must be of"),
+            "cycles": 1, "kind": "assumed", "source": "a"}}}, "the rules must be some of"),
     ],
 )  # fmt: skip
 def test_a_malformed_table_is_refused(change: dict, said: str) -> None:

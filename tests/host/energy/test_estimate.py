@@ -148,7 +148,7 @@ def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None
     assert ratio == pytest.approx(ASSUMED_W_PER_HZ / per_cycle(load_board("nucleo_l4r5zi")).joules)
     assert emulated["energy_uj_per_inference"]["kind"] == "assumed"
     assert emulated["sleep_current_a"] is None
-    assert any("is no silicon" in note for note in emulated["notes"])
+    assert any("is not a real chip" in note for note in emulated["notes"])
 
 
 @pytest.mark.slow
@@ -214,7 +214,7 @@ def test_a_model_that_does_not_fit_is_refused(prepared: Prepared) -> None:
 
 
 def test_a_core_without_a_twin_is_a_sentence() -> None:
-    with pytest.raises(UsageError, match="No emulated board counts"):
+    with pytest.raises(UsageError, match="There is no emulated board for the core"):
         twin_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
 
 

@@ -207,7 +207,7 @@ def test_a_meter_that_no_current_flows_through_is_said(tmp_path, capsys):
             ]
         )
     assert code == 3
-    assert "saw no current" in capsys.readouterr().err
+    assert "measured no current" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -70,9 +70,9 @@ def test_the_only_meter_is_taken(monkeypatch, tmp_path):
     ("ports", "name", "sentence"),
     [
         ([], "auto", "No meter was found."),
-        ([*PPK2, LPM01A], "auto", "More than one meter was found; seen: "),
-        ([OTHER], "lpm01a", "No meter lpm01a was found; seen: lpm01a at /dev/ttyACM3 (perhaps)."),
-        (PPK2, "otii", "No meter otii was found; seen: ppk2 at /dev/ttyACM0."),
+        ([*PPK2, LPM01A], "auto", "More than one meter was found; found: "),
+        ([OTHER], "lpm01a", "No meter lpm01a was found; found: lpm01a at /dev/ttyACM3 (perhaps)."),
+        (PPK2, "otii", "No meter otii was found; found: ppk2 at /dev/ttyACM0."),
     ],
 )
 def test_what_is_not_sure_is_told(monkeypatch, tmp_path, ports, name, sentence):
@@ -87,7 +87,7 @@ def test_what_is_not_sure_is_told(monkeypatch, tmp_path, ports, name, sentence):
     [
         (MeterChoice("otii", "tcp:127.0.0.1:1", 3.0, own_supply=True), "otii always feeds the board"),
         (MeterChoice("scpi", "tcp:127.0.0.1:1", 3.0, own_supply=True), "scpi never feeds the board"),
-        (MeterChoice("ppk2", "/dev/null", 3.0, rate_hz=10.0), "The rate of ppk2 cannot be chosen"),
+        (MeterChoice("ppk2", "/dev/null", 3.0, rate_hz=10.0), "The rate of ppk2 cannot be set"),
     ],
 )
 def test_options_that_a_meter_does_not_have(asked, sentence):

@@ -58,7 +58,7 @@ def test_a_lost_sensor_is_waited_for_then_replaced_then_taken_back(tmp_path: Pat
         clock.now += 1
         power = meter.read(1.0)
     assert power.kind == "estimated" and power.watts == pytest.approx(LAPTOP.idle_w + LAPTOP.core_w)
-    assert "does not answer any more" in meter.name
+    assert "no longer answers" in meter.name
     put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": 1200})
     assert meter.read(1.0).kind == "estimated"  # not asked at every reading
     clock.now += RETRY_S

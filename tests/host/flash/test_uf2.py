@@ -86,7 +86,9 @@ def test_the_program_arrives_and_the_drive_goes(
 def test_a_drive_of_another_board_is_refused_and_left_alone(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RP2350", model="Raspberry Pi RP2350") as boot:
-        with pytest.raises(DeviceError, match=r"is of a 'RP2350' \(Raspberry Pi RP2350\); pico is 'RPI-RP2'"):
+        with pytest.raises(
+            DeviceError, match=r"belongs to a 'RP2350' \(Raspberry Pi RP2350\); pico is 'RPI-RP2'"
+        ):
             flash(directory, PICO, tool="uf2", root=tmp_path / "root")
         assert [path.name for path in boot.drive.iterdir()] == ["INFO_UF2.TXT"]
 
@@ -96,7 +98,7 @@ def test_a_bootloader_ignores_another_family(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(uploader, "GOES_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RPI-RP2") as boot:
-        with pytest.raises(DeviceError, match="did not take the program"):
+        with pytest.raises(DeviceError, match="did not accept the program"):
             flash(directory, PICO, tool="uf2", root=tmp_path / "root")
         assert boot.memory == {} and boot.error is None
 
@@ -178,7 +180,7 @@ def test_a_board_that_does_not_come_back_is_not_asked(
     UsbTree(root)
     with Bootloader(root, RP2040, "RPI-RP2"):
         done = flash(directory, PICO, tool="uf2", root=root)
-    assert done.verified is None and "Not asked what it runs" in done.note
+    assert done.verified is None and "The board was not asked which model it runs" in done.note
 
 
 def test_no_drive(tmp_path: Path) -> None:
@@ -187,7 +189,7 @@ def test_no_drive(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="No UF2 drive of pico") as caught:
         flash(directory, PICO, tool="uf2", root=tmp_path / "root")
     assert "BOOTSEL" in caught.value.hint
-    with pytest.raises(DeviceError, match=r"has no INFO_UF2\.TXT"):
+    with pytest.raises(DeviceError, match=r"does not contain INFO_UF2\.TXT"):
         flash(directory, PICO, str(tmp_path), tool="uf2", root=tmp_path / "root")
 
 

@@ -102,7 +102,7 @@ def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: s
         device = DeviceClient(machine.transport, resend_s=0.3)
         device.connect(toy_model.HASH)
         device.write_input(0, bytes(8))
-        with pytest.raises(DeviceError, match="restarted during the run, because of a fault"):
+        with pytest.raises(DeviceError, match="restarted during the run because of a fault"):
             device.infer()
         assert device.connect(toy_model.HASH).model == "toy"
         assert device.memory().started_by.startswith("a fault")
@@ -113,7 +113,7 @@ def test_a_hang_is_reported_within_the_time_given(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD, SPIN)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=1.5)
         device.connect(toy_model.HASH)
-        with pytest.raises(DeviceError, match="hangs: no answer"):
+        with pytest.raises(DeviceError, match="does not respond"):
             device.infer()
 
 
@@ -122,7 +122,7 @@ def test_a_restart_that_was_asked_for_is_noticed_too(firmware: Firmware) -> None
         device = DeviceClient(machine.transport, resend_s=0.3)
         device.connect(toy_model.HASH)
         device.restart()
-        with pytest.raises(DeviceError, match="restarted during the run, because of a request"):
+        with pytest.raises(DeviceError, match="restarted during the run because of a request"):
             device.read_output(0, 8)
 
 
@@ -218,9 +218,9 @@ def test_a_tensor_that_is_not_there_is_refused(firmware: Firmware) -> None:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
         for index, size in [(0, 9), (1, 1)]:
-            with pytest.raises(DeviceError, match="no such tensor, or it is smaller"):
+            with pytest.raises(DeviceError, match="does not have this tensor, or the tensor is smaller"):
                 device.read_output(index, size)
-        with pytest.raises(DeviceError, match="no such tensor, or it is smaller"):
+        with pytest.raises(DeviceError, match="does not have this tensor, or the tensor is smaller"):
             device.write_input(0, bytes(9))
 
 
@@ -267,5 +267,5 @@ def test_a_port_that_goes_away_is_one_sentence(firmware: Firmware) -> None:
         device.connect(toy_model.HASH)
         machine.process.kill()
         machine.process.wait()
-        with pytest.raises(DeviceError, match=r"went away|no answer to request"):
+        with pytest.raises(DeviceError, match=r"disappeared|does not respond"):
             device.infer()

@@ -160,14 +160,14 @@ def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmwa
         reset(machine)
         device.connect(toy_model.HASH)
         assert device.health().cause == len(health.CAUSES) - 2  # nothing announced it
-        assert device.memory().started_by == "a reset that nothing announced"
+        assert device.memory().started_by == "a reset without a recorded cause"
         told = texts(device)
         assert [t.split(" at ")[0] for t in told] == [
             "started because of power-on",
             "started because of a request",
             report.fault,
             "started because of a fault",
-            "started because of a reset that nothing announced",
+            "started because of a reset without a recorded cause",
         ]
         assert f"{report.pc:#010x}" in told[2]
         starts = [entry.start for entry in device.log() if entry.code != health.BAD_FRAME]
@@ -183,7 +183,7 @@ def test_a_fault_tells_where_it_reached(healthy: Firmware, name: str) -> None:
         assert report.cause == health.FAULT
         if name != "qemu_microbit":  # a Cortex-M0 has no register for it
             assert report.address == 0xE8000000
-            assert "no memory" in (report.fault or "")
+            assert "without memory" in (report.fault or "")
             assert "address 0xe8000000" in error.problem and "address 0xe8000000" in error.hint
 
 
@@ -214,7 +214,7 @@ def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
         assert report.cause == health.WATCHDOG and address <= report.pc < address + size
         assert texts(device) == [
             "started because of power-on",
-            f"hung: the watchdog bit at {report.pc:#010x}",
+            f"hung: reset by the watchdog at {report.pc:#010x}",
             "started because of the watchdog",
         ]
         # It works again, and waiting for the host is no hang: more than the watchdog's time goes by.
@@ -236,7 +236,7 @@ def test_a_cleared_log_is_empty_until_something_happens(healthy: Firmware) -> No
         reset(machine)
         device.connect(toy_model.HASH)
         # Numbers go on; the last one before is still there, because it holds them.
-        assert texts(device)[-1] == "started because of a reset that nothing announced"
+        assert texts(device)[-1] == "started because of a reset without a recorded cause"
         assert device.health().starts == 3
 
 
@@ -301,12 +301,12 @@ def test_noise_is_counted_and_does_not_wash_the_log_away(healthy: Firmware) -> N
                 pass
         report = device.health()
         assert report.bad_frames >= 100
-        with pytest.raises(DeviceError, match="refuses command 99"):
+        with pytest.raises(DeviceError, match="refused command 99"):
             device._exchange(99, bytes(2))
         assert [e.text for e in device.log()] == [
             "started because of power-on",
             f"damaged frames, {report.bad_frames} times",
-            "requests that make no sense, 1 time",
+            "invalid requests, 1 time",
         ]
 
 
@@ -370,7 +370,7 @@ def test_firmware_without_health_says_how_to_get_it(firmware: Callable[..., Path
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
         for asked in (device.health, device.log):
-            with pytest.raises(HealthUnavailableError, match="does not tell its health"):
+            with pytest.raises(HealthUnavailableError, match="does not report its health"):
                 asked()
 
 

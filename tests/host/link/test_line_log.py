@@ -108,7 +108,7 @@ def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
     while not errors:
         assert time.monotonic() < end
         time.sleep(0.01)
-    assert isinstance(errors[0], PortGoneError) and "went away" in str(errors[0])
+    assert isinstance(errors[0], PortGoneError) and "disappeared" in str(errors[0])
     assert [line.text for line in lines[1:]] == ["last words"]
 
 
@@ -185,7 +185,7 @@ def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
     cable.pull()
     _, said = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert "went away" in said and "Try:" in said
+    assert "disappeared" in said and "Try:" in said
 
 
 def test_it_ends_after_the_seconds_that_were_asked(cable: Cable) -> None:

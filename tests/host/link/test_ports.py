@@ -57,7 +57,7 @@ def test_what_is_read_of_a_device(tree: UsbTree) -> None:
 
 
 def test_nothing_plugged_in_is_the_devices_fault(tree: UsbTree) -> None:
-    with pytest.raises(DeviceError, match="nothing with a serial port is on USB") as caught:
+    with pytest.raises(DeviceError, match="no USB device with a serial port is connected") as caught:
         find_port(NUCLEO, tree.root)
     assert "0483:374b" in caught.value.hint
     assert caught.value.exit_code == 3
@@ -120,7 +120,7 @@ def test_a_port_that_only_uploads_is_taken_for_uploading_only(tree: UsbTree) -> 
 
 def test_an_unknown_thing_is_called_that(tree: UsbTree) -> None:
     tree.plug("dead:beef", ("ttyACM0",))
-    with pytest.raises(DeviceError, match="no board that is known"):
+    with pytest.raises(DeviceError, match="none of the known boards"):
         find_port(NUCLEO, tree.root)
 
 

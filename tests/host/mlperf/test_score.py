@@ -38,7 +38,7 @@ def test_windows_of_a_recording_are_averaged() -> None:
 
 def test_an_anomaly_is_the_mean_squared_error() -> None:
     assert anomaly_score(np.array([[1.0, 2.0]]), np.array([0.0, 4.0])) == 2.5
-    with pytest.raises(UsageError, match="no autoencoder"):
+    with pytest.raises(UsageError, match="not an autoencoder"):
         anomaly_score(np.zeros(4), np.zeros(3))
 
 

@@ -117,7 +117,7 @@ def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> N
     with pytest.raises(DeviceError) as caught:
         run(ready, 12, feeding, killer)
     assert kills == [1]
-    assert "5 of 12 samples are kept: the same command goes on from there." in caught.value.hint
+    assert "5 of 12 samples are stored: the same command resumes there." in caught.value.hint
     asked: list[int] = []
     result = run(ready, 12, feeding, lambda step, done, _: asked.append(done) if step == "run" else None)
     assert asked[0] == 5 and asked[-1] == 12
@@ -138,9 +138,9 @@ def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: P
         if step == "run" and done == 3 and not kills:
             kills.append(kill_emulators())
 
-    result = run(ready, 8, RunConfig(wait_s=5, say=said.append), killer)
+    result = run(ready, 8, RunConfig(wait_s=5, report=said.append), killer)
     assert kills == [1] and counts(result) == (8, 8, 0, 0)
-    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are safe." in said[0]
+    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are stored." in said[0]
 
 
 @pytest.mark.slow
@@ -155,10 +155,10 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
                 threading.Timer(1.0, cable.plug).start()
                 time.sleep(0.1)
 
-        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, say=said.append), puller)
+        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, report=said.append), puller)
         assert cable.plugged == 2
     assert counts(result) == (9, 9, 0, 0)
-    assert "went away" in said[0] and "4 samples are safe" in said[0]
+    assert "disappeared" in said[0] and "4 samples are stored" in said[0]
 
 
 @pytest.mark.slow
@@ -173,7 +173,7 @@ def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> 
 
         with pytest.raises(DeviceError, match="did not come back within 1 s") as caught:
             run(ready, 9, feeding, puller)
-        assert "4 of 9 samples are kept" in caught.value.hint
+        assert "4 of 9 samples are stored" in caught.value.hint
         cable.plug()
         assert counts(run(ready, 9, feeding)) == (9, 9, 0, 4)
 
@@ -189,17 +189,17 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
                 cables[1].pull()
 
         ports = tuple(str(c.port) for c in cables)
-        result = run(ready, 40, RunConfig(ports, say=said.append), puller)
+        result = run(ready, 40, RunConfig(ports, report=said.append), puller)
     assert counts(result) == (40, 40, 0, 0)
     rows = {row["board"]: row for row in result["boards"]}
     assert set(rows) == set(ports)
     assert (
         sum(row["samples"] for row in rows.values()) == 40 == sum(row["bit_exact"] for row in rows.values())
     )
-    assert "went away" in rows[ports[1]]["error"]
+    assert "disappeared" in rows[ports[1]]["error"]
     assert rows[ports[0]]["error"] is rows[ports[2]]["error"] is None
     assert rows[ports[0]]["samples"] > 0 < rows[ports[2]]["samples"]
-    assert any("Its samples go to the others" in text for text in said)
+    assert any("Its samples go to the other boards" in text for text in said)
     alone = run(ready, 40, RunConfig())
     assert_same(result, alone)
     assert len(alone["boards"]) == 1 and alone["boards"][0]["samples"] == 40
@@ -288,7 +288,7 @@ def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
             break
     out, said = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert "Interrupted. " in said and "of 150 samples are kept" in said, said
+    assert "Interrupted. " in said and "of 150 samples are stored" in said, said
     kept = int(said.split("Interrupted. ")[1].split()[0])
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
     assert done.returncode == 0, done.stderr
@@ -302,7 +302,7 @@ def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
     ("feeding", "said"),
     [
         (RunConfig(("/dev/a", "/dev/a")), "given twice"),
-        (RunConfig(("/dev/a",), copies=2), "--copies starts emulators"),
+        (RunConfig(("/dev/a",), copies=2), "--copies starts several emulators"),
     ],
 )
 def test_what_does_not_go_together(ready: Prepared, feeding: RunConfig, said: str) -> None:

@@ -132,7 +132,7 @@ def test_an_interrupted_matrix_goes_on(how: signal.Signals, tmp_path: Path) -> N
     assert out == ""
     if how is signal.SIGINT:
         assert process.returncode == 130
-        assert "Interrupted. 1 of 2 cells are kept: the same command goes on from there." in said
+        assert "Interrupted. 1 of 2 cells are stored: the same command resumes there." in said
         assert not _children_of(tmp_path)  # nothing runs on
     else:
         end = time.monotonic() + 60

@@ -13,7 +13,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.origin import Revision, revision
-from arenite.host.bench.store.record import keep_result
+from arenite.host.bench.store.record import store_result
 from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.host.bench.store.schema import APPLICATION, MIGRATIONS, VERSION
 from arenite.host.bench.store.store import Store
@@ -120,7 +120,7 @@ def test_other_databases_and_later_versions_are_refused(tmp_path: Path) -> None:
     other, later = tmp_path / "other", tmp_path / "later"
     with sqlite3.connect(other) as plain:
         plain.execute("CREATE TABLE mine (x)")
-    with pytest.raises(UsageError, match="no store of bench results"):
+    with pytest.raises(UsageError, match="not a store of bench results"):
         Store(other)
     with sqlite3.connect(other) as plain:
         assert plain.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
@@ -159,7 +159,7 @@ def test_columns_alone(tmp_path: Path) -> None:
 
 
 def test_history_makes_no_store(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no store"):
+    with pytest.raises(UsageError, match="does not exist yet"):
         Store(tmp_path / "s", create=False)
     assert not (tmp_path / "s").exists()
 
@@ -168,9 +168,9 @@ def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     said: list[str] = []
     given = (result(), BuildMode(), "random", tmp_path / "net.tflite")
-    assert keep_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
-    assert len(said) == 1 and "not kept" in said[0] and "s.sqlite" in said[0]
-    assert keep_result(*given, tmp_path / "s.sqlite", said.append) == 1
+    assert store_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
+    assert len(said) == 1 and "is not in the store" in said[0] and "s.sqlite" in said[0]
+    assert store_result(*given, tmp_path / "s.sqlite", said.append) == 1
     assert len(said) == 1
 
 

@@ -65,7 +65,10 @@ def test_a_missing_compiler_costs_the_profile_and_no_more(
     found = arenite(*command, "--json")
     assert found.code == 0 and found.json["inference"]["cycles"]["source"].startswith("rule of thumb")
     (note,) = found.json["notes"]
-    assert note.startswith("Cycles are a rule of thumb here: No C compiler") and "apt install gcc" in note
+    assert (
+        note.startswith("Cycles are estimated by a rule of thumb: No C compiler")
+        and "apt install gcc" in note
+    )
     shown = arenite(*command)
     assert shown.code == 0 and "apt install gcc" in " ".join(shown.err.split())
     arenite(*command, "--cycles", "--json").refused(3, "No C compiler", "apt install gcc")
@@ -97,7 +100,7 @@ def test_a_baseline_is_read_before_anything_is_built(arenite: Arenite, model: Pa
     command = ("bench", model, "--board", BOARD, "--compare", path, "--keep", tmp_path / "kept")
     arenite(*command).refused(2, "Cannot read")
     path.write_text("[]")
-    arenite(*command).refused(2, "is no baseline")
+    arenite(*command).refused(2, "is not a baseline")
     path.write_text(json.dumps({"records": [{"engine": "e", "core": "cortex-m0", "model": "m"}]}))
     arenite(*command).refused(2, "no record of small on cortex-m4f", "m on cortex-m0")
     assert not (tmp_path / "kept").exists()

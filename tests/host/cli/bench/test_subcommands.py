@@ -73,13 +73,15 @@ def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None
     assert arenite(*command, "1", "2", "--fail").code == 0
     arenite(*command, "1", "9").refused(2, "has no run 9")
     arenite(*command, "last~9", "1").refused(2, "no run last~9")
-    arenite(*command, "1", "nothing.json").refused(2, "'nothing.json' is no run")
+    arenite(*command, "1", "nothing.json").refused(
+        2, "'nothing.json' is neither a run nor a file with a result"
+    )
     file.write_text("{}")
-    arenite(*command, "1", file).refused(2, "no bench result")
+    arenite(*command, "1", file).refused(2, "does not contain a bench result")
 
 
 def test_no_store_yet(arenite: Arenite, tmp_path: Path) -> None:
-    arenite("bench", "history", "--store", tmp_path / "none").refused(2, "There is no store")
+    arenite("bench", "history", "--store", tmp_path / "none").refused(2, "does not exist yet")
     (tmp_path / "torn").write_bytes(b"x" * 4096)
     arenite("bench", "history", "--store", tmp_path / "torn").refused(2, "torn", "is damaged")
 
@@ -116,6 +118,4 @@ def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     (tmp_path / "torn").write_bytes(b"x" * 4096)
     torn = arenite(*command, tmp_path / "torn")
     assert torn.code == 0 and torn.json["run"] is None
-    assert (
-        "The result is not kept in the store" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096
-    )
+    assert "The result is not in the store" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096

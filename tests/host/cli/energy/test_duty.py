@@ -78,14 +78,17 @@ def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Pat
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "no word of when events come"),
+        ((), "no source of event times"),
         (("--period", 1, "--rate", 1, *DEVICE), "exclude each other"),
         (("--period", 1, *DEVICE), "no service time"),
         (("--period", 1, "--service", 5), "not known"),
-        (("--period", 1, "--service", 5, "--board", "nucleo_f746zg"), "asleep is not known"),
+        (
+            ("--period", 1, "--service", 5, "--board", "nucleo_f746zg"),
+            "power of the sleeping device is not known",
+        ),
         (("--rate", 10, "--service", 200, *DEVICE), "waits grow without end"),
         (("--period", 1, "--service", 5, *DEVICE, "--battery", "potato"), "potato"),
-        (("--period", 1, "--service", 5, *DEVICE, "--queue", "many"), "no number of places"),
+        (("--period", 1, "--service", 5, *DEVICE, "--queue", "many"), "not a number of places"),
         (("--period", 1, "--service", -5, *DEVICE), "above 0"),
         (("--trace", "none.csv", "--service", 5, *DEVICE), "none.csv"),
         (("--period", 1, "--bench", "none.json", *DEVICE), "none.json"),

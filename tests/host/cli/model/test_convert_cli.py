@@ -181,7 +181,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration DATA --board qemu_microbit --budget size=3k": ("no 'size'", "flash (bytes"),
     "SOURCE --calibration DATA --board qemu_microbit --budget drop=0.01": ("not a percentage", "drop=1%"),
     "SOURCE --calibration DATA --board qemu_microbit --budget ram=1k,ram=2k": ("ram twice",),
-    "SOURCE --calibration DATA --budget flash=8k": ("A budget is kept on a board", "--board"),
+    "SOURCE --calibration DATA --budget flash=8k": ("A budget needs a board", "--board"),
     "SOURCE --board qemu_microbit --budget flash=8k": ("need calibration samples",),
     "SOURCE --check-data DATA": ("need calibration samples",),
     "SOURCE --calibration DATA --board qemu_microbit --budget flash=8k --study <study.db>": (

@@ -87,7 +87,7 @@ def test_no_times_but_a_rate(tmp_path):
         ("current\n1\n2\n", "no column of time"),
         ("time,current\n1,2\n2,2\n", "no column of voltage"),
         ("time,current,voltage\n1,2,3\n", "1 rows"),
-        ("time,current,voltage\n1,2,3\n1,2,3\n", "do not always grow"),
+        ("time,current,voltage\n1,2,3\n1,2,3\n", "are not strictly ascending"),
         ("", "no header"),
     ],
 )

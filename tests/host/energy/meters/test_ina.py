@@ -35,7 +35,7 @@ def test_another_chip_is_told():
     check_identity(INA226, b"\x54\x49", "x")
     check_identity(INA228, b"\x22\x81", "x")
     check_identity(INA219, b"\x00\x00", "x")
-    with pytest.raises(DeviceError, match="no INA228: register 0x3f says 0x2380"):
+    with pytest.raises(DeviceError, match="not an INA228: register 0x3f reads 0x2380"):
         check_identity(INA228, b"\x23\x80", "The chip")
 
 
@@ -43,7 +43,7 @@ def test_no_bus_and_wrong_addresses_are_said():
     with pytest.raises(DeviceError, match="/dev/i2c-no-such"):
         InaI2c("/dev/i2c-no-such").open()
     for where in ("/dev/i2c-1:0x10", "/dev/i2c-1:x"):
-        with pytest.raises(UsageError, match="no address"):
+        with pytest.raises(UsageError, match="not an address"):
             InaI2c(where)
     with pytest.raises(UsageError, match="shunt"):
         InaI2c("/dev/i2c-1", shunt_ohm=0)

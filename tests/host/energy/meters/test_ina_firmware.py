@@ -118,7 +118,7 @@ def test_a_chip_at_its_limit_says_the_limit(loggers: dict[str, Path]) -> None:
 def test_the_offset_is_taken_off_after_zero(loggers: dict[str, Path]) -> None:
     with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
         before = meter.record(0.1)
-        meter.line.write(b"zero\n")
+        meter.transport.write(b"zero\n")
         after = meter.record(0.3)
     assert np.median(before.current_a) == pytest.approx(50e-6, abs=2e-6)
     assert np.abs(after.current_a).max() < 4e-6
@@ -173,7 +173,7 @@ def test_it_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None
 def test_every_board_with_an_arduino_core_gets_a_project(tmp_path: Path) -> None:
     for board in all_boards():
         if board.platformio is None or board.platformio.framework != "arduino":
-            with pytest.raises(UsageError, match=r"is emulated|has no Arduino core"):
+            with pytest.raises(UsageError, match=r"is emulated|does not have an Arduino core"):
                 logger_files("ina226", board, LoggerWiring())
             continue
         files = logger_files("ina226", board, LoggerWiring(mark_pins=("D2", "PA_1"), shunt_ohm=0.01))
@@ -197,10 +197,10 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"address": 0x20}, "no address of an INA"),
+        ({"address": 0x20}, "not an address of an INA"),
         ({"shunt_ohm": 0.0}, "cannot be"),
         ({"mark_pins": tuple("123456789")}, "more than 8"),
-        ({"mark_pins": ("2; evil",)}, "no name of a pin"),
+        ({"mark_pins": ("2; evil",)}, "not the name of a pin"),
         ({"gain_ppm": 200_000}, "more than a tenth"),
         ({"baud": 300}, "too slow"),
     ],

@@ -44,7 +44,7 @@ def test_errors_are_said():
         Otii(sim.where, device="Yours").open()
     with SimDmm(truth) as other, pytest.raises(DeviceError, match="does not answer"):
         impatient = Otii(other.where)
-        ask = impatient._ask
+        ask = impatient._request
         setattr(impatient, "_ask", lambda command, **data: ask(command, 0.3, **data))  # noqa: B010  (a method)
         impatient.open()
     with pytest.raises(UsageError, match="9 V"):

@@ -43,7 +43,7 @@ def test_readings_come_while_it_records():
 def test_a_plain_multimeter_is_polled():
     truth = waveform.make(2, inferences=2)
     with SimDmm(truth, timer=False) as sim:
-        with pytest.raises(DeviceError, match="refuses sampling by its own timer: -113"):
+        with pytest.raises(DeviceError, match="refused sampling by its own timer: -113"):
             ScpiMeter(sim.where).open()
         with ScpiPolled(sim.where, supply_v=3.0, rate_hz=500) as meter:
             meter.start()
@@ -68,7 +68,7 @@ def test_the_timer_is_used_where_there_is_one(timer):
         assert sum(len(piece) for piece in meter.samples(timeout_s=0.3)) > 0 if timer else True
         trace = meter.stop()
     assert trace.clock == ("meter" if timer else "host")
-    assert any("asked for each reading" in note for note in trace.notes) == (not timer)
+    assert any("each reading was polled" in note for note in trace.notes) == (not timer)
 
 
 class _Simple(TcpInstrument):
@@ -97,7 +97,7 @@ def test_addresses_are_known_with_and_without_a_prefix():
 
 
 def test_addresses_that_cannot_be():
-    with pytest.raises(UsageError, match="no address"):
+    with pytest.raises(UsageError, match="not an address"):
         open_connection("tcp:host:port")
     with pytest.raises(DeviceError, match="Nothing answers"):
         open_connection("tcp:127.0.0.1:1")

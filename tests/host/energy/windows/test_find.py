@@ -146,7 +146,7 @@ def test_what_cannot_be_found_is_said():
     flat = Trace(np.arange(5000) / 1000, np.full(5000, 1e-3), 3.0, 1000.0)
     with pytest.raises(DeviceError, match="hardly changes"):
         find_windows(flat)
-    with pytest.raises(DeviceError, match="fit nowhere"):
+    with pytest.raises(DeviceError, match="do not match the current anywhere"):
         find_windows(flat, events=[(0.1, 0.2), (0.5, 0.6)])
     with pytest.raises(UsageError, match="no marks"):
         find_windows(flat, bit=0)

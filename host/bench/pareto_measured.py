@@ -1,0 +1,44 @@
+"""Measured figures for the builds of ``arenite pareto --measure``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.options import BuildOptions
+from arenite.host.build.pareto import Build
+from arenite.host.build.prepare import Prepared
+from arenite.profiles.boards import Board
+
+
+def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build]:
+    """A function that benches a build on ``sample_count`` random inputs and returns it with the measured figures.
+
+    The instructions of a build for two cores stay an estimate: the critical path of the instructions counted on each
+    core. The function raises what ``bench`` raises.
+    """
+
+    def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:
+        tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+        build = BuildOptions(estimated.optimise, stream_input=estimated.stream_input)
+        config = BenchConfig(build, cycles=board.cores > 1)
+        samples = random_samples(tensors, sample_count)
+        result = bench(prepared, board, samples, config, lambda *_: None)
+        if result.two_cores is not None:
+            instructions = result.two_cores["critical_path"]["instructions"]
+        else:
+            # Only emulated boards are measured, and these count instructions.
+            assert result.instructions is not None
+            instructions = int(result.instructions.p50)
+        return replace(
+            estimated,
+            ram=result.memory.ram_total,
+            flash=result.flash.total,
+            instructions=instructions,
+            kind="measured" if result.two_cores is None else "estimated",
+            bit_exact=result.bit_exact,
+        )
+
+    return measure

@@ -1,0 +1,15 @@
+"""The classifier of each core: the function that gives the timing class of one of its instructions."""
+
+from __future__ import annotations
+
+from arenite.host.emulator.classes_arm import arm_class
+from arenite.host.emulator.classes_riscv import riscv_class
+from arenite.host.emulator.classes_xtensa import xtensa_class
+from arenite.host.emulator.instruction_class import Classifier
+
+
+def classifier(core: str) -> Classifier:
+    """The classifier for the instruction set of ``core``, a name from a board profile such as ``cortex-m4``."""
+    if core.startswith("cortex"):
+        return arm_class
+    return riscv_class if core.startswith("rv32") else xtensa_class

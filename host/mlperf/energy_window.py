@@ -1,0 +1,28 @@
+"""One measured window of the energy mode."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from arenite.host.energy.windows.result import EnergyResult
+from arenite.host.mlperf.energy_monitor import TimedRun
+
+
+@dataclass(frozen=True)
+class EnergyWindow:
+    """One window: its run, the method that found its bounds, and its energy; ``outputs`` after its last
+    inference."""
+
+    run: TimedRun
+    method: str
+    result: EnergyResult
+    outputs: bytes
+
+    @property
+    def seconds(self) -> float:
+        """Length of the window by the meter's clock."""
+        return float(self.result.duration_s[0])
+
+    @property
+    def uj_per_inference(self) -> float:
+        return float(self.result.energy_uj[0]) / self.run.inferences
