@@ -74,7 +74,8 @@ def seconds_per_tick(board: Board) -> float:
     if emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Only emulated boards (qemu_*) have virtual time.")
     # An instruction lasts 2^shift ns, or numerator/denominator ticks.
-    return 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
+    value: float = 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
+    return value
 
 
 class DutyBoard:

@@ -27,7 +27,8 @@ _TAIL = 30.0  # range of the lattice in mean waits; e^-30 of the probability is 
 def poisson_terms(mean: float, count: int) -> Floats:
     """P(0), …, P(count − 1) of a Poisson distribution."""
     if mean <= 0:
-        return np.eye(1, count)[0]
+        value: Floats = np.eye(1, count)[0]
+        return value
     n = np.arange(count)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, count)))))
     return np.asarray(np.exp(n * math.log(mean) - mean - logs))
@@ -55,7 +56,8 @@ def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
     the same chances hold up to a factor (J. Keilson, 1966), here normalised over ``states``.
     """
     if arrivals[0] < 1e-250:  # no departure ever leaves the device without a queue
-        return np.eye(1, states, states - 1)[0]
+        value: Floats = np.eye(1, states, states - 1)[0]
+        return value
     above = np.maximum(1 - np.cumsum(arrivals), 0.0)
     above_first = np.maximum(1 - np.cumsum(first), 0.0)
     chances = np.zeros(states)

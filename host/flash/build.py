@@ -197,4 +197,5 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
         raise ToolError(f"PlatformIO reported success but did not write {elf}.")
-    return elf
+    value: Path = elf
+    return value

@@ -92,7 +92,8 @@ def value(run: StoredRun, figure: str) -> float | None:
     """A figure of a run; ``bit_exact`` is returned as the number of wrong answers."""
     if figure == "bit_exact":
         figures = run.figures
-        return figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
+        value: float | None = figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
+        return value
     return run.figures.get(figure)
 
 
