@@ -1,4 +1,4 @@
-"""``arenite doctor``: are the tools there that Arenite calls?"""
+"""``arenite doctor``: check the tools that Arenite calls."""
 
 from __future__ import annotations
 
@@ -37,10 +37,12 @@ PACKAGES = (
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def doctor(as_json: bool) -> int:
-    """Check compilers, emulators and Python packages, and show what the camera loop finds here; exit code 3 when a
-    tool is missing."""
+    """Check compilers, emulators and Python packages, and list the cameras, runtimes and sensors of this computer.
+
+    Exit code 3 when a tool is missing.
+    """
     tools = [_tool(*t) for t in TOOLS]
     packages = [*(_package(*p) for p in PACKAGES), _processing()]
     if as_json:
@@ -77,7 +79,7 @@ def doctor(as_json: bool) -> int:
 
 
 def _uploaders() -> list[dict[str, Any]]:
-    """Every tool that a board can be flashed with, and for how many boards it is offered."""
+    """List the upload tools, each with the number of boards that offer it."""
     from arenite.host.flash.choose_uploader import ANY_BOARD_UPLOADERS, UPLOADERS
     from arenite.profiles.boards import all_boards
 
@@ -91,7 +93,7 @@ def _uploaders() -> list[dict[str, Any]]:
 
 
 def _meters() -> list[dict[str, Any]]:
-    """Meters by their USB ids, and an Otii's server."""
+    """List the connected meters, and the server of an Otii."""
     from arenite.host.energy.meter_discovery import find_meters
 
     return [
@@ -101,7 +103,7 @@ def _meters() -> list[dict[str, Any]]:
 
 
 def _camera() -> dict[str, Any]:
-    """Cameras, runtimes, and sensors of power and temperature."""
+    """List cameras, runtimes, and sensors of power and temperature."""
     from arenite.host.camera.runtimes.catalogue import available_runtimes
     from arenite.host.camera.sources.v4l2_discovery import list_cameras
     from arenite.host.energy.power_sources import sources
@@ -124,7 +126,7 @@ def _tool(name: str, package: str, use: str) -> dict[str, Any]:
 
 
 def _processing() -> dict[str, Any]:
-    """The C library of pre- and postprocessing: without it NumPy gives the same bytes."""
+    """Report whether the C library of pre- and postprocessing is compiled; without it NumPy gives the same bytes."""
     from arenite.converters.processing.native import library as native
 
     there = native.library() is not None

@@ -28,20 +28,24 @@ from arenite.profiles.boards import load_board
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
-@click.option("--task", required=True, type=click.Choice(list(TASKS)), help="Which benchmark.")
-@click.option("--mode", required=True, type=click.Choice(MODES), help="What to run.")
+@click.option("--task", required=True, type=click.Choice(list(TASKS)), help="Benchmark to run.")
+@click.option("--mode", required=True, type=click.Choice(MODES), help="Mode of the benchmark.")
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Samples x and labels y in an .npz file; for ad01 also recording, of which each window is a part.",
+    help="Samples: an .npz file with x and y; for ad01 also recording: where each window belongs.",
 )
-@click.option("--samples", type=click.IntRange(min=1), help="Take only so many; the rules want all.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    help="Number of samples to run. A valid result needs all of them.",
+)
 @click.option("--port", help="Serial port of a real board; `auto` finds it by its USB id.")
 @click.option(
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Go on where an earlier run of the same model, data and board was cut short.",
+    help="Continue an interrupted run of the same model, data and board.",
 )
 @click.option(
     "-o",
@@ -49,7 +53,7 @@ from arenite.profiles.boards import load_board
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("results"),
     show_default=True,
-    help="Folder for the results, in the official layout below it.",
+    help="Folder for the results, which get the official layout.",
 )
 @meter_options
 @mark_option
@@ -58,7 +62,7 @@ from arenite.profiles.boards import load_board
 )
 @optimise_option
 @no_passes_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def mlperf(
     image: Path,
     board: str,
@@ -119,14 +123,16 @@ def mlperf(
 
 
 def _recordings(data: Path, count: int) -> np.ndarray | None:
-    """``recording`` of the archive: which one each window is a part of; None where it has none."""
+    """Return ``recording`` of the archive: the recording of each window; None without it."""
     with zipfile.ZipFile(data), np.load(data, allow_pickle=False) as archive:
         if "recording" not in archive.files:
             return None
         try:
             found = np.asarray(archive["recording"])
         except ValueError as error:
-            raise UsageError(f"{data}: 'recording' is no plain array.", "Write numbers or names.") from error
+            raise UsageError(
+                f"{data}: 'recording' is not a plain array.", "Write numbers or names."
+            ) from error
     if found.ndim != 1 or len(found) < count:
         raise UsageError(
             f"{data}: 'recording' has shape {found.shape}.", "Write one entry for each window in x."

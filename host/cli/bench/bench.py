@@ -36,52 +36,58 @@ from arenite.profiles.boards import all_boards, load_board
     "--port",
     "ports",
     multiple=True,
-    help="Serial port of a real board, or auto. Given again: more boards of this type, which share the samples.",
+    help="Serial port of a real board, or auto. Repeat the option to share the samples between boards of this type.",
 )
 @click.option(
     "--copies",
     type=click.IntRange(min=1, max=256),
     default=1,
     show_default=True,
-    help="Emulators beside each other, which share the samples.",
+    help="Number of emulators that share the samples.",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Samples: x (x0, x1, ...) and y in an .npz file, or pictures or WAV files in a folder.",
+    help="Samples: an .npz file with x (x0, x1, ...) and y, or a folder of pictures or WAV files.",
 )
-@click.option("--samples", type=click.IntRange(min=1), help="How many; default 10, or all of --data.")
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    help="Number of samples. Default: 10 random ones, or all of --data.",
+)
 @build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option(
     "--resume/--no-resume",
     default=None,
-    help="Go on where an earlier run was cut short; default: from 50 samples on.",
+    help="Continue an earlier run that was interrupted. Default: on for 50 samples and more.",
 )
 @click.option(
     "--wait",
     type=Number(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Wait so long for a board that went away, and go on.",
+    help="Wait this long for a board that disappears, then continue.",
 )
-@click.option("--stateful", is_flag=True, help="Keep state from one sample to the next.")
+@click.option("--stateful", is_flag=True, help="Keep the model's state from one sample to the next.")
 @click.option(
     "--cycles/--no-cycles",
     default=None,
-    help="Estimate cycles by counting instructions in one more inference (emulated boards; on where possible).",
+    help="Estimate cycles by counting instructions by class in one more inference. Default: on where possible.",
 )
 @click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Ratios to a baseline: another engine's records, or an earlier --json result.",
+    help="Show ratios to a baseline: records of another engine, or an earlier --json result.",
 )
 @click.option(
-    "--keep", type=click.Path(path_type=Path, file_okay=False), help="Leave the generated project here."
+    "--keep",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the generated project in this folder.",
 )
 @store_option
-@click.option("--no-store", is_flag=True, help="Do not keep the result for `arenite bench history`.")
-@click.option("--html", type=click.Path(path_type=Path), help="Also write a self-contained page.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--no-store", is_flag=True, help="Do not store the result for `arenite bench history`.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write a report to this HTML file.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def bench(
     image: Path,
     board: str,
@@ -106,7 +112,7 @@ def bench(
     Exit code 1 when an output differs from LiteRT's reference kernels, or a sample has no answer.
     """
     if store is not None and no_store:
-        raise UsageError("--store and --no-store exclude each other.", "Leave one out.")
+        raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")
     baseline = read_baseline(compare) if compare is not None else None
     model = load(image, passes=build.passes)
     prepared, chosen = model.prepared, load_board(board)

@@ -19,13 +19,13 @@ from arenite.host.report.console import note, print_json, show, table
 @click.argument("before")
 @click.argument("after")
 @rules_options
-@click.option("--fail", is_flag=True, help="Exit code 1 when AFTER has a regression.")
+@click.option("--fail", is_flag=True, help="Return exit code 1 when AFTER has a regression.")
 @store_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def compare(
     before: str, after: str, rules: RegressionRules, fail: bool, store: Path | None, as_json: bool
 ) -> int:
-    """Show two results beside each other.
+    """Compare two results side by side.
 
     BEFORE and AFTER are numbers of runs (`arenite bench history`), last, last~1, or files that `arenite bench --json`
     wrote.
@@ -79,7 +79,7 @@ def _moved(c: Change) -> str:
 
 
 def _show_layers(layers: list[dict[str, Any]]) -> None:
-    """Those that changed."""
+    """Return the layers that changed."""
     rows = []
     for layer in layers:
         unit = "instructions" if any(v is not None for v in layer["instructions"]) else "ticks"

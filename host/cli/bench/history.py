@@ -19,25 +19,33 @@ from arenite.host.report.history_page import history_page
 
 
 @click.command()
-@click.option("--board", help="Only this board.")
-@click.option("--model", help="Only this model: the name of its file, with or without the suffix.")
+@click.option("--board", help="Show only this board.")
+@click.option("--model", help="Show only this model: its file name, with or without the suffix.")
 @click.option(
-    "--last", type=click.IntRange(min=1), default=10, show_default=True, help="Runs of each series."
+    "--last",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Number of runs to show for each series.",
 )
 @click.option(
     "--against",
     type=click.Choice((PREVIOUS, BEST)),
     default=PREVIOUS,
     show_default=True,
-    help="Compare with the run before, or with the best of those shown.",
+    help="Compare with the previous run, or with the best run shown.",
 )
 @rules_options
-@click.option("--fail", is_flag=True, help="Exit code 1 when the latest run of a series has a regression.")
+@click.option(
+    "--fail", is_flag=True, help="Return exit code 1 when the latest run of a series has a regression."
+)
 @store_option
 @click.option(
-    "--html", type=click.Path(path_type=Path), help="Also write a page: trends, and board by board."
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write an HTML page with trends and a comparison of boards.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def history(
     board: str | None,
     model: str | None,

@@ -28,17 +28,19 @@ _SHOWN = 24
 @click.command()
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 @click.option(
-    "--jobs", type=click.IntRange(min=1), help="Benches at once; default: as many as this computer has cores."
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Number of benches to run in parallel. Default: one for each core of this computer.",
 )
 @click.option(
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Go on where an earlier run of FILE was cut short, and run again what failed.",
+    help="Continue an earlier run of FILE, and repeat what failed.",
 )
 @store_option
-@click.option("--html", type=click.Path(path_type=Path), help="Also write a page: board by board.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--html", type=click.Path(path_type=Path), help="Write an HTML page that compares the boards.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def matrix(
     file: Path, jobs: int | None, resume: bool, store: Path | None, html: Path | None, as_json: bool
 ) -> int:
@@ -78,7 +80,7 @@ def matrix(
 
 
 class _Watch:
-    """A live table on a terminal, else a line for each cell that is done."""
+    """Show a live table on a terminal, or one line for each finished cell elsewhere."""
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states
@@ -95,7 +97,7 @@ class _Watch:
         self._live.stop()
 
     def changed(self, state: CellState) -> None:
-        """Called by several threads."""
+        """Report progress; several threads call this."""
         with self._lock:
             if not state.finished or id(state) in self._told:
                 return

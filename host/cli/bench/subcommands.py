@@ -23,7 +23,7 @@ SUBCOMMANDS = {
 store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="File of kept results; default: $ARENITE_STORE, .arenite/bench.sqlite of the project, else the user's own.",
+    help="SQLite file of results. Default: $ARENITE_STORE, else the project's .arenite/bench.sqlite, else the user's.",
 )
 
 
@@ -33,7 +33,7 @@ class CommandWithSubcommands(click.Command):
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
-        """The context of the command itself, or of the word's."""
+        """Return the context of the command, or of the subcommand that the first argument names."""
         if args and args[0] in SUBCOMMANDS:
             module = importlib.import_module(f"arenite.host.cli.bench.{args[0]}")
             command: click.Command = getattr(module, args[0])
@@ -41,14 +41,14 @@ class CommandWithSubcommands(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The options, then the words."""
+        """Write the options, then the subcommands."""
         super().format_options(ctx, formatter)
         with formatter.section("Instead of IMAGE"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Options that say what growth is a regression; the command gets them as one ``rules``."""
+    """Add the options that define a regression; the command gets them as one parameter ``rules``."""
 
     @functools.wraps(command)
     def with_rules(

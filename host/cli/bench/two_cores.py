@@ -6,7 +6,7 @@ from typing import Any
 
 
 def two_cores_line(prediction: dict[str, Any] | None) -> list[str]:
-    """One line; none where all runs on one core."""
+    """Return one line about the split, or nothing for a single core."""
     if prediction is None:
         return []
     cut = sum(row["cut"] for row in prediction["layers"])

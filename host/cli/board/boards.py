@@ -17,16 +17,19 @@ from arenite.profiles.boards import Board, all_boards
 
 @click.command()
 @click.option(
-    "--ports", "only_ports", is_flag=True, help="The serial ports on USB here, and what each could be."
+    "--ports",
+    "only_ports",
+    is_flag=True,
+    help="List the USB serial ports of this computer and the boards that each could be.",
 )
 @click.option(
-    "--udev", is_flag=True, help="Rules for Linux, so that boards and probes can be used without root."
+    "--udev", is_flag=True, help="Print udev rules for Linux, so that boards and probes work without root."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
     """List the known boards: core, clock, flash and SRAM; emulated ones first."""
     if only_ports and udev:
-        raise UsageError("--ports and --udev are two questions.", "Ask one at a time.")
+        raise UsageError("--ports and --udev exclude each other.", "Give one of them.")
     if only_ports:
         return _ports(as_json)
     if udev:

@@ -17,23 +17,30 @@ from arenite.profiles.boards import load_board
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--port",
-    help="Serial port of the board, `auto` to find it by its USB id, or usb:SERIAL; for gdb HOST:PORT of its server,"
+    help="Serial port of the board, `auto` to find it by its USB id, usb:SERIAL, or HOST:PORT of a GDB server,"
     " for uf2 and copy the drive's folder.",
 )
 @click.option(
     "--tool",
     type=click.Choice((*UPLOADERS, EMULATOR)),
-    help="Default: the first of the board's profile that is installed.",
+    help="Default: the first installed tool of the board's profile.",
 )
 @click.option(
-    "--probe", metavar="SERIAL", help="Serial number of the debug probe, where several are plugged in."
+    "--probe", metavar="SERIAL", help="Serial number of the debug probe, when several are connected."
 )
 @click.option(
-    "--extra", metavar="ARG", multiple=True, help="One more argument for the tool; may be repeated."
+    "--extra",
+    metavar="ARG",
+    multiple=True,
+    help="Pass this argument to the tool. May be given several times.",
 )
-@click.option("--check/--no-check", default=True, help="Ask the board afterwards what it runs (default).")
-@click.option("--print", "only_print", is_flag=True, help="Print the commands and do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option(
+    "--check/--no-check",
+    default=True,
+    help="Afterwards check that the board runs the project's model (default).",
+)
+@click.option("--print", "only_print", is_flag=True, help="Print the commands without running them.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def flash(
     directory: Path,
     port: str | None,

@@ -23,17 +23,17 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", help="The board, for its speed and for `auto`.")
-@click.option("--baud", type=click.IntRange(min=50), help="Speed; default: the board's, or 115200.")
+@click.option("--board", help="Board whose baud rate is used, and which `auto` looks for.")
+@click.option("--baud", type=click.IntRange(min=50), help="Baud rate. Default: that of the board, or 115200.")
 @click.option(
     "--log",
     "ask",
     is_flag=True,
-    help="Ask a firmware of Arenite, generated with --health, for its log and health, once a second.",
+    help="Read the log and health of firmware that was generated with --health, once per second.",
 )
-@click.option("--reconnect", is_flag=True, help="When the cable is pulled, wait until the port is back.")
-@click.option("--seconds", type=Number(min=0), help="End after this time.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object per line on standard output.")
+@click.option("--reconnect", is_flag=True, help="Wait for the port when the cable is pulled.")
+@click.option("--seconds", type=Number(min=0), help="Stop after this time.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line to standard output.")
 def monitor(
     port: str,
     board: str | None,
@@ -43,7 +43,7 @@ def monitor(
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Show what the device on PORT says, each line with the time it came. PORT is a name, usb:SERIAL, or auto.
+    """Print what the device on PORT sends, with the time of each line. PORT is a name, usb:SERIAL, or auto.
 
     Ctrl-C ends it.
     """
@@ -86,7 +86,7 @@ def _named(port: str, board: Board | None) -> str:
 
 @contextmanager
 def _until_interrupted() -> Iterator[None]:
-    """Ctrl-C is how one leaves a monitor: no error."""
+    """Treat Ctrl-C as the normal end of the monitor."""
     try:
         yield
     except KeyboardInterrupt:

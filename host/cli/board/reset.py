@@ -16,21 +16,21 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", required=True, help="The board; its profile names the way.")
+@click.option("--board", required=True, help="Board whose profile names the way to reset it.")
 @click.option(
     "--way",
     type=click.Choice(KINDS),
-    help="A line of the serial port, the 1200-baud sign for bootloaders, or the power of the USB socket (uhubctl).",
+    help="Reset by a control line of the serial port, the 1200-baud touch, or the power of the USB port (uhubctl).",
 )
-@click.option("--print", "only_print", is_flag=True, help="Print what would be done and do nothing.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--print", "only_print", is_flag=True, help="Print what would be done without doing it.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def reset(port: str, board: str, way: str | None, only_print: bool, as_json: bool) -> int:
-    """Start the board on PORT again, whatever its firmware does. PORT is a name, usb:SERIAL, or auto."""
+    """Reset the board on PORT, even when its firmware hangs. PORT is a name, usb:SERIAL, or auto."""
     profile = load_board(board)
     kind = way or profile.targets.reset
     if not kind:
         raise UsageError(
-            f"The profile of {profile.name} names no way to reset it over its port.",
+            f"The profile of {profile.name} does not name a way to reset the board over its port.",
             f"Choose one with --way: {', '.join(KINDS)}.",
         )
     path = resolve_port(profile, port)

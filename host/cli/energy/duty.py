@@ -37,49 +37,80 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--period", type=float, help="Events: one every so many seconds.")
-@click.option("--rate", type=float, help="Events: so many per second, at random (Poisson).")
-@click.option("--trace", type=_FILE, help="Events: a CSV file of recorded times in seconds.")
+@click.option("--period", type=float, help="Events at a fixed period, in seconds.")
+@click.option("--rate", type=float, help="Random events (Poisson) at this mean rate per second.")
+@click.option("--trace", type=_FILE, help="Events from a CSV file of recorded times, in seconds.")
 @click.option(
-    "--duration", type=float, help="Seconds of the recording; default: to the mean gap after its last event."
+    "--duration",
+    type=float,
+    help="Length of the recording in seconds. Default: until one mean gap after its last event.",
 )
-@click.option("--service", type=float, help="Milliseconds that an event keeps the device busy.")
-@click.option("--service-times", type=_FILE, help="A CSV file of measured service times in ms.")
-@click.option("--bench", type=_FILE, help="The service time from `arenite bench --json`.")
+@click.option("--service", type=float, help="Service time of an event, in milliseconds.")
+@click.option("--service-times", type=_FILE, help="CSV file of measured service times, in milliseconds.")
+@click.option("--bench", type=_FILE, help="Read the service time from a result of `arenite bench --json`.")
 @click.option(
     "--emulate",
     type=click.Path(path_type=Path),
-    help="Run this model with these events on the emulated --board, and compare.",
+    help="Run this model with the events on the emulated --board, and compare.",
 )
 @click.option(
-    "--queue", default="none", show_default=True, help="Waiting places besides the event in service."
+    "--queue",
+    default="none",
+    show_default=True,
+    help="Number of events that can wait besides the one in service.",
 )
-@click.option("--board", help="Takes clock and powers from its profile.")
-@click.option("--energy", type=_FILE, help="Powers, and the service time, from `arenite energy --json`.")
-@click.option("--active-mw", type=float, help="Power while it serves an event.")
-@click.option("--sleep-uw", type=float, help="Power asleep.")
-@click.option("--wake-ms", type=float, default=0.0, help="Time to wake.")
-@click.option("--wake-uj", type=float, help="Energy of waking; default: active power for that time.")
-@click.option("--enter-uj", type=float, default=0.0, help="Energy of falling asleep.")
-@click.option("--linger-ms", type=float, default=0.0, help="Stays awake so long after an event.")
-@click.option("--linger-mw", type=float, help="Power meanwhile; default: active power.")
-@click.option("--peak-mw", type=float, help="Short peak that the supply must stand.")
-@click.option("--battery", help="A battery of profiles/batteries, as cr2032.")
-@click.option("--celsius", type=float, default=20.0, show_default=True, help="Temperature of the battery.")
+@click.option("--board", help="Board whose profile gives clock and power.")
+@click.option(
+    "--energy", type=_FILE, help="Read power and service time from a result of `arenite energy --json`."
+)
+@click.option("--active-mw", type=float, help="Power while an event is served, in milliwatts.")
+@click.option("--sleep-uw", type=float, help="Power during sleep, in microwatts.")
+@click.option("--wake-ms", type=float, default=0.0, help="Time to wake up, in milliseconds.")
+@click.option(
+    "--wake-uj",
+    type=float,
+    help="Energy of one wake-up, in microjoules. Default: active power during the wake-up time.",
+)
+@click.option("--enter-uj", type=float, default=0.0, help="Energy of entering sleep, in microjoules.")
+@click.option(
+    "--linger-ms",
+    type=float,
+    default=0.0,
+    help="Time that the device stays awake after an event, in milliseconds.",
+)
+@click.option("--linger-mw", type=float, help="Power during that time, in milliwatts. Default: active power.")
+@click.option("--peak-mw", type=float, help="Short power peak that the supply must deliver, in milliwatts.")
+@click.option("--battery", help="Battery profile, such as cr2032.")
+@click.option(
+    "--celsius",
+    type=float,
+    default=20.0,
+    show_default=True,
+    help="Temperature of the battery, in degrees Celsius.",
+)
 @click.option("--regulator", type=click.Choice(REGULATORS), default="none", show_default=True)
 @click.option(
-    "--regulator-v", type=float, default=3.0, show_default=True, help="What the device is supplied with."
+    "--regulator-v", type=float, default=3.0, show_default=True, help="Supply voltage of the device."
 )
-@click.option("--efficiency", type=float, default=0.9, show_default=True, help="Of a switching regulator.")
-@click.option("--quiescent-ua", type=float, default=0.0, help="Current of the regulator itself.")
-@click.option("--minimum-v", type=float, help="Least input of regulator or device.")
-@click.option("--simulate", is_flag=True, help="Also run the discrete-event simulation, and compare.")
 @click.option(
-    "--events", "count", type=click.IntRange(200), default=20_000, show_default=True, help="To simulate."
+    "--efficiency", type=float, default=0.9, show_default=True, help="Efficiency of the switching regulator."
+)
+@click.option(
+    "--quiescent-ua", type=float, default=0.0, help="Quiescent current of the regulator, in microamperes."
+)
+@click.option("--minimum-v", type=float, help="Lowest input voltage of the regulator or the device.")
+@click.option("--simulate", is_flag=True, help="Also run a discrete-event simulation, and compare.")
+@click.option(
+    "--events",
+    "count",
+    type=click.IntRange(200),
+    default=20_000,
+    show_default=True,
+    help="Number of events to simulate.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--svg", type=_FILE, help="Draw battery life over the time between events.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--svg", type=_FILE, help="Draw battery life over the time between events, as SVG.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def duty(**o: Any) -> int:
     """Predict queueing, average power and battery life of a device that sleeps between events.
 
@@ -134,7 +165,9 @@ def duty(**o: Any) -> int:
     if o["svg"] is not None:
         points = sweep(events, latency.service, queue, power, battery, regulator, o["celsius"])
         if len(points) < 2:
-            raise UsageError("There is nothing to draw: the device keeps up with none of the rates around.")
+            raise UsageError(
+                "There is nothing to draw: the device is too slow for every rate near the given one."
+            )
         title = f"{battery.title if battery else 'Device'}, {latency.service.mean_s * 1e3:.4g} ms per event"
         write_atomic(o["svg"], duty_svg(points, 1 / events.rate_hz, title).encode("utf-8"))
     if o["as_json"]:
@@ -145,7 +178,7 @@ def duty(**o: Any) -> int:
 
 
 def _refuse_unused(o: dict[str, Any]) -> None:
-    """Raises UsageError for options that nothing would look at: no option is dropped silently."""
+    """Raise UsageError for options that would have no effect."""
     context = click.get_current_context()
     given = {name for name in o if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
     of_battery = ("celsius", "regulator", "regulator_v", "efficiency", "quiescent_ua", "minimum_v")
@@ -157,7 +190,7 @@ def _refuse_unused(o: dict[str, Any]) -> None:
         for name in names:
             if name in given and not useful:
                 option = "events" if name == "count" else name.replace("_", "-")
-                raise UsageError(f"--{option} does nothing without {needed}.", "Give both, or neither.")
+                raise UsageError(f"--{option} has no effect without {needed}.", "Give both, or neither.")
 
 
 def _device(stack: ExitStack, image: Path, board: Board | None) -> DutyBoard:

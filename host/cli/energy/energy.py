@@ -33,30 +33,36 @@ from arenite.profiles.boards import load_board
 @click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
 @click.option("--port", help="Serial port of a real board.")
 @meter_options
-@click.option("--inferences", type=click.IntRange(min=1), help="Measure so many.")
-@click.option("--duration", type=POSITIVE, help="Record for so many seconds; default 10.")
+@click.option("--inferences", type=click.IntRange(min=1), help="Number of inferences to measure.")
+@click.option("--duration", type=POSITIVE, help="Seconds to record. Default: 10.")
 @build_options("optimise", "stream_input", "passes", "mark")
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Measure a recording that another program made; nothing is built or run.",
+    help="Measure a recording of another program. Nothing is built or run.",
 )
 @click.option(
-    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Draw the current, .svg or .html."
+    "--plot",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Draw the current over time, as .svg or .html.",
 )
-@click.option("--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the recording as CSV.")
-@click.option("--battery", help="How long this battery lasts (profiles/batteries), with --every.")
+@click.option(
+    "--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the recording to this CSV file."
+)
+@click.option("--battery", help="Predict the life of this battery. Needs --every.")
 @click.option("--every", type=POSITIVE, help="Seconds between two inferences.")
 @click.option(
     "--sleep-current",
     type=Number(min=0),
-    help="Microamperes asleep; default: as measured between inferences, else the board's profile.",
+    help="Sleep current in microamperes. Default: measured between inferences, else from the board's profile.",
 )
 @click.option(
-    "--data", type=click.Path(path_type=Path, dir_okay=False), help="Samples x (x0, x1, ...) in an .npz file."
+    "--data",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Samples: an .npz file with x (x0, x1, ...).",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def energy(
     image: Path | None,
     board: str,
@@ -145,18 +151,18 @@ def _check(
     battery: str | None,
     every: float | None,
 ) -> None:
-    """Options that do not go together.  Raises UsageError."""
+    """Raise UsageError for options that exclude each other."""
     if csv_file is None and image is None:
         raise UsageError("There is no model to measure.", "Give an image, or a recording with --csv.")
     if csv_file is not None and meter is not None:
-        raise UsageError("A recording needs no meter.", "Leave out --csv or --meter.")
+        raise UsageError("A recording cannot be combined with a meter.", "Leave out --csv or --meter.")
     if (plot or save) and meter is None and csv_file is None:
         raise UsageError("An estimate has no recording.", "Leave out --plot and --save, or give a --meter.")
     if plot is not None and plot.suffix not in (".svg", ".html"):
         raise UsageError(f"{plot} is neither .svg nor .html.", "Name the plot with one of them.")
     if (battery is None) != (every is None):
         raise UsageError(
-            "A battery's life needs a battery and how often the board infers.",
+            "The battery life needs --battery and --every.",
             "Give both, as --battery cr2032 --every 60.",
         )
 

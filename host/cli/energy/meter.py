@@ -25,11 +25,11 @@ from arenite.profiles.meters import load_meter, meter_names
 
 @click.group()
 def meter() -> None:
-    """List meters, record a trace, make the firmware of an INA logger."""
+    """List meters, record a trace, or generate the firmware of an INA logger."""
 
 
 @meter.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_(as_json: bool) -> int:
     """List the known instruments."""
     every = [load_meter(name) for name in meter_names()]
@@ -55,9 +55,9 @@ def list_(as_json: bool) -> int:
 
 @meter.command("show")
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def show_(name: str, as_json: bool) -> int:
-    """Show ranges, accuracy, connection and sources of the instrument NAME."""
+    """Show ranges, accuracy, connection and sources of instrument NAME."""
     m = load_meter(name)
     if as_json:
         print_json({"schema": "arenite.meter/1", **meter_json(m)})
@@ -85,15 +85,33 @@ def show_(name: str, as_json: bool) -> int:
 
 @meter.command()
 @click.argument("name")
-@click.option("--port", default="auto", show_default=True, help="Where it is; auto: found by its USB ids.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path, dir_okay=False), required=True, help="The CSV file."
+    "--port", default="auto", show_default=True, help="Port of the meter. auto finds it by its USB ids."
 )
-@click.option("--seconds", type=Number(min=0.05), default=10.0, show_default=True, help="How long.")
-@click.option("--supply", type=Number(min=0, min_open=True), default=3.3, show_default=True, help="Volts.")
-@click.option("--own-supply", is_flag=True, help="A PPK2 only carries another supply's current.")
-@click.option("--rate", type=Number(min=0, min_open=True), help="Samples per second, where it has a choice.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path, dir_okay=False),
+    required=True,
+    help="CSV file to write.",
+)
+@click.option("--seconds", type=Number(min=0.05), default=10.0, show_default=True, help="Seconds to record.")
+@click.option(
+    "--supply",
+    type=Number(min=0, min_open=True),
+    default=3.3,
+    show_default=True,
+    help="Supply voltage in volts.",
+)
+@click.option(
+    "--own-supply",
+    is_flag=True,
+    help="A PPK2 measures the current of another supply instead of feeding the board.",
+)
+@click.option(
+    "--rate", type=Number(min=0, min_open=True), help="Samples per second, for meters that let you choose."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def record(
     name: str,
     port: str,
@@ -104,7 +122,7 @@ def record(
     rate: float | None,
     as_json: bool,
 ) -> int:
-    """Record what the meter NAME sees, of `arenite meter list` or a driver's name, as CSV.
+    """Record the current that meter NAME measures as CSV. NAME is an entry of `arenite meter list`.
 
     `arenite energy --csv` and other programs read the file: time, current, voltage, marks.
     """
@@ -147,7 +165,7 @@ def record(
 
 
 def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
-    """The recording; an interruption ends it, and keeps what there is."""
+    """Return the recording; an interruption ends it and keeps what was recorded."""
     instrument.start()
     end = time.monotonic() + seconds
     try:
@@ -163,22 +181,24 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
 
 
 @meter.command()
-@click.option("--sensor", type=click.Choice(SENSORS), required=True, help="The chip.")
-@click.option("--board", required=True, help="The board that reads it: any with an Arduino core.")
+@click.option("--sensor", type=click.Choice(SENSORS), required=True, help="Sensor chip.")
+@click.option("--board", required=True, help="Board that reads the sensor: any board with an Arduino core.")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="The project's folder.",
+    help="Folder of the project.",
 )
-@click.option("--shunt", type=float, default=0.1, show_default=True, help="Ohms, as soldered.")
-@click.option("--address", default="0x40", show_default=True, help="Of the chip on I2C.")
-@click.option("--mark-pin", "pins", multiple=True, help="A digital input; the first is bit 0 of the marks.")
-@click.option("--gain-ppm", type=int, default=0, help="Added to every current.")
+@click.option("--shunt", type=float, default=0.1, show_default=True, help="Shunt resistance in ohms.")
+@click.option("--address", default="0x40", show_default=True, help="I2C address of the chip.")
+@click.option(
+    "--mark-pin", "pins", multiple=True, help="Digital input to record. The first one is bit 0 of the marks."
+)
+@click.option("--gain-ppm", type=int, default=0, help="Correction of the gain, in parts per million.")
 @click.option("--baud", type=int, default=BAUD, show_default=True)
 @click.option("--i2c-hz", type=int, default=400_000, show_default=True)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     sensor: str,
     board: str,
@@ -195,7 +215,7 @@ def firmware(
     try:
         number = int(address, 0)
     except ValueError as error:
-        raise UsageError(f"{address} is no address.", "Write it as 0x40.") from error
+        raise UsageError(f"{address} is not an I2C address.", "Write it as 0x40.") from error
     files = write_logger(
         output, sensor, load_board(board), LoggerWiring(number, shunt, gain_ppm, pins, baud, i2c_hz)
     )

@@ -12,7 +12,7 @@ from arenite.profiles.meters import MeterProfile
 
 
 def amperes(value: float) -> str:
-    """A current with its unit."""
+    """Format a current with its unit."""
     for factor, unit in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
         if value >= factor * 0.9999:
             return f"{value / factor:g} {unit}"
@@ -20,7 +20,7 @@ def amperes(value: float) -> str:
 
 
 def meter_json(m: MeterProfile) -> dict[str, Any]:
-    """A profile as plain data."""
+    """Return a profile as plain data."""
     return {
         "name": m.name,
         "title": m.title,
@@ -39,7 +39,7 @@ def meter_json(m: MeterProfile) -> dict[str, Any]:
 
 
 def recording_json(trace: Trace, profile: MeterProfile | None, where: str, output: Path) -> dict[str, Any]:
-    """``arenite.recording/1``: a recording in numbers."""
+    """Return the ``arenite.recording/1`` object of a recording."""
     mean = float(np.mean(trace.current_a))
     return {
         "schema": "arenite.recording/1",

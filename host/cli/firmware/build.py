@@ -14,9 +14,9 @@ from arenite.host.report.console import print_json, show
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(directory: Path, as_json: bool) -> int:
-    """Build the project in DIRECTORY with PlatformIO, and compare its ELF with what was predicted."""
+    """Build the project in DIRECTORY with PlatformIO, and compare the ELF with the predicted sizes."""
     elf = build_project(directory)
     evidence = check_sizes(directory)
     if as_json:

@@ -21,7 +21,7 @@ from arenite.profiles.boards import Board, load_board
 @click.option("--board", required=True, help="A board of `arenite boards`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
 @build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     image: Path,
     board: str,
@@ -52,7 +52,7 @@ def firmware(
 
 
 def _next(board: Board, output: Path) -> list[str]:
-    """What to run now: our own command, and what the board's framework has beside it, each on a line."""
+    """Return the next command, and the alternatives of the board's framework, one per line."""
     ways = build_commands(board, str(output))
     if board.emulated or board.platformio is not None:
         ways[0] = f"arenite build {output}"

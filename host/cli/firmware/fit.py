@@ -21,13 +21,13 @@ from arenite.host.report.console import note, print_json, show, table
 
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--board", "names", multiple=True, help="A board; may be given several times.")
-@click.option("--all", "everything", is_flag=True, help="Every known board.")
+@click.option("--board", "names", multiple=True, help="Board to check. May be given several times.")
+@click.option("--all", "everything", is_flag=True, help="Check every known board.")
 @build_options("optimise", "passes", "stream_input", "fast_ram")
 @click.option(
-    "--shrink", is_flag=True, help="Also look for recipes and sizes that would fit the boards named."
+    "--shrink", is_flag=True, help="Also search for recipes and model sizes that would fit the named boards."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(
     images: tuple[Path, ...],
     names: tuple[str, ...],
@@ -36,7 +36,7 @@ def fit(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Tell whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
+    """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
     Given the folder of a built project instead, compare its prediction with the ELF, and with the painted stack and
     the arena's guard words of the latest `bench --keep`.

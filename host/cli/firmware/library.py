@@ -18,23 +18,23 @@ from arenite.host.report.console import note, print_json, show, table
 @click.command()
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the library.")
-@click.option("--name", help="Name of the library; default: that of the folder.")
-@click.option("--board", help="A board of `arenite boards`: kernels for its core.")
+@click.option("--name", help="Name of the library. Default: the name of the folder.")
+@click.option("--board", help="Board of `arenite boards` whose core the kernels are for.")
 @click.option(
     "--core",
     type=click.Choice(core_names()),
-    help="Kernels for a core; default: plain C for any 32-bit core.",
+    help="Core that the kernels are for. Default: plain C for any 32-bit core.",
 )
 @click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
     default="balanced",
     show_default=True,
-    help="What to favour.",
+    help="Goal of the build.",
 )
 @no_passes_option
 @stream_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def library(
     images: tuple[str, ...],
     output: Path,

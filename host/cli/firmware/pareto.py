@@ -22,14 +22,18 @@ from arenite.profiles.boards import Board, load_board
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option("--board", required=True, help="A board of `arenite boards`.")
 @click.option(
-    "--measure", is_flag=True, help="Bench each build that fits (emulated boards) instead of estimating."
+    "--measure",
+    is_flag=True,
+    help="Bench each build that fits instead of estimating it (emulated boards only).",
 )
-@click.option("--samples", type=click.IntRange(min=1), help="Inputs per build with --measure; default 3.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the picture.")
 @click.option(
-    "--html", type=click.Path(path_type=Path), help="Write a self-contained page with table and picture."
+    "--samples", type=click.IntRange(min=1), help="Number of inputs per build for --measure. Default: 3."
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the plot to this SVG file.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write an HTML page with the table and the plot."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def pareto(
     image: Path,
     board: str,
@@ -45,7 +49,7 @@ def pareto(
     Exit code 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
     """
     if samples is not None and not measure:
-        raise UsageError("--samples is for --measure.", "Add --measure, or leave it out.")
+        raise UsageError("--samples has no effect without --measure.", "Add --measure, or remove --samples.")
     chosen = load_board(board)
     with Steps(chosen.name) as steps:
         all_builds = builds(
@@ -69,7 +73,7 @@ def pareto(
 
 
 def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
-    """The builds as a table, the fastest first."""
+    """Show the builds as a table, the fastest first."""
     rows = []
     for build in sorted(all_builds, key=lambda b: b.instructions):
         about = "~" if build.kind == "estimated" else ""

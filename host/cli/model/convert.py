@@ -18,36 +18,60 @@ FILE = click.Path(path_type=Path)
 
 @click.command()
 @click.argument("source")
-@click.option("-o", "--output", type=FILE, help="Default: SOURCE with .image.tflite.")
-@click.option("--calibration", type=FILE, help="Real inputs: an .npz file with x (and y), or a folder.")
 @click.option(
-    "--calibration-samples", type=click.IntRange(1), help="Calibrate with so many; the others score."
+    "-o", "--output", type=FILE, help="Image to write. Default: SOURCE with the suffix .image.tflite."
 )
-@click.option("--test", type=FILE, help="Labelled samples that source and image are scored with.")
-@click.option("--metric", help="accuracy, auc, mse or agreement; default: what suits the data.")
-@click.option("--recipe", help="int8 (default), w4, int16x8, ... or a TOML file; see docs/recipes.md.")
 @click.option(
-    "--check-data", type=FILE, help="Field data: tell where the scales clip them, and what it costs."
+    "--calibration",
+    type=FILE,
+    help="Real inputs that set the quantization ranges: an .npz file with x (and y), or a folder.",
 )
-@click.option("--sensitivity", is_flag=True, help="Also measure each layer quantised alone.")
 @click.option(
-    "--board", "boards", multiple=True, help="Also tell whether the image fits; exit code 1 if not."
+    "--calibration-samples",
+    type=click.IntRange(1),
+    help="Number of samples to calibrate with. The others are used for the score.",
+)
+@click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
+@click.option(
+    "--metric", help="Score: accuracy, auc, mse or agreement. Default: the one that suits the data."
+)
+@click.option(
+    "--recipe",
+    help="Quantization recipe: int8 (default), w4, int16x8, ... or a TOML file. See docs/recipes.md.",
+)
+@click.option(
+    "--check-data", type=FILE, help="Field data: report which scales clip them, and the effect on the score."
+)
+@click.option("--sensitivity", is_flag=True, help="Also measure the error of quantizing each layer alone.")
+@click.option(
+    "--board",
+    "boards",
+    multiple=True,
+    help="Also check whether the image fits this board. Exit code 1 if it does not.",
 )
 @click.option("--budget", help='Search for a recipe within "ram=48k,flash=256k,instructions=5M,drop=1%".')
-@click.option("--trials", type=click.IntRange(1), default=40, show_default=True, help="Recipes to try.")
-@click.option("--study", type=FILE, help="Keep the search in this file, and go on with what is in it.")
-@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="Processes of the search.")
-@click.option("--dask", help="Search on the cluster of the Dask scheduler at this address.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of the search.")
-@click.option("--preprocessing", type=FILE, help="TOML; recorded in the image. See docs/processing.md.")
-@click.option("--postprocessing", type=FILE, help="TOML; recorded in the image. See docs/processing.md.")
-@click.option("--labels", type=FILE, help="One label a line; recorded in the image.")
-@click.option("--input-shape", multiple=True, help="[NAME=]1,3,96,96: where the source leaves it open.")
-@click.option("--signature", default="", help="Which signature of a SavedModel.")
-@click.option("--keep-layout", is_flag=True, help="Leave NCHW inputs as they are.")
-@click.option("--html", type=FILE, help="Write a report of the conversion.")
+@click.option(
+    "--trials", type=click.IntRange(1), default=40, show_default=True, help="Number of recipes to try."
+)
+@click.option(
+    "--study", type=FILE, help="Store the search in this file, and continue the search that it holds."
+)
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Number of processes for the search."
+)
+@click.option("--dask", help="Run the search on the cluster of the Dask scheduler at this address.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the search.")
+@click.option("--preprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
+@click.option("--postprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
+@click.option("--labels", type=FILE, help="File with one label per line, to record in the image.")
+@click.option(
+    "--input-shape", multiple=True, help="Input shape as [NAME=]1,3,96,96, for a source with open dimensions."
+)
+@click.option("--signature", default="", help="Signature of a SavedModel to convert.")
+@click.option("--keep-layout", is_flag=True, help="Do not transpose NCHW inputs to NHWC.")
+@click.option("--html", type=FILE, help="Write a report of the conversion to this HTML file.")
 @no_passes_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def convert(
     source: str,
     output: Path | None,
@@ -75,9 +99,9 @@ def convert(
     no_passes: bool,
     as_json: bool,
 ) -> int:
-    """Make an image of SOURCE: .keras, .h5, a SavedModel, .onnx, .pt2, MODULE:FUNCTION (PyTorch) or .tflite.
+    """Convert SOURCE to an image: .keras, .h5, a SavedModel, .onnx, .pt2, MODULE:FUNCTION (PyTorch) or .tflite.
 
-    A float model is calibrated with --calibration and quantised by --recipe, or by the recipe that a search finds
+    A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that a search finds
     within --budget. The image is a flatbuffer with its operators in execution order and its arena plan in the
     metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
     """

@@ -23,13 +23,15 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--html", type=click.Path(path_type=Path), help="Write a page with the arena drawn over time.")
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing alone.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), help="Write an HTML page with the arena drawn over time."
+)
+@click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing to this SVG file.")
 @click.option("--board", "board_name", help="Plan for the kernels of this board's core.")
 @optimise_option
 @stream_option
 @no_passes_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def inspect(
     image: Path,
     html: Path | None,
@@ -79,7 +81,7 @@ def inspect(
 
 
 def _macs(described: dict[str, Any]) -> str:
-    """The model's multiply-accumulates, and what the passes left of them."""
+    """Return the multiply-accumulates before and after the graph passes."""
     before, after = described["macs"], described["macs_after_passes"]
     return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
 

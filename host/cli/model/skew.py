@@ -16,15 +16,19 @@ from arenite.host.report.console import print_json, show, table
     "--data",
     type=click.Path(path_type=Path),
     required=True,
-    help="Pictures or WAV files to compare on: a file, or a folder with any sub-folders.",
+    help="Pictures or WAV files to compare on: a file or a folder.",
 )
 @click.option(
     "--pipeline",
-    help="MODULE:FUNCTION of the training code: a file's path to what the network is given.",
+    help="MODULE:FUNCTION of the training code that turns a file's path into the network's input.",
 )
-@click.option("--samples", type=click.IntRange(min=1), default=8, show_default=True, help="How many files.")
-@click.option("--install", is_flag=True, help="Download TensorFlow or torch for steps that are theirs.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option(
+    "--samples", type=click.IntRange(min=1), default=8, show_default=True, help="Number of files to compare."
+)
+@click.option(
+    "--install", is_flag=True, help="Download TensorFlow or torch if a step belongs to one of them."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
     """Compare each step of the preprocessing that IMAGE records (or of a TOML or JSON file) with the library that it
     is named after, and with your own pipeline.

@@ -17,20 +17,24 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--data", help="The data to train with (--list shows them), or FILE.npz with x and y.")
-@click.option("--width", type=float, help="Scales the channels; 1 is the full network.")
-@click.option("--resolution", type=int, help="Side of the input in pixels; default: as the data come.")
-@click.option("--epochs", type=int, help="Passes over the data; default: what suits them.")
-@click.option("--batch", type=int, help="Samples per step.")
+@click.option("--data", help="Training data: a name shown by --list, or FILE.npz with x and y.")
+@click.option("--width", type=float, help="Factor for the number of channels. 1 is the full network.")
+@click.option(
+    "--resolution", type=int, help="Height and width of the input in pixels. Default: those of the data."
+)
+@click.option("--epochs", type=int, help="Number of epochs. Default: depends on the data.")
+@click.option("--batch", type=int, help="Batch size.")
 @click.option("--rate", type=float, help="Largest learning rate.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of weights, order and augmentation.")
+@click.option(
+    "--seed", type=int, default=0, show_default=True, help="Random seed of weights, order and augmentation."
+)
 @click.option(
     "-o",
     "--output",
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Where the model goes: .keras, .h5, .tflite, .pt2, or a SavedModel folder. May be given several times.",
+    help="Model file to write: .keras, .h5, .tflite, .pt2, or a SavedModel folder. May be given several times.",
 )
 @click.option(
     "--save-data",
@@ -38,7 +42,7 @@ if TYPE_CHECKING:
     help="Also write calibration.npz, test.npz, pre- and postprocessing.json and labels.txt.",
 )
 @click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def train(
     name: str | None,
     data: str | None,
@@ -53,7 +57,7 @@ def train(
     listing: bool,
     as_json: bool,
 ) -> int:
-    """Train architecture NAME, or repeat the recorded training NAME, and tell how good it is on the test samples.
+    """Train architecture NAME, or repeat the recorded training NAME, and report its score on the test samples.
 
     A few minutes on two cores. The same versions, seed and number of cores give the same model.
     """
@@ -63,9 +67,11 @@ def train(
     if listing:
         return _list(as_json)
     if name is None:
-        raise UsageError("What to train is missing.", "`arenite train --list` shows the architectures.")
+        raise UsageError(
+            "No architecture or training was named.", "`arenite train --list` shows the architectures."
+        )
     if not outputs and save_data is None:
-        raise UsageError("There is no place for the model.", "Give one with -o, for example -o model.keras.")
+        raise UsageError("No output file was named.", "Give one with -o, for example -o model.keras.")
     order = _order(name, data, width, resolution, epochs, batch, rate, seed)
     with Steps("") as progress:
         training = run(order, outputs, progress=progress)
@@ -87,7 +93,7 @@ def _order(
     rate: float | None,
     seed: int,
 ) -> TrainingOptions:
-    """What is asked for: a recorded training with changes, or an architecture."""
+    """Return the training to run: a recorded one with changes, or an architecture."""
     from arenite.models.architectures import ARCHITECTURES
     from arenite.models.training.training import TrainingOptions, with_options
     from arenite.models.training.training_records import training_records

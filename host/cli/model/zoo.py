@@ -16,7 +16,7 @@ def zoo() -> None:
 
 
 @zoo.command("list")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_models(as_json: bool) -> int:
     """Show every model: task, size, licence, recorded accuracy, and whether it is in the cache."""
     from arenite.models.zoo import is_cached, zoo_entries
@@ -35,7 +35,7 @@ def list_models(as_json: bool) -> int:
 
 @zoo.command()
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object on standard output.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fetch(name: str, as_json: bool) -> int:
     """Fetch model NAME into the cache and print its path."""
     from arenite.models import zoo as models

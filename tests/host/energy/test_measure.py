@@ -139,11 +139,11 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--csv", "x.csv", "--meter", "ppk2"], "A recording needs no meter."),
+        (["--csv", "x.csv", "--meter", "ppk2"], "A recording cannot be combined with a meter."),
         ([], "There is no model to measure."),
         (["m.tflite", "--plot", "a.svg"], "An estimate has no recording."),
         (["m.tflite", "--meter", "ppk2", "--plot", "a.png"], "a.png is neither .svg nor .html."),
-        (["m.tflite", "--battery", "cr2032"], "A battery's life needs a battery"),
+        (["m.tflite", "--battery", "cr2032"], "The battery life needs --battery"),
         (["--csv", "nothing-here.csv"], "Cannot read nothing-here.csv"),
     ],
 )

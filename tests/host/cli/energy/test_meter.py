@@ -121,7 +121,7 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
         (("firmware", "--sensor", "ina226", "--board", "qemu_riscv32", "-o", "x"), "is emulated"),
         (
             ("firmware", "--sensor", "ina226", "--board", "pico", "--address", "forty", "-o", "x"),
-            "no address",
+            "not an I2C address",
         ),
         (
             (

@@ -72,7 +72,7 @@ def test_mistakes(folder: Path, arenite: Arenite) -> None:
     for words, problem in (
         (("plain.tflite", "--data", "data"), "records no preprocessing"),
         (("bad.toml", "--data", "data"), "is not a list"),
-        (("steps.toml", "--data", "nowhere"), "no file or folder"),
+        (("steps.toml", "--data", "nowhere"), "does not exist"),
         (("steps.toml", "--data", "data", "--pipeline", "training_code:none"), "Cannot import"),
         (("missing.toml", "--data", "data"), "Cannot read missing.toml"),
     ):
