@@ -70,7 +70,7 @@ def _from_npm(package: Package, file: Path, progress: bool) -> None:
 
 
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
-    what = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
+    label = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
     console = Console(stderr=True, quiet=not progress)
     with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
         try:
@@ -78,13 +78,13 @@ def _run(command: list[str], package: Package, log: Path, progress: bool) -> Non
                 process.wait(QUIET_SECONDS)
             except subprocess.TimeoutExpired:
                 started = monotonic()
-                with console.status(f"Downloading {what} …"):
+                with console.status(f"Downloading {label} …"):
                     process.wait(TIMEOUT_SECONDS)
-                console.print(f"Downloaded {what} in {monotonic() - started + QUIET_SECONDS:.0f} s.")
+                console.print(f"Downloaded {label} in {monotonic() - started + QUIET_SECONDS:.0f} s.")
         except subprocess.TimeoutExpired:
             process.kill()
             raise ToolError(
-                f"The download of {what} did not end within {TIMEOUT_SECONDS:.0f} s.",
+                f"The download of {label} did not end within {TIMEOUT_SECONDS:.0f} s.",
                 "Check the network, then try again.",
             ) from None
         except BaseException:

@@ -53,9 +53,9 @@ def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source
     """
     samples = values = 0
     largest = total = signal = noise = 0.0
-    for expected, got in pairs:
+    for expected, actual in pairs:
         samples += 1
-        for e, g in zip(expected, got, strict=True):
+        for e, g in zip(expected, actual, strict=True):
             if np.size(e) != np.size(g):
                 raise ModelError(
                     f"The converted model gives an output of shape {np.shape(g)} where {source} gives {np.shape(e)}.",

@@ -87,9 +87,11 @@ class Environment:
 
     def variables(self) -> dict[str, str]:
         """The environment variables of its processes."""
-        kept = {k: v for k, v in os.environ.items() if not (self.own and k in ("PYTHONPATH", "PYTHONHOME"))}
-        kept.pop("TF_USE_LEGACY_KERAS", None)
-        return kept | _VARIABLES
+        inherited = {
+            k: v for k, v in os.environ.items() if not (self.own and k in ("PYTHONPATH", "PYTHONHOME"))
+        }
+        inherited.pop("TF_USE_LEGACY_KERAS", None)
+        return inherited | _VARIABLES
 
     def start(
         self, script: Path, *args: str, log: Path, pipe_stdout: bool = False
@@ -154,12 +156,12 @@ class Environment:
         """The error for a process of this environment that failed, with its last lines."""
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
-        how = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
+        ending = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
         message = f": {last[-1].strip()}" if last else ""
         hint = "The lines before:\n  " + "\n  ".join(last[:-1]) if len(last) > 1 else ""
         if returncode == -signal.SIGKILL:
             hint = "It took too long, or memory ran out."
-        return ToolError(f"{script.name} in the environment '{self.name}' {how}{message}.", hint)
+        return ToolError(f"{script.name} in the environment '{self.name}' {ending}{message}.", hint)
 
 
 def specs() -> dict[str, EnvironmentSpec]:
@@ -209,20 +211,20 @@ def environment(name: str, *, progress: bool = True) -> Environment:
 def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
     """The environment of ``spec`` in the cache, created first when it does not exist. Raises ``ToolError``."""
     folder = directory(spec)
-    made = Environment(spec.name, _python(folder), own=True)
-    if (folder / _STAMP).is_file() and made.python.exists():
-        return made
+    env = Environment(spec.name, _python(folder), own=True)
+    if (folder / _STAMP).is_file() and env.python.exists():
+        return env
     try:
         with file_lock(folder.with_suffix(".lock"), lambda: _tell_waiting(spec, progress)):
-            if (folder / _STAMP).is_file() and made.python.exists():
-                return made
-            _make(spec, folder, made, progress)
+            if (folder / _STAMP).is_file() and env.python.exists():
+                return env
+            _make(spec, folder, env, progress)
     except OSError as error:
         raise ToolError(
             f"Cannot create the environment '{spec.name}' in {folder}: {error.strerror or error}.",
             "Set ARENITE_CACHE to a writable folder with enough free space.",
         ) from error
-    return made
+    return env
 
 
 def directory(spec: EnvironmentSpec) -> Path:
@@ -230,7 +232,7 @@ def directory(spec: EnvironmentSpec) -> Path:
     return cache_directory() / "environments" / f"{spec.name}-{spec.key}"
 
 
-def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool) -> None:
+def _make(spec: EnvironmentSpec, folder: Path, env: Environment, progress: bool) -> None:
     if folder.exists():
         shutil.rmtree(folder)  # left by a process that was interrupted
     _check_python(spec)
@@ -246,7 +248,7 @@ def _make(spec: EnvironmentSpec, folder: Path, made: Environment, progress: bool
     try:
         install(
             spec.name,
-            made.python,
+            env.python,
             spec.lock,
             progress,
             first_lock=spec.first_lock if sys.platform == "linux" else None,

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -54,6 +53,23 @@ _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
 _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
+
+
+@dataclass(frozen=True)
+class SourceRun:
+    """The child's report on the source: versions of its packages, the program that ran it, notes on the conversion, and
+    whether its outputs are only close to the flatbuffer's because it was trained with quantization."""
+
+    versions: Mapping[str, str]
+    ran_by: str
+    notes: tuple[str, ...]
+    quantized: bool
+
+    @staticmethod
+    def read(folder: Path) -> SourceRun:
+        """The report in the folder of a job."""
+        record = json.loads((folder / "result.json").read_text("utf-8"))
+        return SourceRun(record["versions"], record["ran_by"], tuple(record["notes"]), record["quantized"])
 
 
 def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> ImportedModel:
@@ -119,10 +135,10 @@ class FrameworkProcess:
                 raise
             self._send("go")
             self._wait("done", folder)
-            report = json.loads((folder / "result.json").read_text("utf-8"))
-            compared, varies = _compare(folder, flatbuffer, samples, report)
-        notes = [*report["notes"], *notes, *_verdict(source, compared, varies, report)]
-        made_by = {**report["versions"], "ai-edge-litert": litert_version()}
+            run = SourceRun.read(folder)
+            compared, varies = _compare(folder, flatbuffer, samples, run)
+        notes = [*run.notes, *notes, *_verdict(source, compared, varies, run)]
+        made_by = {**run.versions, "ai-edge-litert": litert_version()}
         return ImportedModel(kind, flatbuffer, source_sha256(source, kind), compared, made_by, tuple(notes))
 
     def _send(self, line: str) -> None:
@@ -173,18 +189,18 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
     signature = next((s for s in model.signatures if s.subgraph == 0), None)
     tensors = list(g.tensors)
     pairs: dict[str, tuple[tuple[str, int], ...]] = {}
-    for which, names in (("outputs", "output_names"), ("inputs", "input_names")):
-        found = dict(getattr(signature, which)) if signature else {}
-        if sorted(found) != sorted(order[which]):
+    for side, names in (("outputs", "output_names"), ("inputs", "input_names")):
+        indices = dict(getattr(signature, side)) if signature else {}
+        if sorted(indices) != sorted(order[side]):
             raise ToolError(
-                f"The converter gave a model with the {which} {', '.join(found) or 'nameless'}, not "
-                f"{', '.join(order[which])}.",
+                f"The converter gave a model with the {side} {', '.join(indices) or 'nameless'}, not "
+                f"{', '.join(order[side])}.",
                 "This is an error in Arenite: please report it with the model.",
             )
-        pairs[which] = tuple((new, found[old]) for old, new in zip(order[which], order[names], strict=True))
-        for name, index in pairs[which]:
+        pairs[side] = tuple((new, indices[old]) for old, new in zip(order[side], order[names], strict=True))
+        for name, index in pairs[side]:
             tensors[index] = replace(tensors[index], name=name)
-    inputs, outputs = (tuple(i for _, i in pairs[which]) for which in ("inputs", "outputs"))
+    inputs, outputs = (tuple(i for _, i in pairs[side]) for side in ("inputs", "outputs"))
     main = replace(g, tensors=tuple(tensors), inputs=inputs, outputs=outputs)
     return replace(
         model,
@@ -217,32 +233,32 @@ def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
 
 
 def _compare(
-    folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], report: dict[str, Any]
+    folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], run: SourceRun
 ) -> tuple[Agreement | None, bool]:
     """The agreement, and whether the source's outputs depend on its inputs at all."""
     expected: list[list[np.ndarray]] = []
 
     def pairs() -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
         with np.load(folder / "outputs.npz") as file:
-            for k, got in enumerate(run_litert(flatbuffer, samples, real=True)):
-                expected.append([file[f"{k}_{i}"] for i in range(len(got))])
-                yield expected[-1], got
+            for k, outputs in enumerate(run_litert(flatbuffer, samples, real=True)):
+                expected.append([file[f"{k}_{i}"] for i in range(len(outputs))])
+                yield expected[-1], outputs
 
-    compared = agreement(pairs(), report["ran_by"])
+    compared = agreement(pairs(), run.ran_by)
     varies = any(
         not np.array_equal(a, b) for row in expected[1:] for a, b in zip(row, expected[0], strict=True)
     )
     return compared, varies
 
 
-def _verdict(source: str, compared: Agreement | None, varies: bool, report: dict[str, Any]) -> list[str]:
+def _verdict(source: str, compared: Agreement | None, varies: bool, run: SourceRun) -> list[str]:
     """Notes on the agreement. Raises ``ModelError`` when the two models compute different things."""
     if compared is None:
         return []
     notes = []
     if not varies:
         notes.append("The source gives the same outputs for every input, so their agreement shows little.")
-    if report["quantized"]:
+    if run.quantized:
         return notes
     if compared.sqnr_db < _WRONG_SQNR_DB:
         raise ModelError(

@@ -76,7 +76,7 @@ def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
 
 def _with_float_weights(model: Model) -> tuple[Model, int]:
     changed = 0
-    for which, g in enumerate(model.subgraphs):
+    for subgraph, g in enumerate(model.subgraphs):
         tensors = list(g.tensors)
         ops = []
         for op in g.ops:
@@ -90,8 +90,10 @@ def _with_float_weights(model: Model) -> tuple[Model, int]:
             ops.append(replace(op, inputs=tuple(inputs), options=_float_options(op)) if stored else op)
         if len(tensors) > len(g.tensors):
             new = Subgraph(g.name, tuple(tensors), tuple(ops), g.inputs, g.outputs)
-            model = replace(model, subgraphs=(*model.subgraphs[:which], new, *model.subgraphs[which + 1 :]))
-            model = compact(model, which)
+            model = replace(
+                model, subgraphs=(*model.subgraphs[:subgraph], new, *model.subgraphs[subgraph + 1 :])
+            )
+            model = compact(model, subgraph)
     return model, changed
 
 

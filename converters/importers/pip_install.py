@@ -96,9 +96,9 @@ def _step(line: str) -> str:
     """A line of pip's output as a short text: "downloading tensorflow-2.21.0-...whl (570 MB)"; None for other lines."""
     words = line.split()
     if line.startswith(("Collecting", "  Downloading", "Downloading")) and len(words) > 1:
-        what = words[1].rpartition("/")[2].partition("-cp")[0]
+        file_name = words[1].rpartition("/")[2].partition("-cp")[0]
         size = line[line.rfind("(") :] if line.endswith("B)") else ""
-        return f"{words[0].lower()} {what} {size}".strip()
+        return f"{words[0].lower()} {file_name} {size}".strip()
     return "installing" if line.startswith("Installing collected packages") else ""
 
 
@@ -128,14 +128,14 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
 
 
 def _hash_failure(name: str, lines: Sequence[str]) -> HashError:
-    """pip's complaint about a hash: it lists the package, the hashes of the lock file and the one that it got."""
+    """pip's error about a hash: it lists the package, the hashes of the lock file and the actual one."""
     at = next(i for i, line in enumerate(lines) if _WRONG_HASH in line)
     below = [line.split() for line in lines[at + 1 :] if line.strip()]
     package = below[0][0] if below else "a package"
     hashes = [words[-1] for words in below if words[0] == "Got"]
-    got = f" (its SHA-256 is {hashes[0]})" if hashes else ""
+    actual = f" (its SHA-256 is {hashes[0]})" if hashes else ""
     return HashError(
-        f"The file of {package} that was downloaded for the environment '{name}' is not the one in the lock file{got}, "
-        "so it was not installed.",
+        f"The file of {package} that was downloaded for the environment '{name}' is not the one in the lock "
+        f"file{actual}, so it was not installed.",
         "Check the package index, mirror or proxy that pip is configured for: it served another file.",
     )

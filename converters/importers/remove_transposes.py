@@ -30,8 +30,8 @@ def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
         return model, ()
     ops = tuple(work.ops)
     main = replace(model.main, tensors=tuple(work.tensors), ops=ops)
-    kept = live_ops(main)
-    main = replace(main, ops=tuple(replace(op, index=k) for k, op in enumerate(kept)))
+    live = live_ops(main)
+    main = replace(main, ops=tuple(replace(op, index=k) for k, op in enumerate(live)))
     compacted = compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
     return compacted, (f"{count_of(work.absorbed, 'TRANSPOSE')} became part of the next layer.",)
 
@@ -77,11 +77,11 @@ class _TransposeRemover:
         if shape[0] != 1 or order[0] != 0 or not all(self._takes(layer, flat, columns) for layer in layers):
             return
         # The position of each element of the source in the flattened transpose.
-        place = np.arange(columns).reshape(shape).transpose(np.argsort(order)).ravel()
+        columns_order = np.arange(columns).reshape(shape).transpose(np.argsort(order)).ravel()
         for layer in layers:
             weights = self.tensors[layer.inputs[1]]
             assert weights.data is not None
-            new = self._constant(weights, np.ascontiguousarray(weights.data[:, place]))
+            new = self._constant(weights, np.ascontiguousarray(weights.data[:, columns_order]))
             self._replace(layer, inputs=(layer.inputs[0], new, *layer.inputs[2:]), counts=False)
         self._replace(op, inputs=(source, *op.inputs[1:]))
 

@@ -98,8 +98,8 @@ def _file_kind(path: Path) -> str:
     if suffix == ".onnx":
         return ONNX
     if suffix in _OTHERS:
-        what, hint = _OTHERS[suffix]
-        raise UsageError(f"{path} is {what}.", hint)
+        description, hint = _OTHERS[suffix]
+        raise UsageError(f"{path} is {description}.", hint)
     if suffix in _PROMISES:
         raise ModelError(
             f"{path} is not a {_PROMISES[suffix]} file: it starts with {head[:8].hex(' ')}.",
@@ -141,5 +141,5 @@ def _zip_kind(path: Path) -> str:
         )
     if "data.pkl" in bases:
         raise UsageError(f"{path} is {_CHECKPOINT[0]}.", _CHECKPOINT[1])
-    what, hint = _OTHERS.get(path.suffix.lower(), ("an archive without a model", ACCEPTED_SOURCES))
-    raise UsageError(f"{path} is {what}.", hint)
+    description, hint = _OTHERS.get(path.suffix.lower(), ("an archive without a model", ACCEPTED_SOURCES))
+    raise UsageError(f"{path} is {description}.", hint)

@@ -23,17 +23,17 @@ def shorten_tensor_names(model: Model) -> Model:
     kept = {*g.inputs, *g.outputs}
     makers = {i: f"{op.name.lower()}_{op.index}" for op in g.ops for i in op.outputs}
     names = {i: g.tensors[i].name for i in kept}
-    taken = set(names.values())
+    used_names = set(names.values())
     # Computed tensors first: they are the layers, and constants often share their names.
     for t in sorted(g.tensors, key=lambda t: t.index not in makers):
         if t.index in kept:
             continue
         name = _short(t.name)
-        if not name or name in taken:
+        if not name or name in used_names:
             name = makers.get(t.index) or f"{name or 'constant'}_{t.index}"
-        while name in taken:
+        while name in used_names:
             name += "_"
-        taken.add(name)
+        used_names.add(name)
         names[t.index] = name
     tensors = tuple(replace(t, name=names[t.index]) for t in g.tensors)
     return replace(model, subgraphs=(replace(g, tensors=tensors), *model.subgraphs[1:]))

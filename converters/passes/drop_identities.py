@@ -13,16 +13,16 @@ _MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION
 def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
     """The model without identities whose result is not itself an output of the graph."""
     graph = model.main
-    gone = {op.index: op for op in graph.ops if _is_identity(graph, op)}
-    if not gone:
+    identities = {op.index: op for op in graph.ops if _is_identity(graph, op)}
+    if not identities:
         return model, None
-    renamed = {op.outputs[0]: op.inputs[0] for op in gone.values()}
+    renamed = {op.outputs[0]: op.inputs[0] for op in identities.values()}
     notes = tuple(
         f"Identity: layer {op.index} {op.name} returns its input unchanged and is removed."
-        for op in gone.values()
+        for op in identities.values()
     )
-    kept = (op for op in graph.ops if op.index not in gone)
-    return with_ops(model, kept, renamed), PassReport("identities", notes)
+    remaining = (op for op in graph.ops if op.index not in identities)
+    return with_ops(model, remaining, renamed), PassReport("identities", notes)
 
 
 def _is_identity(graph: Subgraph, op: Op) -> bool:

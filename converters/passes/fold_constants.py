@@ -81,33 +81,33 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
     data, naming the tensor, and for constant operators that LiteRT cannot evaluate.
     """
     notes: list[str] = []
-    for which in range(len(model.subgraphs)):
-        model = _prune(model, which, notes, "is never used")
-        if which == 0:
+    for subgraph in range(len(model.subgraphs)):
+        model = _prune(model, subgraph, notes, "is never used")
+        if subgraph == 0:
             model = _true_shapes(model, notes)
-        model = _fold(model, which, notes)
-        _refuse_dynamic(model.subgraphs[which])
-        model = _prune(model, which, notes, "is no longer needed")
-        tensors = len(model.subgraphs[which].tensors)
-        model = compact(model, which)
-        gone = tensors - len(model.subgraphs[which].tensors)
-        if gone:
-            notes.append(f"{gone} tensor{'s' * (gone > 1)} without a use removed.")
+        model = _fold(model, subgraph, notes)
+        _refuse_dynamic(model.subgraphs[subgraph])
+        model = _prune(model, subgraph, notes, "is no longer needed")
+        tensors = len(model.subgraphs[subgraph].tensors)
+        model = compact(model, subgraph)
+        removed = tensors - len(model.subgraphs[subgraph].tensors)
+        if removed:
+            notes.append(f"{removed} tensor{'s' * (removed > 1)} without a use removed.")
     return model, tuple(notes)
 
 
-def _with(model: Model, which: int, graph: Subgraph) -> Model:
-    return replace(model, subgraphs=(*model.subgraphs[:which], graph, *model.subgraphs[which + 1 :]))
+def _with(model: Model, subgraph: int, graph: Subgraph) -> Model:
+    return replace(model, subgraphs=(*model.subgraphs[:subgraph], graph, *model.subgraphs[subgraph + 1 :]))
 
 
-def _prune(model: Model, which: int, notes: list[str], why: str) -> Model:
-    graph = model.subgraphs[which]
+def _prune(model: Model, subgraph: int, notes: list[str], why: str) -> Model:
+    graph = model.subgraphs[subgraph]
     ops = live_ops(graph)
     if len(ops) == len(graph.ops):
         return model
     kept = {op.index for op in ops}
     notes += [f"Operator {op.index} {op.name} {why}: removed." for op in graph.ops if op.index not in kept]
-    return _with(model, which, replace(graph, ops=ops))
+    return _with(model, subgraph, replace(graph, ops=ops))
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
@@ -127,11 +127,11 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
         ) from error
     tensors = list(graph.tensors)
     for t in graph.tensors:
-        found = shapes.get(t.index, t.shape)
-        if t.data is None and t.index not in graph.inputs and t.itemsize and found != t.shape:
-            tensors[t.index] = replace(t, shape=found, shape_signature=None)
+        shape = shapes.get(t.index, t.shape)
+        if t.data is None and t.index not in graph.inputs and t.itemsize and shape != t.shape:
+            tensors[t.index] = replace(t, shape=shape, shape_signature=None)
             notes.append(
-                f"Tensor {t.index} '{t.name}' has the shape {list(found)}, not {list(t.shape)} as the file says."
+                f"Tensor {t.index} '{t.name}' has the shape {list(shape)}, not {list(t.shape)} as the file says."
             )
     return _with(model, 0, replace(graph, tensors=tuple(tensors)))
 
@@ -155,7 +155,7 @@ def _guessed(graph: Subgraph, op: Op) -> bool:
 def _foldable(graph: Subgraph) -> list[Op]:
     """Operators whose outputs are known, in order, except those that only copy a constant to an output."""
     known = {t.index for t in graph.tensors if t.data is not None}
-    found = []
+    foldable = []
     for op in graph.ops:
         outs = list(graph.out_tensors(op))
         if op.name in NEVER or op.name.startswith("STABLEHLO_") or not op.inputs or op.intermediates:
@@ -171,9 +171,9 @@ def _foldable(graph: Subgraph) -> list[Op]:
             continue
         if _brings_constant(graph, op):
             continue
-        found.append(op)
+        foldable.append(op)
         known.update(op.outputs)
-    return found
+    return foldable
 
 
 def _brings_constant(graph: Subgraph, op: Op) -> bool:
@@ -186,8 +186,8 @@ def _brings_constant(graph: Subgraph, op: Op) -> bool:
     )
 
 
-def _fold(model: Model, which: int, notes: list[str]) -> Model:
-    graph = model.subgraphs[which]
+def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
+    graph = model.subgraphs[subgraph]
     ops = _foldable(graph)
     values = _values(graph, ops)
     bare = [i for i in graph.outputs if graph.tensors[i].data is not None]
@@ -212,11 +212,13 @@ def _fold(model: Model, which: int, notes: list[str]) -> Model:
                 _bring(tensors, remaining, index, len(graph.ops))
     renamed = {old: new for old, new in zip(graph.outputs, outputs, strict=True) if old != new}
     signatures = tuple(
-        replace(s, outputs=tuple((n, renamed.get(i, i)) for n, i in s.outputs)) if s.subgraph == which else s
+        replace(s, outputs=tuple((n, renamed.get(i, i)) for n, i in s.outputs))
+        if s.subgraph == subgraph
+        else s
         for s in model.signatures
     )
     graph = replace(graph, tensors=tuple(tensors), ops=tuple(remaining), outputs=tuple(outputs))
-    return replace(_with(model, which, graph), signatures=signatures)
+    return replace(_with(model, subgraph, graph), signatures=signatures)
 
 
 def _bring(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
@@ -247,16 +249,16 @@ def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
     outputs = tuple(sorted(computed))
     part = compact(Model((Subgraph("constants", tuple(tensors), tuple(ops), (), outputs),)), 0)
     try:
-        found = evaluate(part).values
+        values = evaluate(part).values
     except EvaluationError as error:
         named = ", ".join(f"{op.index} {op.name}" for op in ops[:8])
         raise UnsupportedModelError(
             f"The constant operators {named}{' …' if len(ops) > 8 else ''} cannot be evaluated: {error}.",
             "Export the model with fixed shapes.",
         ) from error
-    for value in found:
+    for value in values:
         value.flags.writeable = False
-    return dict(zip(outputs, found, strict=True))
+    return dict(zip(outputs, values, strict=True))
 
 
 def _refuse_dynamic(graph: Subgraph) -> None:

@@ -32,6 +32,6 @@ def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] 
             i = names[i]
         return i
 
-    kept = [replace(op, inputs=tuple(map(final, op.inputs))) for op in ops if op is not None]
-    main = replace(model.main, ops=tuple(kept))
+    remaining = [replace(op, inputs=tuple(map(final, op.inputs))) for op in ops if op is not None]
+    main = replace(model.main, ops=tuple(remaining))
     return compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)

@@ -22,14 +22,14 @@ def live_ops(graph: Subgraph) -> tuple[Op, ...]:
     return tuple(reversed(live))
 
 
-def compact(model: Model, which: int) -> Model:
-    """Subgraph ``which`` without its unused tensors; indices of operators and tensors renumbered."""
-    graph = model.subgraphs[which]
+def compact(model: Model, subgraph: int) -> Model:
+    """Subgraph ``subgraph`` without its unused tensors; indices of operators and tensors renumbered."""
+    graph = model.subgraphs[subgraph]
     used = {*graph.inputs, *graph.outputs}
     for op in graph.ops:
         used.update(op.inputs, op.outputs, op.intermediates)
     for s in model.signatures:
-        if s.subgraph == which:
+        if s.subgraph == subgraph:
             used.update(i for _, i in (*s.inputs, *s.outputs))
     used.discard(-1)
     if len(used) == len(graph.tensors) and all(op.index == k for k, op in enumerate(graph.ops)):
@@ -51,13 +51,13 @@ def compact(model: Model, which: int) -> Model:
         for k, op in enumerate(graph.ops)
     )
     small = Subgraph(graph.name, tensors, ops, renumber(graph.inputs), renumber(graph.outputs))
-    subgraphs = (*model.subgraphs[:which], small, *model.subgraphs[which + 1 :])
+    subgraphs = (*model.subgraphs[:subgraph], small, *model.subgraphs[subgraph + 1 :])
     signatures = tuple(
         s
-        if s.subgraph != which
+        if s.subgraph != subgraph
         else Signature(
             s.key,
-            which,
+            subgraph,
             tuple((n, new[i]) for n, i in s.inputs),
             tuple((n, new[i]) for n, i in s.outputs),
         )

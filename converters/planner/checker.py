@@ -35,10 +35,10 @@ def check(
     folded: Collection[int] = (),
 ) -> None:
     """Raise ``PlanError`` with the first violations of ``plan``, if it has any. The arguments are those of ``plan``."""
-    found = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
-    if found:
-        more = f" ({len(found) - 3} more)" if len(found) > 3 else ""
-        raise PlanError(f"The plan is wrong: {' '.join(found[:3])}{more}", "Plan the model again.")
+    violations = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
+    if violations:
+        more = f" ({len(violations) - 3} more)" if len(violations) > 3 else ""
+        raise PlanError(f"The plan is wrong: {' '.join(violations[:3])}{more}", "Plan the model again.")
 
 
 def find_violations(
@@ -154,13 +154,14 @@ class _PlanExecution:
         for key in sorted(set(given) - set(wanted), key=str):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
-    def _bounds(self, what: str, offset: int, nbytes: int) -> None:
+    def _bounds(self, description: str, offset: int, nbytes: int) -> None:
         if offset < 0 or offset + nbytes > self.plan.arena_bytes:
             self.add_violation(
-                f"Block [{offset}, {offset + nbytes}) of {what} is outside the arena of {self.plan.arena_bytes} bytes."
+                f"Block [{offset}, {offset + nbytes}) of {description} is outside the arena of "
+                f"{self.plan.arena_bytes} bytes."
             )
         elif offset % self.plan.alignment:
-            self.add_violation(f"Block of {what} at {offset} is not aligned to {self.plan.alignment}.")
+            self.add_violation(f"Block of {description} at {offset} is not aligned to {self.plan.alignment}.")
 
     def check_order(self) -> None:
         order = self.plan.order
@@ -195,7 +196,7 @@ class _PlanExecution:
                     key = self.handles.get(t, f"of {self.tensor_name(t)}")
                     users.setdefault(key, set()).add(op.index)
         every = {op.index for op in self.graph.ops if op.name == "CALL_ONCE"}
-        return {key: (who | every) - self.folded for key, who in users.items()}
+        return {key: (operators | every) - self.folded for key, operators in users.items()}
 
     # -- the run -------------------------------------------------------------------------------------------
 
@@ -239,10 +240,12 @@ class _PlanExecution:
             if ("tensor", t) in self.cells:
                 self._read(t, "the caller", " at the end")
 
-    def _reserve(self, key: Block, what: str) -> None:
+    def _reserve(self, key: Block, description: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved:
-                self.add_violation(f"The block of {what} overlaps that of {self._named(self.reserved[c])}.")
+                self.add_violation(
+                    f"The block of {description} overlaps that of {self._named(self.reserved[c])}."
+                )
                 return
             self.reserved[c] = key
             self.holds[c] = key
@@ -255,29 +258,29 @@ class _PlanExecution:
             return f"scratch of {self.op_name(rest[0])}"
         return f"variable '{rest[0]}'" if kind == "variable" else "nothing"
 
-    def _read(self, t: int, who: str, when: str) -> None:
+    def _read(self, t: int, reader: str, when: str) -> None:
         for c in self.cells["tensor", t]:
             if self.holds[c] != self.content.get(t):
                 span = f"[{self.edges[c]}, {self.edges[c + 1]})"
                 self.add_violation(
-                    f"{who} reads {self.tensor_name(t)}{when}, but {span} holds {self._named(self.holds[c])}."
+                    f"{reader} reads {self.tensor_name(t)}{when}, but {span} holds {self._named(self.holds[c])}."
                 )
                 return
 
-    def _write(self, key: Block, content: Content, who: str) -> None:
+    def _write(self, key: Block, content: Content, writer: str) -> None:
         for c in self.cells[key]:
             if c in self.reserved and self.reserved[c] != key:
-                self.add_violation(f"{who} overwrites {self._named(self.reserved[c])}.")
+                self.add_violation(f"{writer} overwrites {self._named(self.reserved[c])}.")
                 return
         for c in self.cells[key]:
             self.holds[c] = content
 
     def _step(self, op: Op) -> None:
-        k, who = op.index, self.op_name(op.index)
+        k, op_name = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if ("tensor", t) in self.cells]
         outputs = [(p, t) for p, t in enumerate(op.outputs) if ("tensor", t) in self.cells]
         for _, t in inputs:
-            self._read(t, who, "")
+            self._read(t, op_name, "")
         busy: dict[int, str] = {}  # cells that this operator already writes
         unwritten: set[int] = set()  # outputs that are there already, under another name
         for o, t in outputs:
@@ -292,20 +295,20 @@ class _PlanExecution:
             else:
                 for i, why in refused:
                     self.add_violation(
-                        f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {why}."
+                        f"{op_name} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {why}."
                     )
-            self._claim(busy, cells, who, self.tensor_name(t))
+            self._claim(busy, cells, op_name, self.tensor_name(t))
         if k in self.plan.scratch_offsets:
             cells = set(self.cells["scratch", k])
             for _, i in inputs:
                 if cells & set(self.cells["tensor", i]):
-                    self.add_violation(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
-            self._claim(busy, cells, who, "its scratch")
-            self._write(("scratch", k), ("scratch", k), f"The scratch of {who}")
+                    self.add_violation(f"The scratch of {op_name} overlaps its input {self.tensor_name(i)}.")
+            self._claim(busy, cells, op_name, "its scratch")
+            self._write(("scratch", k), ("scratch", k), f"The scratch of {op_name}")
         for _, t in outputs:
             if t not in unwritten:
                 self.content[t] = ("tensor", t)
-                self._write(("tensor", t), self.content[t], who)
+                self._write(("tensor", t), self.content[t], op_name)
         if op.name not in ("VAR_HANDLE", "READ_VARIABLE"):
             touched_state = {self.handles[t] for t in op.inputs if t in self.handles}
             for name in self.version if op.name == "CALL_ONCE" else touched_state & self.version.keys():
@@ -327,11 +330,11 @@ class _PlanExecution:
         same_size = self.persistent[name] == self.graph.tensors[t].nbytes
         return ("variable", name, self.version[name]) if same_place and same_size else None
 
-    def _claim(self, busy: dict[int, str], cells: set[int], who: str, what: str) -> None:
+    def _claim(self, busy: dict[int, str], cells: set[int], writer: str, block: str) -> None:
         for c in cells & set(busy):
-            self.add_violation(f"{who} writes {what} and {busy[c]} to the same bytes.")
+            self.add_violation(f"{writer} writes {block} and {busy[c]} to the same bytes.")
             break
-        busy.update(dict.fromkeys(cells, what))
+        busy.update(dict.fromkeys(cells, block))
 
     def _is_alias(self, k: int, p: int, i: int, o: int, t: int) -> bool:
         """Whether output ``t`` at position ``o`` is input ``i`` at position ``p`` under another shape."""

@@ -55,17 +55,17 @@ def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
     """Place the blocks one after the other, each at the lowest address that is free while it lives."""
     offsets = [-1] * len(problem.buffers)
     for b in sequence:
-        taken = sorted(
+        blocked = sorted(
             (offsets[a] - problem.gap[b][a], offsets[a] + problem.gap[a][b])
             for a in problem.neighbours[b]
             if offsets[a] >= 0
         )  # open intervals in which b may not begin
-        place = 0
-        for low, high in taken:
-            if place <= low:
+        address = 0
+        for low, high in blocked:
+            if address <= low:
                 break
-            place = max(place, high)
-        offsets[b] = place
+            address = max(address, high)
+        offsets[b] = address
     return offsets
 
 
@@ -123,8 +123,8 @@ def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> 
             high = [b for b in sequence if offsets[b] + problem.buffers[b].size == height]
             block = high[pick(len(high))]
             near = (block, *problem.neighbours[block])
-            place = changed.index(near[pick(len(near))])
-            changed.insert(pick(place + 1), changed.pop(place))
+            position = changed.index(near[pick(len(near))])
+            changed.insert(pick(position + 1), changed.pop(position))
         else:
             a, b = pick(len(changed)), pick(len(changed))
             changed[a], changed[b] = changed[b], changed[a]

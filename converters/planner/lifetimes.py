@@ -140,13 +140,13 @@ def arena_requirements(
     if any(op.index != p for p, op in enumerate(graph.ops)):
         raise PlanError("The operators are not numbered by position.", "Number them again after a rewrite.")
     ops = tuple(op.index for op in graph.ops if op.index not in folded)
-    gone = {t for op in graph.ops if op.index in folded for t in op.outputs}
+    folded_outputs = {t for op in graph.ops if op.index in folded for t in op.outputs}
     writer = {t: k for k in ops for t in graph.ops[k].outputs if t >= 0}
     readers: dict[int, set[int]] = {}
     for k in ops:
         for t in graph.ops[k].inputs:
             readers.setdefault(t, set()).add(k)
-    used = sorted({*graph.inputs, *graph.outputs, *writer, *readers} - gone - {-1})
+    used = sorted({*graph.inputs, *graph.outputs, *writer, *readers} - folded_outputs - {-1})
     placed = [t for t in used if takes_arena(graph.tensors[t])]
     for t in used:
         quoted = f"Tensor {t} '{graph.tensors[t].name}'"
@@ -242,7 +242,7 @@ def _in_place(
     ADD(x, x) both are, while a gather whose indices are also its data could not be.
     """
     declared = set(needs.in_place)
-    found = []
+    pairs = []
     for i, o in needs.in_place:
         a, b = _pair(op, (i, o))
         if a not in value_of or b not in value_of or value_of[a] == value_of[b]:
@@ -253,8 +253,8 @@ def _in_place(
             continue
         if graph.tensors[b].nbytes > graph.tensors[a].nbytes or not all((p, o) in declared for p in reads):
             continue
-        found.append((i, o, value_of[a], value_of[b]))
-    return tuple(found)
+        pairs.append((i, o, value_of[a], value_of[b]))
+    return tuple(pairs)
 
 
 def in_place_pairs(
@@ -270,20 +270,20 @@ def in_place_pairs(
     for pair in demand.in_place[op]:
         if pair[2] in dying:
             offers.setdefault(pair[3], []).insert(0 if last else len(demand.values), pair)
-    taken: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
+    used: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
 
     def settle(output: int, tried: set[int]) -> bool:
         for pair in offers[output]:
             if pair[2] not in tried:
                 tried.add(pair[2])
-                if pair[2] not in taken or settle(taken[pair[2]][3], tried):
-                    taken[pair[2]] = pair
+                if pair[2] not in used or settle(used[pair[2]][3], tried):
+                    used[pair[2]] = pair
                     return True
         return False
 
     for output in sorted(offers, key=lambda v: -demand.values[v].size):
         settle(output, set())
-    return list(taken.values())
+    return list(used.values())
 
 
 def value_lifetimes(demand: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:

@@ -76,14 +76,14 @@ def plan_split(
         decided = [_decided(demand, b, placed or {}) for b in buffers]
         pinned = [None if d is None else d != preferred_slow for d in decided]
         sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
-        found = assign_memories(buffers, weights, pinned, sides, budget=budget)
-        if found is None:
+        assignment = assign_memories(buffers, weights, pinned, sides, budget=budget)
+        if assignment is None:
             continue
-        nodes += found.nodes
-        bound = found.bound if bound is None else min(bound, found.bound)
-        if best is None or found.weight < best[0].weight:
-            best = found, buffers, pairs
-        if found.weight == 0:
+        nodes += assignment.nodes
+        bound = assignment.bound if bound is None else min(bound, assignment.bound)
+        if best is None or assignment.weight < best[0].weight:
+            best = assignment, buffers, pairs
+        if assignment.weight == 0:
             break
     if best is None:
         return None
@@ -118,12 +118,12 @@ def _plan(
     alignment: int,
     spent: tuple[int, int],
 ) -> Plan:
-    found, buffers, pairs = best
-    first, second = (found.outside, found.inside) if preferred_slow else (found.inside, found.outside)
+    split, buffers, pairs = best
+    first, second = (split.outside, split.inside) if preferred_slow else (split.inside, split.outside)
     fast, slow = iter(first.offsets), iter(second.offsets)
     at = [
         first.arena + next(slow) if preferred == preferred_slow else next(fast)
-        for preferred in found.preferred
+        for preferred in split.preferred
     ]
     offsets, scratch, variables = arena_addresses(demand, buffers, at)
     arena = first.arena + second.arena
@@ -141,9 +141,9 @@ def _plan(
         statistics=SearchStatistics(offset_nodes=spent[0], offset_budget=spent[1], live_bound=live),
         split=MemorySplit(
             fast_bytes=first.arena,
-            accesses=found.weight,
-            bound=min(bound, found.weight),
-            status="optimal" if bound == found.weight else "gap",
+            accesses=split.weight,
+            bound=min(bound, split.weight),
+            status="optimal" if bound == split.weight else "gap",
             preferred_slow=preferred_slow,
         ),
     )

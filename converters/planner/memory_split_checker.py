@@ -43,11 +43,13 @@ def find_split_violations(
     ):
         if size > limit:
             violations.append(f"The arena takes {size} bytes of the {name} memory, which has {limit}.")
-    for what, begin, size, movable in _blocks(graph, plan, needs, persistent or {}):
+    for description, begin, size, movable in _blocks(graph, plan, needs, persistent or {}):
         if begin < boundary < begin + size:
-            violations.append(f"The {what}, [{begin}, {begin + size}), crosses the boundary {boundary}.")
+            violations.append(
+                f"The {description}, [{begin}, {begin + size}), crosses the boundary {boundary}."
+            )
         elif begin >= boundary and size and not movable:
-            violations.append(f"The {what} is in the second memory.")
+            violations.append(f"The {description} is in the second memory.")
     return violations
 
 

@@ -62,19 +62,19 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     nodes = 0
     # The tallest group first: the others may use its memory too.
     for part, problem in sorted(problems, key=lambda p: -p[1].bound):
-        found, proven, used = solve_offsets(problem, enough=arena, budget=budget - nodes)
+        better, proven, used = solve_offsets(problem, enough=arena, budget=budget - nodes)
         nodes += used
-        arena, bound = max(arena, problem.top(found)), max(bound, proven)
-        for b, offset in zip(part, found, strict=True):
+        arena, bound = max(arena, problem.top(better)), max(bound, proven)
+        for b, offset in zip(part, better, strict=True):
             offsets[b] = base + offset
     return Placement(tuple(offsets), base + arena, base + bound, base + live, nodes)
 
 
-def _separate(buffers: Sequence[Buffer], which: Sequence[int]) -> list[list[int]]:
+def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[int]]:
     """Groups of blocks whose times do not touch."""
     groups: list[list[int]] = []
     end = 0
-    for b in sorted(which, key=lambda b: buffers[b].start):
+    for b in sorted(members, key=lambda b: buffers[b].start):
         if not groups or buffers[b].start >= end:
             groups.append([])
         groups[-1].append(b)
@@ -93,9 +93,9 @@ def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tup
     open_below = low  # arenas below this have been given up
     search = _Search(problem)
     while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
-        found = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)
-        if found is not None:
-            best = found
+        offsets = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)
+        if offsets is not None:
+            best = offsets
         elif search.exhausted:
             low = limit + unit
         else:
@@ -231,15 +231,15 @@ class _Search:
         floor, offset, buffers = self.floor, self.offset, self.problem.buffers
         # A block that would end at or below this must not be skipped.
         ceiling = min(floor[b] + buffers[b].size for b in group.members)
-        found = []
+        options = []
         for b in group.members:
             if floor[b] < group.low or (floor[b] == group.low and group.last > b):
                 continue
             if floor[b] >= ceiling or (self.twin[b] >= 0 and offset[self.twin[b]] < 0):
                 continue
-            found.append(b)
-        found.sort(key=lambda b: (-floor[b], buffers[b].end - buffers[b].start, buffers[b].size, b))
-        return found
+            options.append(b)
+        options.sort(key=lambda b: (-floor[b], buffers[b].end - buffers[b].start, buffers[b].size, b))
+        return options
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:

@@ -107,7 +107,7 @@ def _best_first(
     first = max(costs.start + costs.fixed, bound)
     # Deeper states first among equals, then the order of discovery, which follows the graph's own order.
     heap: list[tuple[int, int, int, int, int]] = [(first, 0, 0, 0, costs.start)]
-    came: dict[int, tuple[int, int]] = {}
+    previous: dict[int, tuple[int, int]] = {}
     best = {0: first}
     done: set[int] = set()
     nodes = pushed = 0
@@ -116,7 +116,7 @@ def _best_first(
         if state in done:
             continue
         if state == full:
-            return _path(costs, came, state), peak, nodes
+            return _path(costs, previous, state), peak, nodes
         if nodes == budget:
             return None, peak, nodes
         done.add(state)
@@ -128,16 +128,16 @@ def _best_first(
         for p, during, after in free[:1] or moves:
             new, high = state | 1 << p, max(peak, during)
             if high < limit and high < best.get(new, limit):
-                best[new], came[new] = high, (state, p)
+                best[new], previous[new] = high, (state, p)
                 pushed += 1
                 heapq.heappush(heap, (high, depth - 1, pushed, new, after))
     return None, limit, nodes
 
 
-def _path(costs: _Costs, came: dict[int, tuple[int, int]], state: int) -> tuple[int, ...]:
+def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tuple[int, ...]:
     order = []
     while state:
-        state, p = came[state]
+        state, p = previous[state]
         order.append(costs.demand.ops[p])
     return tuple(reversed(order))
 
@@ -147,12 +147,12 @@ def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
     fewest live bytes among those that are reached below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
     while level and len(level[0][2]) < len(costs.demand.ops):
-        found: dict[int, tuple[int, int, tuple[int, ...]]] = {}
+        states: dict[int, tuple[int, int, tuple[int, ...]]] = {}
         for live, state, path in level:
             moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
             moves = [m for m in moves if m[1] < limit]
             free = [m for m in moves if m[2] <= costs.lasting(state, live)]
             for p, _, after in free[:1] or moves:
-                found.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
-        level = sorted(found.values())[:_BEAM]
+                states.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
+        level = sorted(states.values())[:_BEAM]
     return tuple(costs.demand.ops[p] for p in level[0][2]) if level else None

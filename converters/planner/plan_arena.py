@@ -60,7 +60,7 @@ def plan(
         if result.order != demand.ops:
             orders.insert(0, result.order)
     best, offset_nodes = _best_candidate(demand, orders, in_place, bound, offset_budget)
-    least, _ = lifetimes(demand, best.order, in_place=in_place)
+    buffers, _ = lifetimes(demand, best.order, in_place=in_place)
     offsets, scratch, variables = arena_addresses(demand, best.buffers, best.placement.offsets)
     return Plan(
         order=best.order,
@@ -71,7 +71,7 @@ def plan(
         lower_bound=best.placement.bound,
         status="optimal" if best.placement.arena == best.placement.bound else "gap",
         alignment=alignment,
-        order_proven=live_bound(least, max(len(best.order), 1)) == bound,
+        order_proven=live_bound(buffers, max(len(best.order), 1)) == bound,
         sharing=tuple(sorted(best.pairs + demand.aliases)),
         statistics=SearchStatistics(
             order_nodes=nodes,

@@ -102,12 +102,12 @@ class _PlanExecution:
         if sorted(order) != list(range(len(graph.ops))):
             self.add_violation(f"The order {list(order)} is not a permutation of the operators.")
             return
-        there = {*graph.inputs}
+        available = {*graph.inputs}
         for k in order:
             for t in graph.ops[k].inputs:
-                if t >= 0 and t not in there and self.in_arena(t):
+                if t >= 0 and t not in available and self.in_arena(t):
                     self.add_violation(f"{self.op_name(k)} runs before {self.tensor_name(t)} is computed.")
-            there |= set(graph.ops[k].outputs)
+            available |= set(graph.ops[k].outputs)
 
     def check_segments(self) -> None:
         position = {k: p for p, k in enumerate(self.plan.order)}
@@ -225,14 +225,14 @@ class _PlanExecution:
         for key in sorted(given - wanted):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
-    def _bounds(self, what: str, at: int, size: int) -> None:
+    def _bounds(self, description: str, at: int, size: int) -> None:
         if at < 0 or at + size > self.plan.arena_bytes:
             self.add_violation(
-                f"[{at}, {at + size}) of {what} is outside the arena of {self.plan.arena_bytes} bytes."
+                f"[{at}, {at + size}) of {description} is outside the arena of {self.plan.arena_bytes} bytes."
             )
         if at % self.plan.alignment:
             self.add_violation(
-                f"{what[0].upper()}{what[1:]} at {at} is not aligned to {self.plan.alignment}."
+                f"{description[0].upper()}{description[1:]} at {at} is not aligned to {self.plan.alignment}."
             )
 
     # -- execution -----------------------------------------------------------------------------------------
@@ -270,12 +270,12 @@ class _PlanExecution:
     def _write(self, at: int, size: int, number: int) -> None:
         self.holds[at : at + size] = number
 
-    def _expect(self, at: int, size: int, number: int, who: str) -> None:
+    def _expect(self, at: int, size: int, number: int, reader: str) -> None:
         span = self.holds[at : at + size]
         if (span != number).any():
             wrong = int(np.flatnonzero(span != number)[0])
             self._wrong(
-                f"{who} reads {self.names[number]}, but byte {at + wrong} holds {self.names[int(span[wrong])]}."
+                f"{reader} reads {self.names[number]}, but byte {at + wrong} holds {self.names[int(span[wrong])]}."
             )
 
     def _row_ids(self, t: int) -> list[tuple[int, int, int]]:
@@ -287,18 +287,18 @@ class _PlanExecution:
             return [(at + r * size, size, self._id("tensor", name, "row", r)) for r in range(tensor.shape[1])]
         return [(at, tensor.nbytes, self._id("tensor", name, "row", 0))]
 
-    def _read_tensor(self, t: int, who: str) -> None:
+    def _read_tensor(self, t: int, reader: str) -> None:
         if t not in self.empty:
             for at, size, number in self._row_ids(t):
-                self._expect(at, size, number, who)
+                self._expect(at, size, number, reader)
 
-    def _write_tensor(self, t: int, who: str, fresh: bool = False) -> None:
+    def _write_tensor(self, t: int, writer: str, fresh: bool = False) -> None:
         self.written_as.pop(t, None)
         if t in self.empty:
             return
         for at, size, number in self._row_ids(t):
             if fresh and self.holds[at : at + size].any():
-                self._wrong(f"{who} overlaps another input.")
+                self._wrong(f"{writer} overlaps another input.")
             self._write(at, size, number)
 
     def _span(self, t: int) -> tuple[int, int]:
@@ -306,11 +306,11 @@ class _PlanExecution:
 
     def _whole(self, op: Op) -> None:
         """Execute an operator on whole tensors."""
-        k, who = op.index, self.op_name(op.index)
+        k, name = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if t in self.plan.offsets]
         outputs = [(o, t) for o, t in enumerate(op.outputs) if t in self.plan.offsets]
         for _, t in inputs:
-            self._read_tensor(t, who)
+            self._read_tensor(t, name)
         busy: list[tuple[int, int]] = []
         for o, t in outputs:
             low, high = self._span(t)
@@ -321,7 +321,7 @@ class _PlanExecution:
                         self.written_as[t] = self.written_as.get(i, i)
                     elif (p, o) not in self.needs[k].in_place or low != a or high > b:
                         self._wrong(
-                            f"{who} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}."
+                            f"{name} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}."
                         )
             busy.append((low, high))
         if k in self.plan.scratch_offsets:
@@ -330,15 +330,15 @@ class _PlanExecution:
             for _, i in inputs:
                 a, b = self._span(i)
                 if low < b and a < high:
-                    self._wrong(f"The scratch of {who} overlaps its input {self.tensor_name(i)}.")
+                    self._wrong(f"The scratch of {name} overlaps its input {self.tensor_name(i)}.")
             busy.append((low, high))
-            self._write(at, high - at, self._id("scratch of", who))
+            self._write(at, high - at, self._id("scratch of", name))
         busy.sort()
         if any(a[1] > b[0] for a, b in pairwise(busy)):
-            self._wrong(f"{who} writes two things to the same bytes.")
+            self._wrong(f"{name} writes two things to the same bytes.")
         for _, t in outputs:
             if self.written_as.get(t, t) == t:
-                self._write_tensor(t, who)
+                self._write_tensor(t, name)
 
     def _segment(self, segment: Segment) -> None:
         state = self._id("the state of the segment of", self.op_name(segment.stages[0]))
@@ -369,32 +369,32 @@ class _PlanExecution:
 
     def _stage(self, segment: Segment, s: int, done: list[int], arrived: int) -> None:
         k = segment.stages[s]
-        rows, op, who = self._rows(k), self.graph.ops[k], self.op_name(k)
+        rows, op, name = self._rows(k), self.graph.ops[k], self.op_name(k)
         if done[s] >= self._runs(k):
-            self._wrong(f"{who} computes more rows than it has.")
-        taken: list[tuple[int, int]] = []
+            self._wrong(f"{name} computes more rows than it has.")
+        used: list[tuple[int, int]] = []
         for i in rows.inputs:
             t = op.input(i.position)
             slots, size = segment.slots[t], self.row_bytes(t)
-            there = self._there(segment, t, done, arrived)
+            available = self._there(segment, t, done, arrived)
             for tap in range(i.taps):
                 r = done[s] * i.stride - i.pad_top + tap * i.dilation
                 if not 0 <= r < self.rows_of(t):
                     continue
-                if r >= there:
-                    self._wrong(f"{who} reads row {r} of {self.tensor_name(t)} before it is computed.")
-                if r < there - slots:
-                    self._wrong(f"{who} reads row {r} of {self.tensor_name(t)}, whose slot is taken again.")
+                if r >= available:
+                    self._wrong(f"{name} reads row {r} of {self.tensor_name(t)} before it is computed.")
+                if r < available - slots:
+                    self._wrong(f"{name} reads row {r} of {self.tensor_name(t)}, whose slot is taken again.")
                 at = self.plan.offsets[t] + r % slots * size
-                self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), who)
-                taken.append((at, at + size))
+                self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), name)
+                used.append((at, at + size))
         if k in self.plan.scratch_offsets:
             at = self.plan.scratch_offsets[k]
-            self._clear_of(taken, at, at + rows.scratch, f"the scratch of {who}")
-            self._write(at, rows.scratch, self._id("scratch of", who))
-            taken.append((at, at + rows.scratch))
+            self._clear_of(used, at, at + rows.scratch, f"the scratch of {name}")
+            self._write(at, rows.scratch, self._id("scratch of", name))
+            used.append((at, at + rows.scratch))
         if not rows.accumulates or done[s] + 1 == self._runs(k):
-            self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], who, taken)
+            self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
 
     def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
         """The rows of ``t`` that exist by the segment's counters."""
@@ -405,15 +405,17 @@ class _PlanExecution:
                 return done[s]
         return arrived if t == segment.pushed else self.rows_of(t)
 
-    def _put_row(self, segment: Segment, t: int, r: int, who: str, taken: Sequence[tuple[int, int]]) -> None:
+    def _put_row(
+        self, segment: Segment, t: int, r: int, writer: str, used: Sequence[tuple[int, int]]
+    ) -> None:
         if r >= self.rows_of(t):
-            self._wrong(f"{who} makes row {r} of {self.tensor_name(t)}.")
+            self._wrong(f"{writer} makes row {r} of {self.tensor_name(t)}.")
         size = self.row_bytes(t)
         at = self.plan.offsets[t] + r % segment.slots[t] * size
-        self._clear_of(taken, at, at + size, f"row {r} of {self.tensor_name(t)}")
+        self._clear_of(used, at, at + size, f"row {r} of {self.tensor_name(t)}")
         self._write(at, size, self._id("tensor", t, "row", r))
 
-    def _clear_of(self, taken: Sequence[tuple[int, int]], low: int, high: int, what: str) -> None:
-        for a, b in taken:
+    def _clear_of(self, used: Sequence[tuple[int, int]], low: int, high: int, description: str) -> None:
+        for a, b in used:
             if low < b and a < high:
-                self._wrong(f"[{low}, {high}) of {what} overlaps what the same step uses.")
+                self._wrong(f"[{low}, {high}) of {description} overlaps what the same step uses.")

@@ -40,12 +40,12 @@ def layer_figures(
     kind, quality = "", None
     t = graph.tensors[op.inputs[rule.weights]] if rule is not None else None
     if rule is not None and t is not None and t.data is not None:
-        made = weights.get(op.index)
+        integers = weights.get(op.index)
         bias = graph.tensors[op.input(rule.bias)].elements if op.input(rule.bias) >= 0 else 0
         before = 4 * (t.elements + bias)
-        if made is not None:
-            kind, quality = made.dtype, sqnr_db(t.data, made.real())
-            after = made.stored().nbytes + bias * (8 if mode == "int16" else 4)
+        if integers is not None:
+            kind, quality = integers.dtype, sqnr_db(t.data, integers.real())
+            after = integers.stored().nbytes + bias * (8 if mode == "int16" else 4)
         elif mode == FLOAT and a.settings[op.index].weights == "float16":
             kind, after = "float16", before // 2
         else:

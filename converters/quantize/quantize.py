@@ -84,8 +84,8 @@ def quantize(
     scaled: frozenset[int] = frozenset()
     trained = trained_ranges(model)
     if recipe.equalisation and not trained:  # whose observations would no longer fit the channels
-        even, again = _equalized(flatbuffer, observations)
-        flatbuffer, notes, scaled = even.flatbuffer, even.notes, even.scaled
+        equalized, again = _equalized(flatbuffer, observations)
+        flatbuffer, notes, scaled = equalized.flatbuffer, equalized.notes, equalized.scaled
         model = parse(flatbuffer)
         stats = dict(again.tensors) if again is not None else stats
     a = assign_types(model.main, recipe, stats, only, trained)
@@ -93,10 +93,10 @@ def quantize(
     a.cells = lstm.largest_cells(flatbuffer, model.main, cells, kept)
     weights = layer_weights(flatbuffer, model.main, a, only, kept)
     biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
-    new, origins, made = emit_quantized_graph(model, a, weights, biases)
-    made = {i: k for i, k in made.items() if i not in scaled}
+    new, origins, tensors = emit_quantized_graph(model, a, weights, biases)
+    tensors = {i: k for i, k in tensors.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
-    return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), made, origins)
+    return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
 
 
 #: The last equalized model with its observations: searches and sensitivity use it repeatedly.
@@ -107,11 +107,13 @@ def _equalized(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedM
     """The equalized model, observed again over the kept samples where it changed."""
     key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
     if key not in _last_equalized:
-        even = equalize_layers(flatbuffer)
-        anew = seen is not None and seen.inputs and even.scaled
-        again = observe(even.flatbuffer, _KeptSamples(seen.inputs)) if seen is not None and anew else None
+        equalized = equalize_layers(flatbuffer)
+        anew = seen is not None and seen.inputs and equalized.scaled
+        again = (
+            observe(equalized.flatbuffer, _KeptSamples(seen.inputs)) if seen is not None and anew else None
+        )
         _last_equalized.clear()
-        _last_equalized[key] = even, again
+        _last_equalized[key] = equalized, again
     return _last_equalized[key]
 
 
@@ -123,8 +125,8 @@ def _biases(
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, np.ndarray]:
     def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
-        made, _, twins = emit_quantized_graph(model, a, weights, biases)
-        return made, twins
+        model_bytes, _, twins = emit_quantized_graph(model, a, weights, biases)
+        return model_bytes, twins
 
     ops = [
         op

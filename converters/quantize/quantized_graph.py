@@ -65,7 +65,7 @@ class _QuantizedGraphBuilder:
             for i, form in zip(self.graph.outputs, self.a.results, strict=True)
         )
         graph = Subgraph(self.graph.name, tuple(self.tensors), tuple(self.ops), inputs, outputs)
-        made = {i: self.at[form] for i, form in self.a.made.items() if form in self.at}
+        tensors = {i: self.at[form] for i, form in self.a.made.items() if form in self.at}
         metadata = {k: v for k, v in self.model.metadata.items() if k not in _STALE_METADATA}
         new = replace(
             self.model,
@@ -74,7 +74,7 @@ class _QuantizedGraphBuilder:
             metadata=metadata,
             repairs=(),
         )
-        return new, tuple(self.origins), made
+        return new, tuple(self.origins), tensors
 
     def _signature(self, s: Signature, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Signature:
         if s.subgraph != 0:
@@ -174,8 +174,8 @@ class _QuantizedGraphBuilder:
             intermediates=tuple(self._as_it_is(i) for i in op.intermediates),
         )
         if mode in ("int8", "int16"):
-            made = self.weights.get(op.index)
-            number = version(op.name, mode, made.dtype if made else "", op.version)
+            integers = self.weights.get(op.index)
+            number = version(op.name, mode, integers.dtype if integers else "", op.version)
             new = replace(new, version=number, options=_integer_options(op))
         elif op.index in self.weights and "asymmetric_quantize_inputs" in op.options:
             new = replace(
@@ -196,10 +196,10 @@ class _QuantizedGraphBuilder:
             for p in positions:
                 t = self.graph.tensors[op.inputs[p]]
                 assert t.data is not None
-                made = quantize_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
-                one = Quantization((float(made.scale[0]),), (0,))
-                inputs[p] = self._constant(t.name, made.values, "int8", t.shape, one)
-                units.append(float(made.scale[0]) * self.tensors[source].scale)
+                integers = quantize_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
+                one = Quantization((float(integers.scale[0]),), (0,))
+                inputs[p] = self._constant(t.name, integers.values, "int8", t.shape, one)
+                units.append(float(integers.scale[0]) * self.tensors[source].scale)
         for p, unit in zip(lstm.BIASES, units, strict=False):
             t = self.graph.tensors[op.inputs[p]]
             assert t.data is not None
@@ -234,17 +234,17 @@ class _QuantizedGraphBuilder:
     def _weights(self, op: Op, mode: str) -> int:
         position = WEIGHTS[op.name].weights
         t = self.graph.tensors[op.inputs[position]]
-        made = self.weights.get(op.index)
-        if made is None:
+        integers = self.weights.get(op.index)
+        if integers is None:
             return self._half(t)
-        scale = tuple(float(s) for s in made.scale)
-        quant = Quantization(scale, (0,) * len(scale), made.axis if len(scale) > 1 else 0)
-        index = self._constant(t.name, made.stored(), made.dtype, t.shape, quant)
+        scale = tuple(float(s) for s in integers.scale)
+        quant = Quantization(scale, (0,) * len(scale), integers.axis if len(scale) > 1 else 0)
+        index = self._constant(t.name, integers.stored(), integers.dtype, t.shape, quant)
         if mode != FLOAT or (
             self.a.settings[op.index].float_kernels == "dynamic" and WEIGHTS[op.name].hybrid
         ):
             return index
-        return self._dequantized(index, made.dtype)
+        return self._dequantized(index, integers.dtype)
 
     def _bias(self, op: Op, mode: str) -> int:
         rule = WEIGHTS[op.name]

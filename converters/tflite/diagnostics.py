@@ -26,14 +26,14 @@ def op_at(subgraph: int, index: int, name: str) -> str:
     return f"Subgraph {subgraph}, operator {index} ({name})"
 
 
-def malformed(place: str, field: str, problem: str, hint: str = _HINT) -> ModelError:
+def malformed(location: str, field: str, problem: str, hint: str = _HINT) -> ModelError:
     """The error "PLACE, field FIELD: PROBLEM."."""
-    return ModelError(f"{place}, field {field}: {problem}.", hint)
+    return ModelError(f"{location}, field {field}: {problem}.", hint)
 
 
-def unsupported(place: str, field: str, problem: str, hint: str) -> UnsupportedModelError:
+def unsupported(location: str, field: str, problem: str, hint: str) -> UnsupportedModelError:
     """Like ``malformed`` for a model that is well-formed but that Arenite does not run."""
-    return UnsupportedModelError(f"{place}, field {field}: {problem}.", hint)
+    return UnsupportedModelError(f"{location}, field {field}: {problem}.", hint)
 
 
 class Repairs:
@@ -42,12 +42,12 @@ class Repairs:
     def __init__(self) -> None:
         self._found: dict[str, list[Any]] = {}  # kind: [count, first location, sentence]
 
-    def add(self, kind: str, place: str, sentence: Callable[[int, str], str]) -> None:
+    def add(self, kind: str, location: str, sentence: Callable[[int, str], str]) -> None:
         """Note one repair; ``sentence(count, first location)`` reports all repairs of its ``kind`` together."""
-        self._found.setdefault(kind, [0, place, sentence])[0] += 1
+        self._found.setdefault(kind, [0, location, sentence])[0] += 1
 
     def sentences(self) -> tuple[str, ...]:
-        return tuple(sentence(count, place) for count, place, sentence in self._found.values())
+        return tuple(sentence(count, location) for count, location, sentence in self._found.values())
 
 
 def count_of(count: int, noun: str) -> str:

@@ -12,7 +12,7 @@ class ExternalData:
         self._file = file
         self._left = 2 * len(file)
 
-    def take(self, place: str, field: str, offset: int, size: int) -> memoryview:
+    def take(self, location: str, field: str, offset: int, size: int) -> memoryview:
         """``size`` bytes at ``offset``; nothing when ``offset`` is 0 or 1, which the schema uses for "not here".
 
         Raises ``ModelError`` outside the file, and when entries overlap so much that they add up to twice the file.
@@ -25,7 +25,7 @@ class ExternalData:
                 "run past the end of the file" if offset + size > len(self._file) else "are shared too often"
             )
             raise ModelError(
-                f"{place}, field {field} offset and size: its {size:,} bytes at {offset:,} {problem} "
+                f"{location}, field {field} offset and size: its {size:,} bytes at {offset:,} {problem} "
                 f"({len(self._file):,} bytes).",
                 "The file was cut short or is damaged: download or convert it again.",
             )

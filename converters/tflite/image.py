@@ -67,8 +67,8 @@ def image_bytes(
     plan's order. Plan with an alignment of 16 so that TFLM uses every offset. ``extra`` is stored unchanged and must be
     JSON. Raises ``PlanError`` for a plan that does not fit this model.
     """
-    kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
-    model = replace(model, metadata=kept)
+    metadata = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
+    model = replace(model, metadata=metadata)
     header: dict[str, Any] = {
         "schema": SCHEMA,
         "tool": _version(),
@@ -80,9 +80,9 @@ def image_bytes(
     if plan is not None:
         model, placed = reorder_to_plan(model, plan)
         header["plan"] = placed.to_json()
-        kept[offline_plan.NAME] = offline_plan.metadata(model, placed.offsets)
-    kept[METADATA] = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
-    return to_flatbuffer(replace(model, metadata=kept))
+        metadata[offline_plan.NAME] = offline_plan.metadata(model, placed.offsets)
+    metadata[METADATA] = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    return to_flatbuffer(replace(model, metadata=metadata))
 
 
 def save_image(
@@ -116,10 +116,10 @@ def parse_image(data: bytes, path: str = "") -> Image:
         plan = None if header["plan"] is None else _plan(header["plan"], model)
     except ModelError as error:
         raise ModelError(f"{path + ': ' if path else ''}{error.problem}", error.hint) from error
-    kept = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
+    metadata = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
     repairs = (*header["repairs"], *model.repairs)
     return Image(
-        model=replace(model, metadata=kept, repairs=repairs),
+        model=replace(model, metadata=metadata, repairs=repairs),
         plan=plan,
         sha256=digest,
         source_sha256=header["source_sha256"],
@@ -178,15 +178,15 @@ def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
     """
     planned = set(order)
     waiting = [op for op in graph.ops if op.index not in planned]
-    made = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable} | set(graph.inputs)
+    computed = {i for i, t in enumerate(graph.tensors) if t.is_constant or t.is_variable} | set(graph.inputs)
     full: list[int] = []
 
     def run(op: Op) -> None:
         full.append(op.index)
-        made.update(op.outputs)
+        computed.update(op.outputs)
 
     def ready(op: Op) -> bool:
-        return all(i < 0 or i in made for i in op.inputs)
+        return all(i < 0 or i in computed for i in op.inputs)
 
     for step in (None, *order):
         if step is not None:
@@ -214,15 +214,15 @@ def _version() -> str:
 
 def _header(blob: bytes) -> dict[str, Any]:
     """The JSON object of the entry, with its fields checked; ``plan`` is only checked for its type."""
-    place = f"Metadata '{METADATA}'"
+    location = f"Metadata '{METADATA}'"
     try:
         header = json.loads(blob)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{place}: is not JSON ({error}).", _STALE_HINT) from error
+        raise ModelError(f"{location}: is not JSON ({error}).", _STALE_HINT) from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
-        found = header.get("schema") if isinstance(header, dict) else header
+        schema = header.get("schema") if isinstance(header, dict) else header
         raise ModelError(
-            f"{place}, field schema: is {str(found)[:80]!r}, expected {SCHEMA!r}.",
+            f"{location}, field schema: is {str(schema)[:80]!r}, expected {SCHEMA!r}.",
             "The image may come from another version of Arenite: convert the original model again.",
         )
     kinds: dict[str, type | tuple[type, ...]] = {
@@ -234,9 +234,9 @@ def _header(blob: bytes) -> dict[str, Any]:
     }
     for name, kind in kinds.items():
         if not isinstance(header.get(name), kind) or name not in header:
-            raise ModelError(f"{place}, field {name}: is missing or of the wrong type.", _STALE_HINT)
+            raise ModelError(f"{location}, field {name}: is missing or of the wrong type.", _STALE_HINT)
     if not all(isinstance(sentence, str) for sentence in header["repairs"]):
-        raise ModelError(f"{place}, field repairs: holds something that is not a sentence.", _STALE_HINT)
+        raise ModelError(f"{location}, field repairs: holds something that is not a sentence.", _STALE_HINT)
     return header
 
 
@@ -247,8 +247,8 @@ def _plan(record: Mapping[str, Any], model: Model) -> Plan:
         _check_belongs(model.main, plan)
     except PlanError as error:
         raise ModelError(f"Metadata '{METADATA}', field plan: {error.problem}", _STALE_HINT) from error
-    found = model.metadata.get(offline_plan.NAME)
-    if found is not None and found != offline_plan.metadata(model, plan.offsets):
+    stored = model.metadata.get(offline_plan.NAME)
+    if stored is not None and stored != offline_plan.metadata(model, plan.offsets):
         raise ModelError(
             f"Metadata '{offline_plan.NAME}': disagrees with the plan in metadata '{METADATA}'.", _STALE_HINT
         )

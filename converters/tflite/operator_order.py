@@ -171,10 +171,14 @@ def check_interface(
     seen: set[int] = set()
     for position, index in enumerate(inputs):
         t = tensors[index]
-        place = f"inputs[{position}]"
+        field_name = f"inputs[{position}]"
         if t.is_constant or t.is_variable:
             kind = "constant" if t.is_constant else "variable"
-            raise malformed(f"Subgraph {subgraph}", place, f"tensor {index} {quoted(t.name)} is a {kind}")
+            raise malformed(
+                f"Subgraph {subgraph}", field_name, f"tensor {index} {quoted(t.name)} is a {kind}"
+            )
         if index in seen:
-            raise malformed(tensor_at(subgraph, index, t.name), place, "is listed twice among the inputs")
+            raise malformed(
+                tensor_at(subgraph, index, t.name), field_name, "is listed twice among the inputs"
+            )
         seen.add(index)

@@ -83,13 +83,13 @@ def operator(
             f"is {number}, but the model has {count_of(len(codes), 'operator code')}",
         )
     name = names[number]
-    place = op_at(subgraph, index, name)
-    inputs = _indices(place, "inputs", table["inputs"], tensors, optional=True)
-    outputs = _indices(place, "outputs", table["outputs"], tensors, optional=False)
-    options_type, options = _options(place, name, table)
+    location = op_at(subgraph, index, name)
+    inputs = _indices(location, "inputs", table["inputs"], tensors, optional=True)
+    outputs = _indices(location, "outputs", table["outputs"], tensors, optional=False)
+    options_type, options = _options(location, name, table)
     kind = OPERATOR_KINDS.get(name)
     if kind is not None:
-        _check_arity(place, kind, inputs, outputs)
+        _check_arity(location, kind, inputs, outputs)
     return Op(
         index=index,
         name=name,
@@ -99,26 +99,26 @@ def operator(
         options_type=options_type,
         version=codes[number]["version"],
         custom_code=codes[number]["custom_code"] or "",
-        custom_options=_custom_options(place, table, outside),
-        intermediates=_indices(place, "intermediates", table["intermediates"], tensors, optional=False),
+        custom_options=_custom_options(location, table, outside),
+        intermediates=_indices(location, "intermediates", table["intermediates"], tensors, optional=False),
     )
 
 
 def _indices(
-    place: str, field: str, values: tuple[int, ...] | None, tensors: int, *, optional: bool
+    location: str, field: str, values: tuple[int, ...] | None, tensors: int, *, optional: bool
 ) -> tuple[int, ...]:
     low = -1 if optional else 0
     for position, value in enumerate(values or ()):
         if not low <= value < tensors:
             raise malformed(
-                place,
+                location,
                 f"{field}[{position}]",
                 f"is tensor {value}, but the subgraph has {count_of(tensors, 'tensor')}",
             )
     return values or ()
 
 
-def _options(place: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+def _options(location: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
     options_type, options, field = "", None, "builtin_options"
     for field, union in (("builtin_options2", "BuiltinOptions2"), ("builtin_options", "BuiltinOptions")):
         number = table[field + "_type"]
@@ -130,37 +130,39 @@ def _options(place: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping
         if options is None:
             options_type, options = kind.options, defaults_of(kind.options)
         elif options_type != kind.options:
-            raise malformed(place, field, f"holds {options_type}, expected {kind.options}")
+            raise malformed(location, field, f"holds {options_type}, expected {kind.options}")
     options = {k: bytes(v) if isinstance(v, memoryview) else v for k, v in (options or {}).items()}
     for key, value in options.items():
-        _check_option(place, f"{field}.{key}", key, value, mapped=kind is not None and bool(kind.options))
+        _check_option(location, f"{field}.{key}", key, value, mapped=kind is not None and bool(kind.options))
     return options_type, options
 
 
-def _check_option(place: str, field: str, key: str, value: Any, *, mapped: bool) -> None:
+def _check_option(location: str, field: str, key: str, value: Any, *, mapped: bool) -> None:
     if isinstance(value, bytes):
         return
     for v in value if isinstance(value, tuple) else (value,):
         if isinstance(v, float) and not math.isfinite(v):
-            raise malformed(place, field, f"is {v}, expected a finite number")
+            raise malformed(location, field, f"is {v}, expected a finite number")
     if mapped and key in _POSITIVE and value < 1:
-        raise malformed(place, field, f"is {value}, must be at least 1")
+        raise malformed(location, field, f"is {value}, must be at least 1")
 
 
-def _check_arity(place: str, kind: OperatorKind, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> None:
+def _check_arity(
+    location: str, kind: OperatorKind, inputs: tuple[int, ...], outputs: tuple[int, ...]
+) -> None:
     low, high = kind.inputs
     if not low <= len(inputs) <= high:
         raise malformed(
-            place, "inputs", f"has {count_of(len(inputs), 'tensor')}, expected {_span(low, high)}"
+            location, "inputs", f"has {count_of(len(inputs), 'tensor')}, expected {_span(low, high)}"
         )
     low, high = kind.outputs
     if not low <= len(outputs) <= high:
         raise malformed(
-            place, "outputs", f"has {count_of(len(outputs), 'tensor')}, expected {_span(low, high)}"
+            location, "outputs", f"has {count_of(len(outputs), 'tensor')}, expected {_span(low, high)}"
         )
     for position, value in enumerate(inputs):
         if value < 0 and position not in kind.optional:
-            raise malformed(place, f"inputs[{position}]", "is absent (-1), but the operator needs it")
+            raise malformed(location, f"inputs[{position}]", "is absent (-1), but the operator needs it")
 
 
 def _span(low: int, high: int) -> str:
@@ -169,8 +171,8 @@ def _span(low: int, high: int) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _custom_options(place: str, table: dict[str, Any], outside: ExternalData) -> bytes:
+def _custom_options(location: str, table: dict[str, Any], outside: ExternalData) -> bytes:
     if table["custom_options"] is not None:
         return bytes(table["custom_options"])
     offset, size = table["large_custom_options_offset"], table["large_custom_options_size"]
-    return bytes(outside.take(place, "large_custom_options", offset, size))
+    return bytes(outside.take(location, "large_custom_options", offset, size))

@@ -28,7 +28,7 @@ MAX_SCALE = 2.0**30
 
 
 def quantization(
-    place: str,
+    location: str,
     dtype: str,
     shape: tuple[int, ...],
     table: dict[str, Any] | None,
@@ -45,7 +45,7 @@ def quantization(
         return None
     if table["details_type"]:
         raise unsupported(
-            place,
+            location,
             "quantization.details",
             "block-wise, multi-axis and custom quantization are not supported",
             "Quantise per tensor or per channel.",
@@ -53,21 +53,23 @@ def quantization(
     scale: tuple[float, ...] = table["scale"] or ()
     if not scale or dtype not in INTEGER_RANGE:
         return None
-    _check_scale(place, scale, constant)
-    zero = _zero_point(place, dtype, scale, table["zero_point"] or (), repairs)
-    axis = _axis(place, scale, shape, table["quantized_dimension"], repairs)
+    _check_scale(location, scale, constant)
+    zero = _zero_point(location, dtype, scale, table["zero_point"] or (), repairs)
+    axis = _axis(location, scale, shape, table["quantized_dimension"], repairs)
     return Quantization(scale, zero, axis)
 
 
-def _check_scale(place: str, scale: tuple[float, ...], constant: bool) -> None:
+def _check_scale(location: str, scale: tuple[float, ...], constant: bool) -> None:
     for value in scale:
         if not math.isfinite(value) or value < 0 or (value == 0 and len(scale) == 1):
-            raise malformed(place, "quantization.scale", f"has the value {value}, expected a positive number")
+            raise malformed(
+                location, "quantization.scale", f"has the value {value}, expected a positive number"
+            )
     # A computed tensor's scale is a divisor; weights may have dead channels with tiny scales.
     if max(scale) > MAX_SCALE or (not constant and min(scale) < MIN_SCALE):
         extreme = max(scale) if max(scale) > MAX_SCALE else min(scale)
         raise unsupported(
-            place,
+            location,
             "quantization.scale",
             f"has the value {extreme}, outside {MIN_SCALE:.1e} to {MAX_SCALE:.1e}",
             "Calibrate the model again with real inputs.",
@@ -75,12 +77,12 @@ def _check_scale(place: str, scale: tuple[float, ...], constant: bool) -> None:
 
 
 def _zero_point(
-    place: str, dtype: str, scale: tuple[float, ...], zero: tuple[int, ...], repairs: Repairs
+    location: str, dtype: str, scale: tuple[float, ...], zero: tuple[int, ...], repairs: Repairs
 ) -> tuple[int, ...]:
     if not zero:
         repairs.add(
             "zero_point",
-            place,
+            location,
             lambda n, first: (
                 f"The missing zero_point of {count_of(n, 'tensor')} (first: {first}) is set to 0."
             ),
@@ -89,7 +91,7 @@ def _zero_point(
     elif len(zero) == 1 and len(scale) > 1:
         repairs.add(
             "zero_points",
-            place,
+            location,
             lambda n, first: (
                 f"The single zero_point of {count_of(n, 'per-channel tensor')} (first: {first}) "
                 "is repeated for each channel."
@@ -98,7 +100,7 @@ def _zero_point(
         zero = zero * len(scale)
     if len(zero) != len(scale):
         raise malformed(
-            place,
+            location,
             "quantization.zero_point",
             f"has {count_of(len(zero), 'value')}, expected {len(scale)} as in scale",
         )
@@ -106,41 +108,45 @@ def _zero_point(
     for value in zero:
         if not low <= value <= high:
             raise malformed(
-                place, "quantization.zero_point", f"has the value {value}, outside {dtype} ({low} to {high})"
+                location,
+                "quantization.zero_point",
+                f"has the value {value}, outside {dtype} ({low} to {high})",
             )
     return zero
 
 
-def _axis(place: str, scale: tuple[float, ...], shape: tuple[int, ...], axis: int, repairs: Repairs) -> int:
+def _axis(
+    location: str, scale: tuple[float, ...], shape: tuple[int, ...], axis: int, repairs: Repairs
+) -> int:
     inside = 0 <= axis < len(shape) or (not shape and axis == 0)
     if len(scale) == 1:
         if not inside:
-            _repaired_axis(place, axis, 0, repairs)
+            _repaired_axis(location, axis, 0, repairs)
         return 0
     if inside and shape and shape[axis] == len(scale):
         return axis
     if inside:
         expected = f"1 or {shape[axis]}" if shape else "1"
         raise malformed(
-            place,
+            location,
             "quantization.scale",
             f"has {len(scale)} values, expected {expected} (quantized_dimension {axis} of shape {list(shape)})",
         )
     fitting = [i for i, d in enumerate(shape) if d == len(scale)]
     if len(fitting) != 1:
         raise malformed(
-            place,
+            location,
             "quantization.quantized_dimension",
             f"is {axis}, outside the shape {list(shape)}, and no single dimension fits the {len(scale)} scales",
         )
-    _repaired_axis(place, axis, fitting[0], repairs)
+    _repaired_axis(location, axis, fitting[0], repairs)
     return fitting[0]
 
 
-def _repaired_axis(place: str, axis: int, fixed: int, repairs: Repairs) -> None:
+def _repaired_axis(location: str, axis: int, fixed: int, repairs: Repairs) -> None:
     repairs.add(
         f"axis {axis} to {fixed}",
-        place,
+        location,
         lambda n, first: (
             f"The quantized_dimension {axis} of {count_of(n, 'tensor')} (first: {first}) is outside the shape; "
             f"it is set to {fixed}."

@@ -220,19 +220,19 @@ def _signatures(
     keys: set[str] = set()
     for i, entry in enumerate(entries):
         key, subgraph = entry["signature_key"], entry["subgraph_index"]
-        place = f"Signature {i}" + (f" {quoted(key)}" if key else "")
+        location = f"Signature {i}" + (f" {quoted(key)}" if key else "")
         if not key or key in keys:
-            raise malformed(place, "signature_key", "is given twice" if key else "is missing")
+            raise malformed(location, "signature_key", "is given twice" if key else "is missing")
         keys.add(key)
         if subgraph >= len(subgraphs):
             raise malformed(
-                place,
+                location,
                 "subgraph_index",
                 f"is {subgraph}, but the model has {count_of(len(subgraphs), 'subgraph')}",
             )
         tensors = len(subgraphs[subgraph].tensors)
-        inputs = _pairs(place, "inputs", entry["inputs"] or [], tensors)
-        outputs = _pairs(place, "outputs", entry["outputs"] or [], tensors)
+        inputs = _pairs(location, "inputs", entry["inputs"] or [], tensors)
+        outputs = _pairs(location, "outputs", entry["outputs"] or [], tensors)
         out.append(Signature(key, subgraph, inputs, outputs))
     if not out:
         out.append(_default_signature(subgraphs[0]))
@@ -246,11 +246,13 @@ def _signatures(
     return tuple(out)
 
 
-def _pairs(place: str, field: str, maps: list[dict[str, Any]], tensors: int) -> tuple[tuple[str, int], ...]:
+def _pairs(
+    location: str, field: str, maps: list[dict[str, Any]], tensors: int
+) -> tuple[tuple[str, int], ...]:
     for position, m in enumerate(maps):
         if m["tensor_index"] >= tensors:
             raise malformed(
-                place,
+                location,
                 f"{field}[{position}].tensor_index",
                 f"is {m['tensor_index']}, but the subgraph has {count_of(tensors, 'tensor')}",
             )

@@ -29,11 +29,11 @@ class Constants:
         self.buffers = buffers
         self._made: dict[tuple[int, str], np.ndarray] = {}
 
-    def flat(self, place: str, index: int, dtype: str) -> np.ndarray:
+    def flat(self, location: str, index: int, dtype: str) -> np.ndarray:
         """Buffer ``index`` as a flat, read-only array of ``dtype``; uint8 for a type that NumPy lacks."""
         key = (index, dtype)
         if key not in self._made:
-            self._made[key] = _flat(place, dtype, self.buffers[index])
+            self._made[key] = _flat(location, dtype, self.buffers[index])
         return self._made[key]
 
 
@@ -43,26 +43,28 @@ def tensor(
     """The tensor of ``table``. A constant's array is read-only and has the tensor's shape; see ``Tensor.data`` for
     types that NumPy lacks. Raises ``ModelError``."""
     name = table["name"] or ""
-    place = tensor_at(subgraph, index, name)
+    location = tensor_at(subgraph, index, name)
     dtype = TYPE_NAMES[table["type"]]
     if dtype not in DTYPES:
-        raise unsupported(place, "type", f"{dtype} tensors are not supported", "Quantise the model to int8.")
-    _refuse_exotic(place, table)
-    buffer = _buffer(place, table, constants.buffers)
-    shape = _shape(place, dtype, table, constant=bool(buffer))
-    signature = _signature(place, shape, table, repairs)
+        raise unsupported(
+            location, "type", f"{dtype} tensors are not supported", "Quantise the model to int8."
+        )
+    _refuse_exotic(location, table)
+    buffer = _buffer(location, table, constants.buffers)
+    shape = _shape(location, dtype, table, constant=bool(buffer))
+    signature = _signature(location, shape, table, repairs)
     is_variable = table["is_variable"]
     if buffer and is_variable:
         raise unsupported(
-            place, "is_variable", "a variable with an initial value is not supported", "Remove its buffer."
+            location, "is_variable", "a variable with an initial value is not supported", "Remove its buffer."
         )
     return Tensor(
         index=index,
         name=name,
         shape=shape,
         dtype=dtype,
-        quant=quantization(place, dtype, shape, table["quantization"], repairs, constant=bool(buffer)),
-        data=_constant(place, dtype, shape, constants, buffer) if buffer else None,
+        quant=quantization(location, dtype, shape, table["quantization"], repairs, constant=bool(buffer)),
+        data=_constant(location, dtype, shape, constants, buffer) if buffer else None,
         is_variable=is_variable,
         shape_signature=signature,
     )
@@ -76,51 +78,54 @@ def empty_constant(t: Tensor) -> np.ndarray:
     return value
 
 
-def _refuse_exotic(place: str, table: dict[str, Any]) -> None:
+def _refuse_exotic(location: str, table: dict[str, Any]) -> None:
     if table["sparsity"] is not None:
         raise unsupported(
-            place, "sparsity", "sparse weights are not supported", "Convert the model without sparse tensors."
+            location,
+            "sparsity",
+            "sparse weights are not supported",
+            "Convert the model without sparse tensors.",
         )
     if table["variant_tensors"]:
         raise unsupported(
-            place,
+            location,
             "variant_tensors",
             "variant tensors are not supported",
             "Rewrite the model without tensor lists.",
         )
     if table["external_buffer"]:
         raise unsupported(
-            place,
+            location,
             "external_buffer",
             "weights in another file are not supported",
             "Save the model in one file.",
         )
 
 
-def _shape(place: str, dtype: str, table: dict[str, Any], *, constant: bool) -> tuple[int, ...]:
+def _shape(location: str, dtype: str, table: dict[str, Any], *, constant: bool) -> tuple[int, ...]:
     shape: tuple[int, ...] = table["shape"] or ()
     if len(shape) > MAX_RANK:
         raise unsupported(
-            place,
+            location,
             "shape",
             f"has {len(shape)} dimensions, at most {MAX_RANK} are supported",
             "Reshape the tensor.",
         )
     if -1 in shape:
-        raise unsupported(place, "shape", f"{list(shape)} has a dynamic dimension (-1)", _DYNAMIC_HINT)
+        raise unsupported(location, "shape", f"{list(shape)} has a dynamic dimension (-1)", _DYNAMIC_HINT)
     # The product leaves out zeros: a 0 must not hide dimensions that overflow elsewhere.
     elements = 1
     for d in shape:
         if d < 0:
-            raise malformed(place, "shape", f"{list(shape)} has a negative dimension")
+            raise malformed(location, "shape", f"{list(shape)} has a negative dimension")
         elements *= d or 1
     np_dtype = DTYPES[dtype]
     size = elements * (np_dtype.itemsize if np_dtype is not None else 1)
     if size >= MAX_TENSOR_BYTES:
-        raise malformed(place, "shape", f"{list(shape)} has too many elements: 2 GiB or more of {dtype}")
+        raise malformed(location, "shape", f"{list(shape)} has too many elements: 2 GiB or more of {dtype}")
     if size > MAX_COMPUTED_BYTES and not constant:
         raise unsupported(
-            place,
+            location,
             "shape",
             f"{list(shape)} of {dtype} takes {size:,} bytes, at most {MAX_COMPUTED_BYTES:,} are supported",
             "Shrink the model's input.",
@@ -129,25 +134,25 @@ def _shape(place: str, dtype: str, table: dict[str, Any], *, constant: bool) -> 
 
 
 def _signature(
-    place: str, shape: tuple[int, ...], table: dict[str, Any], repairs: Repairs
+    location: str, shape: tuple[int, ...], table: dict[str, Any], repairs: Repairs
 ) -> tuple[int, ...] | None:
     signature: tuple[int, ...] | None = table["shape_signature"]
     if not signature:  # absent, or empty as from old writers: no dimension is dynamic
         return None
     if len(signature) != len(shape):
         raise malformed(
-            place, "shape_signature", f"{list(signature)} has another rank than the shape {list(shape)}"
+            location, "shape_signature", f"{list(signature)} has another rank than the shape {list(shape)}"
         )
     for position, (dim, wanted) in enumerate(zip(shape, signature, strict=True)):
         if wanted == dim:
             continue
         if wanted != -1:
             raise malformed(
-                place, "shape_signature", f"{list(signature)} contradicts the shape {list(shape)}"
+                location, "shape_signature", f"{list(signature)} contradicts the shape {list(shape)}"
             )
         if position != 0 or dim != 1:
             raise unsupported(
-                place,
+                location,
                 "shape_signature",
                 f"{list(signature)} has a dynamic dimension {position}",
                 _DYNAMIC_HINT,
@@ -156,7 +161,7 @@ def _signature(
         return signature
     repairs.add(
         "batch",
-        place,
+        location,
         lambda n, first: (
             f"The dynamic batch dimension of {count_of(n, 'tensor')} (first: {first}) is fixed at 1."
         ),
@@ -164,16 +169,18 @@ def _signature(
     return None
 
 
-def _buffer(place: str, table: dict[str, Any], buffers: list[memoryview]) -> int:
+def _buffer(location: str, table: dict[str, Any], buffers: list[memoryview]) -> int:
     """The buffer with the tensor's value; 0, the empty buffer by convention, when it has none."""
     index: int = table["buffer"]
     if index and index >= len(buffers):
-        raise malformed(place, "buffer", f"is {index}, but the model has {count_of(len(buffers), 'buffer')}")
+        raise malformed(
+            location, "buffer", f"is {index}, but the model has {count_of(len(buffers), 'buffer')}"
+        )
     return index if index and len(buffers[index]) else 0
 
 
 def _constant(
-    place: str, dtype: str, shape: tuple[int, ...], constants: Constants, buffer: int
+    location: str, dtype: str, shape: tuple[int, ...], constants: Constants, buffer: int
 ) -> np.ndarray:
     elements = 1
     for d in shape:
@@ -181,27 +188,27 @@ def _constant(
     raw = constants.buffers[buffer]
     np_dtype = DTYPES[dtype]
     if dtype in ("resource", "variant"):
-        raise malformed(place, "buffer", f"a {dtype} tensor cannot have a constant value")
+        raise malformed(location, "buffer", f"a {dtype} tensor cannot have a constant value")
     if dtype == "string":
         count = int.from_bytes(raw[:4], "little")
         if count != elements:
-            raise malformed(place, "buffer", f"holds {count} strings, expected {elements}")
-        return constants.flat(place, buffer, dtype)
+            raise malformed(location, "buffer", f"holds {count} strings, expected {elements}")
+        return constants.flat(location, buffer, dtype)
     bits = np_dtype.itemsize * 8 if np_dtype is not None else PACKED_BITS[dtype]
     expected = (elements * bits + 7) // 8
     if len(raw) != expected:
         raise malformed(
-            place, "buffer", f"holds {len(raw):,} bytes, but {dtype} {list(shape)} takes {expected:,}"
+            location, "buffer", f"holds {len(raw):,} bytes, but {dtype} {list(shape)} takes {expected:,}"
         )
-    values = constants.flat(place, buffer, dtype)
+    values = constants.flat(location, buffer, dtype)
     return values if np_dtype is None else values.reshape(shape)
 
 
-def _flat(place: str, dtype: str, raw: memoryview) -> np.ndarray:
+def _flat(location: str, dtype: str, raw: memoryview) -> np.ndarray:
     np_dtype = DTYPES[dtype]
     if np_dtype is None:
         if dtype == "string":
-            _check_strings(place, raw)
+            _check_strings(location, raw)
         return np.frombuffer(raw, np.uint8)
     if np_dtype.kind == "b":
         # Any non-zero byte is true for TFLite; NumPy's bool is only defined for 0 and 1.
@@ -215,12 +222,12 @@ def _flat(place: str, dtype: str, raw: memoryview) -> np.ndarray:
     return value
 
 
-def _check_strings(place: str, raw: memoryview) -> None:
+def _check_strings(location: str, raw: memoryview) -> None:
     """TFLite's string tensor: an int32 count, count + 1 int32 offsets from the start, then the characters."""
     count = int.from_bytes(raw[:4], "little")
     first = 4 * (count + 2)
     if len(raw) < first:
-        raise malformed(place, "buffer", f"holds {count} strings, which {len(raw):,} bytes cannot")
+        raise malformed(location, "buffer", f"holds {count} strings, which {len(raw):,} bytes cannot")
     offsets = np.frombuffer(raw[4:first], "<i4")
     if offsets[0] != first or offsets[-1] != len(raw) or bool((offsets[1:] < offsets[:-1]).any()):
-        raise malformed(place, "buffer", "the offsets of its strings are not in order")
+        raise malformed(location, "buffer", "the offsets of its strings are not in order")

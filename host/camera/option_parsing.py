@@ -1,4 +1,4 @@
-"""What options say in short: budgets, processors, addresses, windows."""
+"""Parse the short forms of options: budgets, processors, addresses and windows."""
 
 from __future__ import annotations
 
@@ -8,23 +8,24 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow
 from arenite.host.governor.interface import Limits
 
-#: Name to field, and unit to factor; the first unit is that of a bare number.
+#: Name to field and units with their factors; a number without a unit has the first unit.
 _LIMIT_UNITS: dict[str, tuple[str, dict[str, float]]] = {
     "power": ("power_w", {"w": 1.0, "mw": 1e-3}),
     "temperature": ("temperature_c", {"c": 1.0, "°c": 1.0}),
     "latency": ("latency_ms", {"ms": 1.0, "s": 1e3, "us": 1e-3}),
 }
-BUDGET_EXAMPLE = 'for instance --budget "power=5W,temperature=70C,latency=50ms"'
+BUDGET_EXAMPLE = 'for example --budget "power=5W,temperature=70C,latency=50ms"'
 
 
 def parse_budget(text: str) -> Limits:
-    """Raises ``UsageError`` naming the part that is wrong."""
+    """Parse a budget such as ``power=5W,temperature=70C``. Raises a ``UsageError`` that names the wrong part."""
     values: dict[str, float] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, value = (side.strip().lower() for side in part.partition("="))
         if name not in _LIMIT_UNITS:
             raise UsageError(
-                f"A budget has no '{name}': {', '.join(_LIMIT_UNITS)}.", f"Give {BUDGET_EXAMPLE}."
+                f"'{name}' is not a limit of a budget, expected {', '.join(_LIMIT_UNITS)}.",
+                f"Give {BUDGET_EXAMPLE}.",
             )
         field, units = _LIMIT_UNITS[name]
         if field in values:
@@ -47,21 +48,22 @@ def parse_budget(text: str) -> Limits:
 
 
 def parse_processors(text: str) -> tuple[int, ...]:
-    """``2``, ``0,2`` or ``1-3`` as numbers of processors. Raises ``UsageError``."""
+    """Parse numbers of processors: ``2``, ``0,2`` or ``1-3``. Raises ``UsageError``."""
     values: list[int] = []
     for part in text.split(","):
         number = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if number is None:
-            raise UsageError(f"Processors '{text}' cannot be read.", "Give for instance 2, 0,2 or 1-3.")
+            raise UsageError(f"The processors '{text}' cannot be read.", "Give for example 2, 0,2 or 1-3.")
         first, last = int(number[1]), int(number[2] or number[1])
         if not first <= last < first + 1024:
-            raise UsageError(f"Processors '{part}' are no range.", "Give the lower number first.")
+            raise UsageError(f"The processors '{part}' are not a range.", "Give the lower number first.")
         values += range(first, last + 1)
     return tuple(dict.fromkeys(values))
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """``HOST:PORT``, ``[v6]:PORT``, ``HOST`` or ``:PORT`` to bind; this computer alone and a free port when left out.
+    """Parse an address to bind: ``HOST:PORT``, ``[v6]:PORT``, ``HOST`` or ``:PORT``. The host defaults to 127.0.0.1,
+    and the port to 0, which takes a free one.
 
     Raises ``UsageError``.
     """
@@ -70,29 +72,29 @@ def parse_address(text: str) -> tuple[str, int]:
     )
     port = int(matched["port"] or 0) if matched is not None else 0
     if matched is None or port > 65535:
-        raise UsageError(f"'{text}' is no address to bind.", "Give HOST:PORT, for instance 127.0.0.1:8080.")
+        raise UsageError(
+            f"'{text}' is not an address to bind.", "Give HOST:PORT, for example 127.0.0.1:8080."
+        )
     return matched["v6"] or matched["host"] or "127.0.0.1", port
 
 
 def parse_window(text: str) -> CropWindow:
-    """``LEFT,TOP,WIDTH,HEIGHT`` in pixels. Raises ``UsageError``."""
+    """Parse ``LEFT,TOP,WIDTH,HEIGHT`` in pixels. Raises ``UsageError``."""
     try:
         left, top, width, height = (int(part) for part in text.split(","))
     except ValueError:
         width = 0
     if width <= 0 or height <= 0 or left < 0 or top < 0:
-        raise UsageError(f"'{text}' is no window.", "Give LEFT,TOP,WIDTH,HEIGHT in pixels of the frame.")
+        raise UsageError(f"'{text}' is not a window.", "Give LEFT,TOP,WIDTH,HEIGHT in pixels of the frame.")
     return CropWindow(left, top, width, height)
 
 
 def parse_runtime_options(texts: tuple[str, ...]) -> dict[str, str]:
-    """``NAME=VALUE`` each. Raises ``UsageError``."""
+    """Parse runtime options, ``NAME=VALUE`` each. Raises ``UsageError``."""
     runtime_options = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not (name.strip() and equals and value):
-            raise UsageError(
-                f"'{text}' is no option of a runtime.", "Give NAME=VALUE, such as precision=fp16."
-            )
+            raise UsageError(f"'{text}' is not a runtime option.", "Give NAME=VALUE, such as precision=fp16.")
         runtime_options[name.strip()] = value
     return runtime_options

@@ -1,6 +1,7 @@
-"""What watches over a running loop: reads power and temperature, lets the governor decide, tells whoever shows it.
+"""Supervise a running loop: read power and temperature, run the governor, and publish the state of the loop.
 
-A thread of its own: sensors on a slow bus take milliseconds, which no frame should wait for.
+The supervisor has a thread of its own, because sensors on a slow bus take milliseconds and no frame should wait for
+them.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ if TYPE_CHECKING:
     from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
     from arenite.host.energy.integrate import EnergyMeter
 
-#: Seconds from one look to the next, and looks from one step of the governor to the next.
+#: Seconds between two samples, and samples between two steps of the governor.
 SENSE_INTERVAL_S, SAMPLES_PER_STEP = 0.5, 2
-#: How long sensors and the dashboard wait for the first answer, which is to come as early as it can.
+#: How long sensors and the dashboard wait for the first answer, which should not be delayed by them.
 FIRST_ANSWER_WAIT_S = 1.0
 
 
 class StateListener(Protocol):
-    """The dashboard, the metrics, the timeline."""
+    """Receives the state of the loop: the dashboard, the metrics, the timeline."""
 
     def update(self, state: Mapping[str, Any]) -> None: ...
 
 
 class GovernorProtocol(Protocol):
-    """The governor, as far as the supervisor needs it."""
+    """The part of the governor that the supervisor uses."""
 
     def begin(self, t_s: float = 0.0) -> list[Action]: ...
     def step(self, observation: Observation) -> list[Action]: ...
@@ -44,14 +45,15 @@ class GovernorProtocol(Protocol):
 
 
 class CpuLoad:
-    """How many cores worked since the last call: of the whole machine where /proc tells, else of this process."""
+    """The number of cores that worked since the last call, of the whole machine where /proc has it, else of this
+    process."""
 
     def __init__(self, root: Path) -> None:
         self._stat = root / "proc/stat"
         self._before = self._now()
 
     def _now(self) -> tuple[float, float]:
-        """Seconds of the clock, seconds of work."""
+        """Seconds of the clock, and core seconds of work."""
         try:
             fields = self._stat.read_text().split("\n", 1)[0].split()
             ticks = [int(field) for field in fields[1:9]]
@@ -69,19 +71,19 @@ class CpuLoad:
 
 @dataclass(frozen=True)
 class Instruments:
-    """None: there is none, or none was asked for."""
+    """The sensors and the governor; None where there is none, or none is needed."""
 
     meter: PowerMeter | None = None
     thermometer: Thermometer | None = None
     governor: GovernorProtocol | None = None
-    restore: tuple[Callable[[], None], ...] = ()  # what levers changed for the whole computer
+    restore: tuple[Callable[[], None], ...] = ()  # restores settings of the computer that levers changed
 
 
 class Supervisor:
-    """``start`` and ``stop`` it around the loop; afterwards it knows energy and temperatures of the run.
+    """Call ``start`` and ``stop`` around the loop; afterwards it has the energy and the temperatures of the run.
 
-    Sensors are looked for in its own thread, so that the first answer does not wait for them. One that fails later is
-    told once in ``notes``, and the loop goes on without it.
+    Sensors are opened in its own thread, so that the first answer does not wait for them. A sensor that fails later is
+    noted once in ``notes``, and the loop continues without it.
     """
 
     def __init__(
@@ -94,8 +96,8 @@ class Supervisor:
         notes: list[str] | None = None,
         root: Path = Path("/"),
     ) -> None:
-        """``describe``: what does not change: model, runtime, source, budget. ``instruments``: opens them; what it
-        raises ends the loop, and ``stop`` raises it."""
+        """``describe`` is the constant part of the state: model, runtime, source, budget. ``instruments`` opens the
+        sensors; an error in it ends the loop and is raised by ``stop``."""
         self.loop = loop
         self.watchers = list(watchers)
         self.notes = notes if notes is not None else []
@@ -124,7 +126,7 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Once more everything is read and told. Raises what opening the instruments raised."""
+        """Sample and publish once more, and end. Raises what opening the instruments raised."""
         self._end.set()
         self._go.set()
         self._thread.join(timeout=30)
@@ -132,7 +134,7 @@ class Supervisor:
             raise self._error
 
     def on_first_answer(self) -> None:
-        """The first answer is there: now there is time to look for sensors."""
+        """The first answer is there, so the sensors may be opened."""
         self.ready = True
         self._go.set()
 
@@ -164,7 +166,7 @@ class Supervisor:
             from arenite.host.energy.integrate import EnergyMeter
 
             self.energy = EnergyMeter(opened.meter)
-            # The first reading is of the time before the loop.
+            # The first reading covers the time before the loop.
             with suppress(AreniteError, OSError):
                 opened.meter.read(0.0)
         self.thermometer, self.governor = opened.thermometer, opened.governor
@@ -185,9 +187,9 @@ class Supervisor:
             if self.power is not None:
                 self._step_watts.append(self.power.watts)
                 if before is not None and before.kind == MEASURED != self.power.kind:
-                    self._note(f"{before.source} no longer answers: power is {self.power.kind} from then on.")
+                    self._note(f"{before.source} no longer answers; power is {self.power.kind} from now on.")
             elif before is not None:
-                self.notes.append(f"{before.source} no longer answers: no power from here on.")
+                self.notes.append(f"{before.source} no longer answers; power is not known from now on.")
         self._sense_temperature()
 
     def _note(self, text: str) -> None:
@@ -225,7 +227,7 @@ class Supervisor:
         self.actions += governor.step(observation)
 
     def state(self) -> dict[str, Any]:
-        """What ``dashboard/state.py`` describes."""
+        """The state of the loop, as ``observe/loop_state.py`` describes it."""
         loop = self.loop
         recent = loop.statistics.window("last_minute")
         counters = loop.source.counters

@@ -1,0 +1,1 @@
+"""QEMU: starts emulated boards, counts instructions and memory accesses, and estimates cycles."""

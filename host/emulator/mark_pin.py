@@ -1,6 +1,6 @@
 """The mark of an emulated board, seen from outside: when its pin rose and fell.
 
-Firmware with a mark (``--mark``) raises a pin while an inference computes. QEMU's log tells every write to the register
+Firmware with a mark (``--mark``) raises a pin while an inference computes. QEMU's log shows every write to the register
 behind it, and the reads of the board's counter between them, which is where virtual time comes from:
 
     with start(board, elf, extra=marks.arguments(board, log)) as machine:

@@ -1,0 +1,1 @@
+"""Energy of boards and of this computer: meters, sensors, estimates."""

@@ -1,13 +1,13 @@
-"""A simulated device that speaks through real file trees: power from load, heat, and a firmware that throttles.
+"""Simulate a device with power, heat and throttling firmware, for tests and benchmarks that read its files as usual.
 
-Two nodes per host profile: the chip on its case (or heat sink) in air,
+Each host profile has two nodes, the chip on its case (or heat sink) in air:
 
     Cj dTj/dt = P - (Tj - Tc)/Rjc        Cc dTc/dt = (Tj - Tc)/Rjc - (Tc - Ta)/Rca
 
-The firmware's throttling is the profile's policy. Power is idle plus, for each frame, core seconds and accelerator
-seconds at their f·V², and all of it grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes what the
-kernel would, and reads back the frequency caps that levers write. Time is virtual: half an hour takes seconds.
-Nothing here was fitted to a device; the profiles say where each figure is from.
+The firmware throttles by the policy of the profile. Power is the idle power plus, for each frame, core seconds and
+accelerator seconds at their f·V²; all of it grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes the
+files that the kernel would, and reads the frequency caps that levers write. Time is virtual: half an hour takes
+seconds. Nothing was fitted to a device; the profiles name the source of each figure.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ THROTTLE_STATES = 10
 
 @dataclass(frozen=True, slots=True)
 class FrameWork:
-    """One frame at full quality and highest frequencies. ``fixed_s``: core seconds on one core that no smaller model
-    saves (capture, pre- and postprocessing); ``core_s``: core seconds of the model, over ``threads``."""
+    """The work of one frame at full quality and the highest frequencies. ``fixed_s`` are seconds on one core that a
+    smaller model does not save (capture, pre- and postprocessing); ``core_s`` are core seconds of the model, over
+    ``threads``."""
 
     fixed_s: float
     core_s: float = 0.0
@@ -39,7 +40,7 @@ class FrameWork:
 
 @dataclass(slots=True)
 class RequestedLoad:
-    """What the loop asks for now: what levers set. ``factor``: of the model's work, 1.0 at full quality."""
+    """The load that the levers request. ``factor`` scales the model's work, 1.0 at full quality."""
 
     fps: float = 30.0
     factor: float = 1.0
@@ -50,7 +51,7 @@ class RequestedLoad:
 
 
 class SimulatedDevice:
-    """Advance it by ``run``; ``clock`` is its time."""
+    """The device. ``run`` advances it, and ``clock`` is its time."""
 
     def __init__(
         self,
@@ -65,7 +66,7 @@ class SimulatedDevice:
         self.load = RequestedLoad(fps=fps)
         self._random = random.Random(seed)
         self.now_s = 0.0
-        # The device has been on for long, and idle.
+        # The device starts warm, after a long time of idling.
         heat = profile.thermal
         self.case_c = ambient_c + profile.idle_w * heat.case_ambient_k_w
         self.junction_c = self.case_c + profile.idle_w * heat.junction_case_k_w
@@ -84,11 +85,11 @@ class SimulatedDevice:
 
     @property
     def limit_c(self) -> float:
-        """Temperature of the node at which the firmware throttles."""
+        """The temperature that the firmware's throttling depends on."""
         return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
 
     def ratios(self) -> tuple[float, float]:
-        """Frequencies of cores and accelerator over their highest: the lower of the firmware's cap and the lever's."""
+        """Frequencies of cores and accelerator relative to their highest: the lower cap of firmware and lever."""
         free = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
         cpu, accelerator = self.tree.caps()
         return min(free, cpu), min(free, accelerator)
@@ -101,7 +102,7 @@ class SimulatedDevice:
         return self.work.fixed_s / cpu + self.load.factor * model
 
     def run(self, seconds: float) -> tuple[float, float, float]:
-        """Go on so long; returns frames per second, true mean W, and the 95th percentile of latency in ms."""
+        """Advance by ``seconds``; returns frames per second, mean watts, and the 95th percentile of latency in ms."""
         frames = joules = 0.0
         for _ in range(round(seconds / STEP_S)):
             served, watts = self._step()
@@ -114,7 +115,7 @@ class SimulatedDevice:
         return self.rate, self.watts, self.frame_s() * 1e3 * (1 + 1.64 * self.work.jitter)
 
     def _step(self) -> tuple[float, float]:
-        """One step of physics: frames served, and W."""
+        """Advance by one step; returns the served frames and the watts."""
         profile, work, load = self.profile, self.work, self.load
         resting = load.duty < 1 and (self.now_s % load.cycle_s) >= load.duty * load.cycle_s
         cpu, accelerator = self.ratios()

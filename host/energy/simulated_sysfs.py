@@ -1,8 +1,9 @@
 """The files of a simulated device, in the kernel's own formats, for each kind of host profile.
 
-Jetson: INA3221 on hwmon, CPU-therm and the useless PMIC-Die zone, devfreq of the GPU. Phone: battery of which the
-current is negative while it discharges, a chip and a skin zone. Others: RAPL counters that wrap (x86), or no power
-sensor (Raspberry Pi, whose zone has no passive trip point). All: cpufreq and a cooling device.
+A Jetson has an INA3221 on hwmon, the zones CPU-therm and PMIC-Die (which is not a sensor), and devfreq of the GPU. A
+phone has a battery whose current is negative while it discharges, a chip zone and a skin zone. Others have RAPL
+counters that wrap (x86), or no power sensor (Raspberry Pi, whose zone has no passive trip point). All have cpufreq
+and a cooling device.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ RAPL_RANGE_UJ = 262_143_328_850
 
 
 class SimulatedSysfs:
-    """Made once under ``root``; ``write`` refreshes the sensors."""
+    """The files under ``root``, which are made once; ``write`` updates the sensors."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
         self._profile, self._root = profile, Path(root)
@@ -35,7 +36,7 @@ class SimulatedSysfs:
         path = self._root / name
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
-        # In one system call, as sysfs answers: a reader never meets half a number.
+        # Written in one system call, so that a reader never sees half a number, as with sysfs.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             data = f"{value}\n".encode()
@@ -94,8 +95,8 @@ class SimulatedSysfs:
             self._put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", RAPL_RANGE_UJ)
         else:
             self._put(f"{zone}/type", "cpu-thermal")
-        tells_trip = self._jetson or self._phone or self._x86
-        kind, trip = ("passive", 95.0 if self._phone else heat.trip_c) if tells_trip else ("critical", 110.0)
+        has_trip = self._jetson or self._phone or self._x86
+        kind, trip = ("passive", 95.0 if self._phone else heat.trip_c) if has_trip else ("critical", 110.0)
         self._put(f"{zone}/trip_point_0_type", kind)
         self._put(f"{zone}/trip_point_0_temp", f"{trip * 1000:.0f}")
         self._put(
@@ -104,7 +105,8 @@ class SimulatedSysfs:
         self._put("sys/class/thermal/cooling_device0/max_state", 10)
 
     def caps(self) -> tuple[float, float]:
-        """What levers wrote: cores' and accelerator's highest frequency over the hardware's. Garbage caps nothing."""
+        """The caps that levers wrote, for cores and accelerator, relative to the hardware's highest frequency. Invalid
+        content counts as no cap."""
         ratios = []
         for policy in self._cpufreq:
             ratios.append(self._ratio(f"{policy}/scaling_max_freq", self._profile.steps_mhz[-1] * 1e3))
@@ -120,22 +122,22 @@ class SimulatedSysfs:
             return 1.0
 
     def count(self, joules: float) -> None:
-        """RAPL's counter, which wraps."""
+        """Advance RAPL's counter, which wraps."""
         self._energy_uj = (self._energy_uj + round(joules * 1e6)) % RAPL_RANGE_UJ
 
     def busy(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
-        """What the rails of the parts show."""
+        """Set the power of the rails of accelerator and cores."""
         total = max(1e-9, cores + accelerator)
         self._parts = (dynamic_w * accelerator / total, idle_w * 0.13 + dynamic_w * cores / total)
 
     def write(self, watts: float, junction_c: float, case_c: float, state: int, cap: float) -> None:
-        """All sensors. ``cap``: the firmware's, as a part of the highest frequency."""
+        """Write all sensors. ``cap`` is that of the firmware, relative to the highest frequency."""
         zone = "sys/class/thermal/thermal_zone"
         step = 0.5 if self._jetson else 0.1  # tegrastats shows halves
         self._put(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
         if self._jetson:
             for channel, value in enumerate((watts, *self._parts), 1):
-                # The chip's current step is some 2 mA on the Nano's shunts.
+                # The chip measures current in steps of about 2 mA on the Nano's shunts.
                 self._put(f"sys/class/hwmon/hwmon1/curr{channel}_input", round(value / 5.0 * 1000 / 2) * 2)
         elif self._phone:
             self._put(f"{zone}1/temp", round(case_c * 10) * 100)

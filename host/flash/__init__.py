@@ -1,0 +1,1 @@
+"""Builds generated projects and writes them to boards."""

@@ -1,0 +1,1 @@
+"""The governor: keeps power, temperature and latency within limits by moving levers."""

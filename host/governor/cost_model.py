@@ -1,12 +1,12 @@
-"""What each level costs, learnt on line: power and speed of a setting from declared figures and what was measured.
+"""Learn what each level of a lever costs: predict power and speed of a setting from declared figures and measurements.
 
     power   = P0 + E · Π e_i(level_i) · rate - (1 - duty) · saved
     latency = L / Π s_i(level_i)
 
-P0 is the power of the device doing nothing, E the energy of a frame at full quality, e_i and s_i a level's relative
-energy and speed. ln E, ln e_i, P0 are the state of an extended Kalman filter (the relation is linear in P0 and smooth
-in the logarithms): each sample of power moves those that it speaks of, and what was never tried keeps a wide
-uncertainty, which planning adds to the prediction. ln L and ln s_i likewise from latencies.
+P0 is the idle power, E the energy of a frame at full quality, and e_i and s_i a level's relative energy and speed.
+ln E, ln e_i and P0 are the state of an extended Kalman filter (the relation is linear in P0 and smooth in the
+logarithms). Each sample of power updates the figures that it depends on; levels that were never used keep a wide
+uncertainty, which the planner adds to the prediction. ln L and ln s_i are learnt from latencies in the same way.
 """
 
 from __future__ import annotations
@@ -22,18 +22,19 @@ from arenite.host.governor.levers import energy, speed
 
 #: Standard deviation of the logarithm of a declared cost before it was measured.
 DECLARED_SD = 0.25
-#: The model is one of two terms, a device is not (leakage, memory, other clocks): what is added may cost so much more.
+#: Added work may cost this share more than predicted: the model has two terms, but a device also has leakage, memory
+#: and other clocks.
 COST_UNDERESTIMATE = 0.35
 
 
 class SettingSpace:
     """All settings of the levers besides frame rate and rest, as arrays: one row per combination of levels."""
 
-    def __init__(self, levers: Sequence[Lever], most: int = 6000) -> None:
+    def __init__(self, levers: Sequence[Lever], max_settings: int = 6000) -> None:
         self.levers = list(levers)
         self.fps = next((i for i, lever in enumerate(levers) if lever.name == "fps"), None)
         grids = [
-            np.array([0]) if i == self.fps else _grid(lever.levels, _max_grid_levels(levers, most))
+            np.array([0]) if i == self.fps else _grid(lever.levels, _max_grid_levels(levers, max_settings))
             for i, lever in enumerate(levers)
         ]
         mesh = np.meshgrid(*grids, indexing="ij") if grids else []
@@ -56,7 +57,7 @@ class SettingSpace:
         return e, s
 
     def onehot(self, combos: np.ndarray) -> np.ndarray:
-        """[N, width] of 0 and 1: which levels above 0 are on."""
+        """Which levels above 0 are on, as 0 and 1, shape (N, width)."""
         rows = np.zeros((len(combos), self.width))
         for i, lever in enumerate(self.levers):
             if i == self.fps or lever.name == "rest":
@@ -67,7 +68,7 @@ class SettingSpace:
         return rows
 
     def duty(self, combos: np.ndarray) -> tuple[np.ndarray, float]:
-        """[N] share of the time that it works, and the W that a rest saves."""
+        """The share of the time in which frames are served, shape (N,), and the watts that a rest saves."""
         duty, saved = np.ones(len(combos)), 0.0
         for i, lever in enumerate(self.levers):
             if lever.name == "rest":
@@ -76,10 +77,13 @@ class SettingSpace:
         return duty, saved
 
 
-def _max_grid_levels(levers: Sequence[Lever], most: int) -> int:
-    """How many levels of a lever may be combined with the others' without more than ``most`` combinations."""
+def _max_grid_levels(levers: Sequence[Lever], max_settings: int) -> int:
+    """The number of levels per lever with which there are at most ``max_settings`` combinations."""
     cap = max((lever.levels for lever in levers), default=1)
-    while cap > 2 and math.prod(min(lever.levels, cap) for lever in levers if lever.name != "fps") > most:
+    while (
+        cap > 2
+        and math.prod(min(lever.levels, cap) for lever in levers if lever.name != "fps") > max_settings
+    ):
         cap -= 1
     return cap
 
@@ -89,7 +93,7 @@ def _grid(levels: int, cap: int) -> np.ndarray:
 
 
 class PowerModel:
-    """The filter of power. State: P0, ln E, then a correction per level of ``space``."""
+    """The filter of power. Its state is P0, ln E, and a correction per level of ``space``."""
 
     def __init__(self, space: SettingSpace, idle_w: float | None = None) -> None:
         self.space = space
@@ -101,7 +105,8 @@ class PowerModel:
         self.noise = 0.02  # relative standard deviation of a sample
 
     def start(self, watts: float, row: np.ndarray, rate: float) -> None:
-        """The first sample: half of it idle, when nobody told, and that guess wide."""
+        """Start from the first sample. Where the idle power is not known, half of the sample is assumed, with a wide
+        uncertainty."""
         idle = min(self._idle, 0.9 * watts) if self._idle is not None else 0.5 * watts
         relative = math.exp(float(row @ self.space.log_energy))
         self.state[0] = idle
@@ -114,21 +119,22 @@ class PowerModel:
     def add(
         self, watts: float, row: np.ndarray, rate: float, duty: float, saved: float, seconds: float
     ) -> None:
-        """One sample at a setting that has settled."""
+        """Add a sample of power at a settled setting."""
         if not self.known:
             if rate > 0:
                 self.start(watts, row, rate)
             return
         mean, jacobian = self._model(row[None], np.array([rate]), np.array([duty]), saved)
-        # Leakage and other programs drift: P0 by a percent a minute, the energies by less.
+        # Leakage and other programs drift: P0 by one percent per minute, the energies by less.
         drift = np.concatenate([[(0.01 * watts) ** 2, 0.005**2], np.full(self.space.width, 0.002**2)])
         self.cov[np.diag_indices_from(self.cov)] += drift * seconds / 60
         h = jacobian[0]
         error, noise = watts - float(mean[0]), (self.noise * watts) ** 2
         if error**2 > 9 * (float(h @ self.cov @ h) + noise):
-            # Surprised: what was believed was too sure of itself. Never wider than before the first sample.
+            # The sample is far from the prediction, so the uncertainty was too small. It never becomes wider than
+            # before the first sample.
             self.cov *= min(4.0, max(1.0, float((self._widest / np.diag(self.cov).clip(1e-12)).min())))
-            # Most likely the scene or another program has changed, not what a level costs relative to another.
+            # Most likely the scene or another program has changed, and not the relative cost of a level.
             self.cov[0, 0] += (0.05 * watts) ** 2
             self.cov[1, 1] += 0.25**2
         gain = self.cov @ h
@@ -138,12 +144,12 @@ class PowerModel:
         self.state[0] = min(max(self.state[0], 0.0), watts / max(duty, 0.05))
 
     def watts(self, row: np.ndarray, rate: float, duty: float, saved: float) -> float:
-        """What one setting is believed to draw."""
+        """The predicted power of one setting in watts."""
         return float(self._model(row[None], np.array([rate]), np.array([duty]), saved)[0][0])
 
     def _average(self, watts: float, rate: float) -> float:
-        """J of a frame now, at the least: what is drawn above the idle power that was told. At a constant rate the
-        filter cannot tell E from P0, and E may wander off."""
+        """A lower bound of the joules of a present frame, from the power above the given idle power; 0 without one.
+        At a constant rate the filter cannot separate E from P0, and E may drift away."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 
     def _model(
@@ -164,12 +170,12 @@ class PowerModel:
         now: tuple[np.ndarray, float, float],
         watts: float,
     ) -> PowerCurves:
-        """Of N settings, power over the rate, as a difference to the present one ``now`` (row, mean rate, duty) and its
-        ``watts``."""
+        """The power of N settings as a function of the rate, relative to the present setting ``now`` (row, mean rate,
+        duty), which draws ``watts``."""
         _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
         here, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
         base = -origin[0]
-        base[0] += 1.0  # P0 is in both: what is left is the change by frames
+        base[0] += 1.0  # P0 is in both, so only the change by frames remains
         slope[:, 0] = 0.0
         spread = slope @ self.cov
         return PowerCurves(
@@ -186,7 +192,7 @@ class PowerModel:
 
 @dataclass(frozen=True, slots=True)
 class PowerCurves:
-    """Power of N settings over their mean rate r, against the present power: mean + slope·r, and the variance of that,
+    """Power of N settings at their mean rate r, relative to the present power: mean + slope·r, with the variance
     variance + 2·cross·r + square·r²."""
 
     mean: np.ndarray
@@ -194,26 +200,27 @@ class PowerCurves:
     variance: float
     cross: np.ndarray
     square: np.ndarray
-    own: float  # J of a frame at the present setting
-    short: float  # how many times more it may be, by what the device draws above idle
-    rate: float  # and its frames per second
+    own: float  # joules of a frame at the present setting
+    short: float  # by which factor that may be too low, from the power above idle
+    rate: float  # frames per second of the present setting
 
     def risk(self, rate: np.ndarray) -> np.ndarray:
-        """[N] W by which power will be higher if what is added costs a third more than it is believed to: of what a
-        frame costs beyond what it costs now, and of frames beyond those of now."""
+        """Watts, shape (N,), by which power will be higher if added work costs a third more than predicted: the part
+        of a frame's cost above the present one, and frames beyond the present rate."""
         dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
         more = self.slope * np.maximum(rate - self.rate, 0)
         value: np.ndarray = COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
         return value
 
     def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """[N] W more than now, and [N] standard deviation."""
+        """Watts above the present power and their standard deviation, shape (N,) each."""
         variance = self.variance + 2 * self.cross * rate + self.square * rate**2
         return self.mean + self.slope * rate, np.sqrt(np.maximum(variance, 0))
 
 
 class LatencyModel:
-    """The filter of latency: ln L and a correction per level. ``overlap``: frames in the pipeline at a time."""
+    """The filter of latency: ln L and a correction per level. ``overlap`` is the number of frames in progress at
+    once."""
 
     def __init__(self, space: SettingSpace) -> None:
         self.space = space
@@ -241,14 +248,14 @@ class LatencyModel:
             self.overlap = max(self.overlap, flow)
 
     def latency_ms(self, rows: np.ndarray) -> np.ndarray:
-        """[N]; zeros while unknown."""
+        """The predicted latencies, shape (N,); zeros while unknown."""
         if not self.known:
             return np.zeros(len(rows))
         value: np.ndarray = np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
         return value
 
     def capacity(self, rows: np.ndarray) -> np.ndarray:
-        """[N] frames per second that are possible; inf while unknown."""
+        """The possible frames per second, shape (N,); inf while unknown."""
         if not self.known:
             return np.full(len(rows), np.inf)
         value: np.ndarray = self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)

@@ -1,9 +1,9 @@
-"""The governor: power and temperature below budget, latency inside its limit, with as little loss as that takes.
+"""The governor keeps power, temperature and latency within their limits, with as little loss of quality as possible.
 
-Each second it takes what was seen, learns (``costs``, ``thermal``), and asks the planner for a setting when a limit is
-exceeded, or when there is room for a better one. What a limit leaves is the lower of two powers: the budget less a
-margin for noise, and what the thermal model says keeps the temperature below its bound. Going down is quick; going up
-waits, and waits twice as long each time that it had to be taken back.
+Every second it takes an observation, updates its models (``cost_model``, ``thermal_model``), and requests a setting
+from the planner when a limit is exceeded or when there is room for a better one. The allowed power is the lower of
+two: the budget less a margin for noise, and the power that keeps the temperature below its limit by the thermal model.
+Quality is lowered at once. It is raised after a wait, which doubles each time that a raise had to be taken back.
 """
 
 from __future__ import annotations
@@ -24,25 +24,26 @@ from arenite.host.governor.sensor_history import SensorHistory
 from arenite.host.governor.setting_selector import SettingSelector
 from arenite.host.governor.thermal_model import ThermalForecast
 
-#: Seconds without a move before a better setting is tried; doubles up to the second when it is taken back.
+#: Seconds without a move before a better setting is tried, and the value up to which they double.
 HOLD_S, MAX_HOLD_S = 6.0, 240.0
-#: Seconds between looks for a better setting, and how long after it a shedding is counted as its fault.
+#: Seconds between searches for a better setting, and the time after a raise in which it is blamed for a limit that is
+#: exceeded.
 RAISE_INTERVAL_S, BLAME_S = 3.0, 45.0
-#: A setting that moves another lever than the frame rate must wait longer.
+#: Seconds before a better setting is tried that moves another lever than the frame rate.
 QUALITY_HOLD_S = 40.0
-#: Of the log, what ``state`` tells.
+#: The number of actions at the end of the log that ``state`` contains.
 _LOG_TAIL = 50
 
 
 class Governor:
-    """One for a loop.
+    """The governor of one loop.
 
     Args:
-        limits: what to keep.
-        levers: in any order; the frame rate's is named ``fps``, its labels frames per second.
-        interval_s: how often ``step`` is called.
-        idle_w: what the device draws doing nothing, where the host profile tells; learnt otherwise.
-        most_w: what it draws with everything busy, likewise: how low to begin under a power budget.
+        limits: the limits to keep.
+        levers: in any order; that of the frame rate is named ``fps``, and its labels are frames per second.
+        interval_s: seconds between two calls of ``step``.
+        idle_w: the idle power of the device, where the host profile has it; learnt otherwise.
+        max_w: the power with everything busy, likewise; it determines the first setting under a power budget.
     """
 
     def __init__(
@@ -51,13 +52,13 @@ class Governor:
         levers: Sequence[Lever],
         interval_s: float = 1.0,
         idle_w: float | None = None,
-        most_w: float | None = None,
+        max_w: float | None = None,
     ) -> None:
         self.limits = limits
         self.levers = list(levers)
         self.log: list[Action] = []
         self.note = ""  # why a limit cannot be kept
-        self._idle, self._most = idle_w, most_w
+        self._idle_w, self._max_w = idle_w, max_w
         self._space = SettingSpace(self.levers)
         self._power, self._speeds = PowerModel(self._space, idle_w), LatencyModel(self._space)
         self._planner = Planner(self._space, self._power, self._speeds)
@@ -73,42 +74,46 @@ class Governor:
 
     @property
     def forecast(self) -> ThermalForecast | None:
-        """Of the temperature; None before it was asked for."""
+        """The last forecast of the temperature; None before the first."""
         return self._targets.forecast
 
     def begin(self, t_s: float = 0.0) -> list[Action]:
-        """Before the first frame: with a power budget, start low, because nothing is known of the costs yet."""
+        """Set the levers before the first frame. With a power budget the rate starts low, because the cost of a
+        frame is not known yet."""
         self._begun = True
         fps = self._space.fps
         if self.limits.power_w is None or fps is None:
             return []
         lever, share = self.levers[fps], 0.1
-        if self._idle is not None and self._most is not None and self._most > self._idle:
-            # A heavy model keeps the device busy long before the asked rate: that rate's share is no share of power.
-            share = 0.4 * (0.9 * self.limits.power_w - self._idle) / (self._most - self._idle)
+        if self._idle_w is not None and self._max_w is not None and self._max_w > self._idle_w:
+            # A heavy model keeps the device busy far below the full rate, so a share of the rate is not a share of
+            # power.
+            share = 0.4 * (0.9 * self.limits.power_w - self._idle_w) / (self._max_w - self._idle_w)
         low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
         wanted = list(self._levels())
         wanted[fps] = low
-        return self._apply(t_s, tuple(wanted), "a low rate first: what a frame costs is not known yet")
+        return self._apply(
+            t_s, tuple(wanted), "starts at a low rate because the cost of a frame is not known yet"
+        )
 
-    def step(self, seen: Observation) -> list[Action]:
-        """Learn from ``seen``, and move levers where that is called for: the actions, refusals included."""
+    def step(self, observation: Observation) -> list[Action]:
+        """Learn from ``observation`` and move levers where necessary. Returns the actions, with refusals."""
         if not self._begun:
-            return self.begin(seen.t_s)
+            return self.begin(observation.t_s)
         watch = self._watch
-        watch.add(seen, self._believed(), self.limits)
-        self._planner.asked = max(self._planner.asked, watch.rate or 0.0)
+        watch.add(observation, self._predicted_watts(), self.limits)
+        self._planner.requested_fps = max(self._planner.requested_fps, watch.rate or 0.0)
         if watch.watts is not None:
-            self._targets.thermal.add(seen.t_s, watch.watts, watch.celsius)
+            self._targets.thermal.add(observation.t_s, watch.watts, watch.celsius)
         self._learn()
         if watch.settled < 2 or watch.mean_watts is None:
             return []
-        bounds = self._targets.bounds(seen.t_s)
+        bounds = self._targets.bounds(observation.t_s)
         now = OperatingPoint(self._levels(), watch.mean_watts, watch.mean_rate)
         reason = self._exceeded(now, bounds)
         if reason:
-            return self._shed(seen.t_s, now, bounds, reason)
-        return self._restore(seen.t_s, now, bounds)
+            return self._lower(observation.t_s, now, bounds, reason)
+        return self._raise(observation.t_s, now, bounds)
 
     def _levels(self) -> tuple[int, ...]:
         return tuple(lever.level for lever in self.levers)
@@ -118,8 +123,8 @@ class Governor:
         duty, saved = self._space.duty(here)
         return self._space.onehot(here)[0], float(duty[0]), saved
 
-    def _believed(self) -> float | None:
-        """Power by the learnt costs, for when the sensor is silent; relative work when there never was one."""
+    def _predicted_watts(self) -> float | None:
+        """The power by the learnt costs, for a sensor that fails; relative work where there never was a sensor."""
         row, duty, saved = self._row()
         rate = self._watch.rate or 0.0
         if self._watch.ever_power:
@@ -137,14 +142,14 @@ class Governor:
             self._power.noise = max(0.01, watch.noise)
             self._power.add(watch.watts, row, rate, duty, saved, watch.interval_s)
         if watch.latency_ms is not None:
-            asked = self._planner.full_rate()
+            requested = self._planner.full_rate()
             if self._space.fps is not None:
                 lever = self.levers[self._space.fps]
-                asked = float(lever.label(lever.level))
-            self._speeds.add(watch.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * asked * duty)
+                requested = float(lever.label(lever.level))
+            self._speeds.add(watch.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
 
     def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
-        """Which limit is not kept, in words; empty when all are."""
+        """A sentence about a limit that is exceeded; empty when all are kept."""
         watch, limits, target = self._watch, self.limits, bounds.target_w
         slack = max(self._targets.dead(), watch.noise / math.sqrt(min(max(1, watch.settled), 15)))
         budget, watts = limits.power_w, watch.watts
@@ -163,24 +168,26 @@ class Governor:
             return f"latency {latency:.0f} ms, limit {limit:g} ms"
         return ""
 
-    def _shed(self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str) -> list[Action]:
+    def _lower(self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str) -> list[Action]:
         if t_s - self._raised < BLAME_S:
             self._hold = min(MAX_HOLD_S, 2 * self._hold)
             self._raised = -math.inf
-        # Too slow at a frame may be the frequency's fault: then that goes up.
+        # A latency that is too high may be due to a low frequency, which is then raised.
         downward = not reason.startswith("latency")
         best = self._choices.cheaper(now, bounds, downward)
         self.note = (
-            "" if best.fits else f"no setting keeps the limits: at least {best.watts:.2f} W are expected"
+            ""
+            if best.fits
+            else f"no setting keeps the limits; the lowest expected power is {best.watts:.2f} W"
         )
         return self._apply(t_s, best.levels, reason, best)
 
-    def _restore(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
+    def _raise(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
         target, self.note = bounds.target_w, ""
         if t_s - self._moved > 180:
             self._hold = max(HOLD_S, self._hold / 2)
         room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
-        # Much room is no matter of noise: it need not wait as long as the last percents.
+        # Much room cannot be noise, so the wait is shorter than for the last percents.
         hold = max(HOLD_S, self._hold * min(1.0, 0.04 / room))
         if t_s - self._moved < hold or t_s - self._looked < RAISE_INTERVAL_S or self._watch.blind:
             return []
@@ -195,14 +202,14 @@ class Governor:
             small = target is not None and best.watts - now.watts < self._targets.dead() * target
             if not best.fits or best.levels == now.levels or best.loss > current - 0.004 or small:
                 return []
-        words = "no limit is near" if target is None else f"{target - now.watts:.2f} W of room"
+        words = "no limit is near" if target is None else f"{target - now.watts:.2f} W are left"
         self._raised = t_s
         return self._apply(t_s, best.levels, words, best)
 
     def _apply(
         self, t_s: float, levels: tuple[int, ...], reason: str, plan: Setting | None = None
     ) -> list[Action]:
-        """Move the levers, those that save first. A refusal is logged, and the rest of the plan dropped."""
+        """Move the levers, first those that save. A refusal is logged, and the rest of the plan is dropped."""
         actions = []
         order = [
             i for i in range(len(levels)) if levels[i] != self.levers[i].level and i not in self._refused
@@ -218,7 +225,13 @@ class Governor:
             except AreniteError as error:
                 self._refused.add(i)
                 actions.append(
-                    Action(t_s, lever.name, before, before, f"refused, left alone from now on: {error}")
+                    Action(
+                        t_s,
+                        lever.name,
+                        before,
+                        before,
+                        f"refused, so this lever is not moved any more: {error}",
+                    )
                 )
                 break
             actions.append(Action(t_s, lever.name, before, lever.label(lever.level), text))
@@ -231,7 +244,7 @@ class Governor:
         return actions
 
     def state(self) -> dict[str, Any]:
-        """For a dashboard; JSON."""
+        """The state for a dashboard, as JSON."""
         watch, ahead = self._watch, self.forecast
         minutes = ahead.minutes if ahead is not None else None
         target, watts, warmest = self._targets.target_w, watch.mean_watts, watch.warmest

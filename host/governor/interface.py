@@ -1,4 +1,4 @@
-"""What the governor sees, what it may do, and what it says it did."""
+"""The interface of the governor: limits, observations, levers and actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """None: no limit."""
+    """The limits to keep; None for no limit."""
 
     power_w: float | None = None
     temperature_c: float | None = None
@@ -17,39 +17,39 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Of the time since the last step."""
+    """Measurements of the time since the last step."""
 
     t_s: float  # since the loop began
     fps: float  # served
     latency_ms: float | None  # p95 of capture to answer; None when no frame was served
     power_w: float | None = None
     temperature_c: float | None = None
-    trip_c: float | None = None  # where the device itself throttles
+    trip_c: float | None = None  # the temperature at which the device itself throttles
 
 
 class Lever(Protocol):
-    """A way to spend less, in steps: level 0 is full quality, ``levels - 1`` the cheapest."""
+    """A way to save power in steps: level 0 is full quality, ``levels - 1`` is the cheapest level."""
 
     name: str  # fps, resolution, model, threads, frequency, accelerator, rest
     levels: int
     level: int
 
     def label(self, level: int) -> float | int | str:
-        """What the level means: 30, "320x240", "int8"."""
+        """The meaning of the level, such as 30, "320x240" or "int8"."""
         ...
 
     def cost(self, level: int) -> float:
-        """Relative work per second at ``level``, 1.0 at level 0, as best known: declared or measured."""
+        """Relative work per second at ``level``, 1.0 at level 0; measured where possible, else declared."""
         ...
 
     def move(self, level: int) -> None:
-        """Make it so. Raises ``AreniteError`` when the device refuses; the governor then leaves this lever alone."""
+        """Set the level. Raises ``AreniteError`` when the device refuses; the governor then stops using this lever."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One line of the log: contract ``governor``."""
+    """One move of a lever, with its reason: an entry of ``governor`` in the result."""
 
     t_s: float
     lever: str

@@ -1,8 +1,8 @@
-"""Levers: what the governor may move, and what it believes each level does before it has measured it.
+"""The governor's levers, with the declared cost of each level, which holds until it has been measured.
 
-A level has a ``cost`` (relative work per second when the device is kept busy) and, where the lever changes how fast
-the device works rather than how much it has to do, a ``speed``. From both follow the two figures that planning wants:
-energy per frame and frames per second that are possible, relative to level 0.
+A level has a ``cost``, the relative work per second of a busy device, and a ``speed`` where the lever changes how
+fast the device works and not how much it has to do. From both follow the figures for planning: the energy per frame
+and the possible frames per second, relative to level 0.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from arenite.host.governor.interface import Lever
 
 Label = float | int | str
 
-#: The order in which quality is given up: the loss for each factor of e that a level saves in energy per frame. The
-#: frame rate's is asked / served - 1 (``plan``): its first steps are the cheapest of all, its last ones the dearest.
+#: The loss of quality for each factor of e that a level saves in energy per frame; it determines the order of the
+#: levers. That of the frame rate is requested / served - 1 (``planner``): its first steps cost least and its last
+#: ones most.
 LOSSES = {
     "resolution": 0.4,
     "precision": 0.45,
@@ -30,20 +31,20 @@ LOSSES = {
     "accelerator": 0.55,
     "rest": 0.4,
 }
-#: Being slower at a frame is a loss too, but a smaller one: the answer is as good.
+#: A slower frame is a smaller loss, because its answer is as good.
 SLOWER = 0.3
 
 
 class StepLever:
-    """Levels by a list: ``labels[i]`` is told, ``apply(labels[i])`` makes it so.
+    """A lever with a list of levels: ``labels[i]`` describes level i, and ``apply(labels[i])`` sets it.
 
     Args:
-        name: fps, resolution, model, threads, frequency, accelerator or rest; others are taken for more work per frame.
-        labels: level 0 first, the full quality.
-        costs: relative work per second; 1.0 at level 0, not rising.
-        apply: called with the label; an ``AreniteError`` or ``OSError`` is a refusal.
-        speeds: relative speed of the device (threads, frequency, accelerator); None where a level is less work.
-        loss: instead of the lever's figure in LOSSES.
+        name: fps, resolution, model, threads, frequency, accelerator or rest; other names count as work per frame.
+        labels: one per level, beginning with full quality.
+        costs: relative work per second, 1.0 at level 0 and never rising.
+        apply: called with the label; raises ``AreniteError`` or ``OSError`` to refuse.
+        speeds: relative speed of the device (threads, frequency, accelerator); None where a level means less work.
+        loss: replaces the lever's figure in LOSSES.
     """
 
     def __init__(
@@ -57,10 +58,11 @@ class StepLever:
     ) -> None:
         if len(labels) != len(costs) or not labels or (speeds is not None and len(speeds) != len(labels)):
             raise UsageError(
-                f"The lever {name} has {len(labels)} labels and {len(costs)} costs.", "One for each."
+                f"The lever {name} has {len(labels)} labels and {len(costs)} costs.",
+                "Give one cost per label.",
             )
         if min(costs) <= 0 or (speeds is not None and min(speeds) <= 0):
-            raise UsageError(f"The lever {name} has a cost or speed of 0.", "Leave that level out.")
+            raise UsageError(f"The lever {name} has a cost or speed of 0.", "Remove that level.")
         self.name = name
         self.levels = len(labels)
         self.level = 0
@@ -77,15 +79,15 @@ class StepLever:
         return self._costs[level]
 
     def speed(self, level: int) -> float:
-        """Frames per second that are possible, relative to level 0."""
+        """The possible frames per second, relative to level 0."""
         return 1 / self._costs[level] if self._speeds is None else self._speeds[level]
 
     def energy(self, level: int) -> float:
-        """Energy per frame, relative to level 0: what the device draws over how fast it is done."""
+        """Energy per frame, relative to level 0: the power of the device divided by its speed."""
         return self._costs[level] if self._speeds is None else self._costs[level] / self._speeds[level]
 
     def loss(self, level: int) -> float:
-        """Of quality, 0 at level 0: for what it saves per frame, and for being slower where it is."""
+        """The loss of quality, 0 at level 0, from the energy that a frame saves and from being slower."""
         saved = -math.log(self.energy(level))
         slower = -math.log(self.speed(level)) if self._speeds is not None else 0.0
         return self._loss * (max(0.0, saved) + SLOWER * max(0.0, slower))
@@ -94,17 +96,22 @@ class StepLever:
         try:
             self._apply(self._labels[level])
         except OSError as error:
-            raise DeviceError(f"{self.name} cannot be set to {self._labels[level]}: {error}.", "") from error
+            raise DeviceError(
+                f"{self.name} cannot be set to {self._labels[level]}: {error}.",
+                "Check that nothing else controls it.",
+            ) from error
         self.level = level
 
 
 def fps_lever(
     full: float, apply: Callable[[Label], None], lowest: float = 1.0, step: float = 0.25
 ) -> StepLever:
-    """Frame rates from ``full`` down to ``lowest`` in fine steps: what trims the power to within a percent or so."""
+    """A lever of frame rates from ``full`` down to ``lowest``, in steps that are fine enough to set the power to
+    about one percent."""
     if not 0 < lowest <= full or step <= 0:
         raise UsageError(
-            f"Frame rates from {full:g} down to {lowest:g} in steps of {step:g} make no ladder.", ""
+            f"Frame rates from {full:g} down to {lowest:g} in steps of {step:g} are not a valid range.",
+            "Give a lowest rate above 0 and at most the full rate, and a step above 0.",
         )
     count = int((full - lowest) / step + 1e-9)
     rates = [round(full - i * step, 4) for i in range(count + 1)]
@@ -112,10 +119,10 @@ def fps_lever(
 
 
 def threads_lever(full: int, apply: Callable[[Label], None], serial: float = 0.15) -> StepLever:
-    """``full`` threads down to 1. Speed by Amdahl's law with the part ``serial`` that runs on one core."""
+    """A lever from ``full`` threads down to 1. Speeds follow Amdahl's law; the share ``serial`` runs on one core."""
     counts = list(range(full, 0, -1))
     speeds = [1 / (serial + (1 - serial) / n) for n in counts]
-    # While serial work runs one core is busy, else all: mean busy cores are work over time.
+    # One core is busy in the serial part and all cores otherwise, so the mean of busy cores is work over time.
     return StepLever("threads", counts, speeds, apply, speeds)
 
 
@@ -125,13 +132,14 @@ def rest_lever(
     cycle_s: float = 10.0,
     duties: Sequence[float] | None = None,
 ) -> RestLever:
-    """Bursts with rests: the part of each ``cycle_s`` in which frames are served; ``saves_w`` of the idle power is not
-    drawn while it rests (sensor and stream off, deeper sleep)."""
+    """A lever of bursts and rests: its labels are the share of each ``cycle_s`` in which frames are served. A rest
+    saves ``saves_w`` of the idle power (sensor and stream off, deeper sleep)."""
     return RestLever(duties or [round(1 - 0.05 * i, 2) for i in range(20)], apply, saves_w, cycle_s)
 
 
 class RestLever(StepLever):
-    """Race to idle. It serves only where the device is dear to keep awake: then ``saves_w`` outweighs its loss."""
+    """Serves in bursts (race to idle). It is used only where keeping the device awake costs much, so that ``saves_w``
+    outweighs its loss."""
 
     def __init__(
         self, duties: Sequence[float], apply: Callable[[Label], None], saves_w: float, cycle_s: float
@@ -141,13 +149,13 @@ class RestLever(StepLever):
         self.cycle_s = cycle_s
 
     def loss(self, level: int) -> float:
-        """Gaps are seen: the first rest costs most."""
+        """The loss of quality. Gaps are visible, so the first rest costs most."""
         return 0.0 if level == 0 else 0.2 + self._loss * (1 - self.cost(level))
 
 
 class _CapLever(StepLever):
-    """A frequency cap in one or more files. Levels are MHz; cost is f·V² with a voltage that falls linearly to
-    ``voltage_floor``. Writing wants root."""
+    """A frequency cap in one or more files, which only root can write. Labels are MHz; the cost is f·V² with a voltage
+    that falls linearly to ``voltage_floor``."""
 
     def __init__(
         self,
@@ -163,7 +171,9 @@ class _CapLever(StepLever):
             )
         locked = [file for file in files if not os.access(file, os.W_OK)]
         if locked:
-            raise UsageError(f"{locked[0]} may not be written.", "Run as root to cap the frequency.")
+            raise UsageError(
+                f"There is no permission to write {locked[0]}.", "Run as root to cap the frequency."
+            )
         while len(steps) > max_levels:
             steps = steps[:1] + steps[1:-1:2] + steps[-1:]
         self._files = files
@@ -175,14 +185,14 @@ class _CapLever(StepLever):
 
     @property
     def cap(self) -> float:
-        """What is set now, in the file's unit: no evidence of throttling."""
+        """The present cap in the file's unit; a lower frequency than this is not caused by the lever."""
         return self._raw[float(self.label(self.level))]
 
     def restore(self) -> None:
-        """Put back what was there before; at the end of the loop."""
+        """Restore the values from before; called at the end of the loop."""
         for file, before in self._restore.items():
             if before:
-                with suppress(OSError):  # the driver is gone: so is the cap
+                with suppress(OSError):  # the driver is gone, and so is the cap
                     file.write_text(before)
 
     def _cap(self, label: Label) -> None:
@@ -190,7 +200,7 @@ class _CapLever(StepLever):
         for file in self._files:
             file.write_text(f"{wanted:.0f}\n")
             now = read_number(file)
-            # A vendor's daemon may hold the file: then this lever is not ours.
+            # A vendor's daemon may control the file; then this lever cannot be used.
             if now is None or now > wanted * 1.02:
                 raise DeviceError(f"{file} stays at {now}.", "Another program sets the frequency here.")
 
@@ -199,7 +209,7 @@ class CpufreqLever(_CapLever):
     """``scaling_max_freq`` (kHz) of every CPU policy under ``root``, in the steps that the driver lists.
 
     Raises:
-        UsageError: no cpufreq driver, no steps, or not allowed to write.
+        UsageError: there is no cpufreq driver, it lists no steps, or writing is not permitted.
     """
 
     def __init__(self, root: str | Path = "/", voltage_floor: float = 0.7, max_levels: int = 12) -> None:
@@ -210,10 +220,10 @@ class CpufreqLever(_CapLever):
             raise UsageError("This computer has no cpufreq driver.", "Leave the frequency to the firmware.")
         folder = files[0].parent
         listed = _listed(folder / "scaling_available_frequencies")
-        if not listed:  # intel_pstate takes any: ten even steps
-            least, most = read_number(folder / "cpuinfo_min_freq"), read_number(folder / "cpuinfo_max_freq")
-            if least is not None and most is not None and 0 < least < most:
-                listed = [most - (most - least) * i / 9 for i in range(10)]
+        if not listed:  # intel_pstate accepts any frequency: use ten even steps
+            low, high = read_number(folder / "cpuinfo_min_freq"), read_number(folder / "cpuinfo_max_freq")
+            if low is not None and high is not None and 0 < low < high:
+                listed = [high - (high - low) * i / 9 for i in range(10)]
         super().__init__(files, listed, 1e3, voltage_floor, max_levels)
 
 
@@ -221,7 +231,7 @@ class DevfreqLever(_CapLever):
     """``max_freq`` (Hz) of a devfreq device, such as a Jetson's GPU (``/sys/class/devfreq/*gpu*``).
 
     Raises:
-        UsageError: no such device, no steps, or not allowed to write.
+        UsageError: there is no such device, it lists no steps, or writing is not permitted.
     """
 
     def __init__(
@@ -243,7 +253,7 @@ def _listed(file: Path) -> list[float]:
 
 
 def speed(lever: Lever, level: int) -> float:
-    """Of any lever; one that does not tell is taken for less work per frame."""
+    """Relative speed of any lever; a lever without ``speed`` counts as less work per frame."""
     own = getattr(lever, "speed", None)
     if own is not None:
         return float(own(level))

@@ -1,8 +1,8 @@
-"""Choose a setting: the least loss of quality whose predicted power and latency are inside the limits.
+"""Choose the setting with the least loss of quality whose predicted power and latency are within the limits.
 
-Loss of a setting: of each lever its own (``levers.LOSSES``), and of the frame rate ``asked / served - 1``: a frame in
-five lost costs 0.25, half of them 1, nine in ten 9. So the frame rate pays first, and when it has paid some, the next
-lever is the cheaper one: "cheapest lever in order" without starving the first.
+The loss of a setting is the sum of the losses of its levers (``levers.LOSSES``) and that of the frame rate, which is
+``requested / served - 1``: one lost frame in five costs 0.25, half of the frames 1, nine in ten 9. The frame rate is
+therefore lowered first, and after some steps the next lever becomes cheaper.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from arenite.host.governor.cost_model import LatencyModel, PowerCurves, PowerModel, SettingSpace
 from arenite.host.governor.levers import loss
 
-#: Moving a lever other than the frame rate is felt: so much less loss it must bring.
+#: A move of another lever than the frame rate is noticeable, so it must lower the loss by at least this.
 MOVE_PENALTY = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """The present setting and what is measured there."""
+    """The present setting and its measurements."""
 
     levels: tuple[int, ...]
     watts: float
@@ -29,7 +29,8 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class PlanBounds:
-    """``target_w`` is aimed at; prediction and ``caution`` deviations stay below ``ceiling_w``. None: no limit."""
+    """The limits of a plan. The prediction is at most ``target_w``, and with ``caution`` standard deviations at most
+    ``ceiling_w``. None: no limit."""
 
     target_w: float | None = None
     ceiling_w: float | None = None
@@ -39,7 +40,7 @@ class PlanBounds:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Levels, and what is predicted for them; ``fits`` when every bound is kept."""
+    """Levels of all levers and the predictions for them; ``fits`` says whether every limit is kept."""
 
     levels: tuple[int, ...]
     watts: float
@@ -50,21 +51,21 @@ class Setting:
 
 
 class Planner:
-    """Predictions for all settings at once, from the learnt costs."""
+    """Predicts all settings at once from the learnt costs, and chooses one."""
 
     def __init__(self, space: SettingSpace, power: PowerModel, speeds: LatencyModel) -> None:
         self.space, self.power, self.speeds = space, power, speeds
-        self.asked = 0.0  # frames per second at full quality, where there is no lever for it
+        self.requested_fps = 0.0  # at full quality, where there is no lever of the frame rate
         lever = space.levers[space.fps] if space.fps is not None else None
         self._rates = np.array([float(lever.label(i)) for i in range(lever.levels)]) if lever else np.zeros(0)
         self._losses = [np.array([loss(lever, i) for i in range(lever.levels)]) for lever in space.levers]
 
     def full_rate(self) -> float:
-        """What is asked for at full quality, frames per second."""
-        return float(self._rates[0]) if len(self._rates) else self.asked
+        """The frames per second at full quality."""
+        return float(self._rates[0]) if len(self._rates) else self.requested_fps
 
     def quality_loss(self, levels: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """[N] of settings [N, levers] that serve ``rate`` [N] on average."""
+        """The loss, shape (N,), of settings, shape (N, levers), that serve ``rate`` frames per second, shape (N,)."""
         total = np.maximum(0.0, self.full_rate() / np.maximum(rate, 1e-3) - 1)
         for i, losses in enumerate(self._losses):
             if i != self.space.fps:
@@ -73,16 +74,18 @@ class Planner:
         return value
 
     def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
-        """The best setting of those ``allowed`` ([N] of ``space.combos``); if none fits, the one that offends least."""
+        """The best of the ``allowed`` settings (a mask of ``space.combos``); if none fits, the one that exceeds the
+        limits least."""
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
             combos, rows = combos[allowed], rows[allowed]
-        elif allowed is not None:  # a thinned grid lacks the present levels
+        elif allowed is not None:  # a coarse grid lacks the present levels
             near = np.abs(combos - np.array(now.levels)).sum(axis=1)
             combos, rows = combos[near == near.min()], rows[near == near.min()]
         duty, saved = self.space.duty(combos)
         capacity = self.speeds.capacity(rows)
-        # A little more than it is thought to do may be asked for, so that it shows when it can; power must allow it.
+        # The rate may be a little above the predicted capacity, so that a larger capacity is noticed; power must
+        # allow it.
         most = np.minimum(self.full_rate(), 1.1 * capacity)
         curves = self._curves(now, rows, duty, saved)
         rate = self._highest(now, bounds, curves, duty, most)
@@ -99,7 +102,7 @@ class Planner:
         if bounds.target_w is not None and bounds.ceiling_w is not None:
             worst = bounds.caution * sd + (curves.risk(rate * duty) if bounds.caution else 0.0)
             over = np.maximum(mean - bounds.target_w, mean + worst - bounds.ceiling_w)
-            # Before latency: a budget or a trip point is no matter of taste.
+            # Weighs more than latency, because a budget and a trip point are hard limits.
             over = 10 * np.maximum(over, 0.0) / max(bounds.target_w, 1e-6)
         if bounds.latency_ms is not None:
             over = over + np.maximum(latency / bounds.latency_ms - 1, 0.0)
@@ -107,7 +110,7 @@ class Planner:
         losses = self.quality_loss(levels, rate * duty)
         others = [i for i in range(levels.shape[1]) if i != self.space.fps]
         moved = (levels[:, others] != np.array(now.levels)[others]).sum(axis=1)
-        # Offences first; then quality.
+        # Keeping the limits comes first, then quality.
         best = int(np.argmin(over * 1e6 + losses + MOVE_PENALTY * moved))
         return Setting(
             tuple(int(level) for level in levels[best]),
@@ -128,9 +131,10 @@ class Planner:
     def _highest(
         now: OperatingPoint, bounds: PlanBounds, curves: PowerCurves, duty: np.ndarray, most: np.ndarray
     ) -> np.ndarray:
-        """[N] the highest rate (while it works) that keeps the bounds of power, by bisection: power rises with rate.
+        """The highest rates while frames are served, shape (N,), that keep the limits of power, by bisection: power
+        rises with the rate.
 
-        What is measured now plus the predicted difference counts: an error of the model's level cancels.
+        The prediction is the present measurement plus the predicted difference, so that a constant error cancels.
         """
         target, ceiling = bounds.target_w, bounds.ceiling_w
         if target is None or ceiling is None:
@@ -150,6 +154,6 @@ class Planner:
         return np.where(every, most, low)
 
     def _to_labels(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The next frame rate of the ladder that is not above, and its level. The ladder descends."""
+        """The highest label of the frame rate that is not above ``rate``, and its level. Labels descend."""
         index = np.minimum(np.searchsorted(-self._rates, -(rate + 1e-6)), len(self._rates) - 1)
         return self._rates[index], index

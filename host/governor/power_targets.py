@@ -1,4 +1,4 @@
-"""What the limits leave: the power to aim at, from the budget and from what the thermal model allows."""
+"""The power to aim at, from the budget and from the thermal model."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from arenite.host.governor.planner import PlanBounds
 from arenite.host.governor.sensor_history import SensorHistory
 from arenite.host.governor.thermal_model import ThermalForecast, ThermalModel
 
-#: The temperature must stay below its bound after these seconds: soon, while the case warms, and for good.
+#: The temperature must be below its limit after these seconds: soon, while the case warms up, and in the long run.
 HORIZONS_S = (6.0, 12.0, 30.0, 60.0, 120.0, 300.0, 900.0)
 #: Seconds between forecasts: they do not change faster.
 FORECAST_S = 5.0
-#: The device's own throttling is to be avoided, not met.
+#: Kelvins to stay below the temperature at which the device itself throttles.
 BELOW_TRIP_K = 1.0
-#: Around the target nothing is done: parts of it.
+#: Relative widths around the target in which nothing is changed.
 POWER_DEAD_BAND, HEAT_DEAD_BAND = 0.005, 0.02
-#: Seconds in which the margin of the budget falls from twice its size: nothing is known at first.
+#: Time constant in which the margin of the budget falls from twice its size, because little is known at first.
 LEARNING_S = 45.0
-#: Samples in which the thermal model grows up: until then it keeps another 0.6 K away.
+#: Number of samples over which an extra distance of 0.6 K for the untrained thermal model fades.
 YOUNG_SAMPLES = 200.0
 
 
 class PowerTargets:
-    """``bounds`` each step; ``forecast`` and ``target_w`` are of the last one."""
+    """Computes ``bounds`` in each step; ``forecast`` and ``target_w`` are those of the last step."""
 
     def __init__(self, limits: Limits, watch: SensorHistory) -> None:
         self.limits = limits
@@ -53,13 +53,13 @@ class PowerTargets:
         )
 
     def bound_c(self) -> float | None:
-        """What the temperature stays below: the limit, and the device's own trip point less a degree."""
+        """The temperature to stay below: the lower of the limit and the device's trip point less one degree."""
         trip = None if self._watch.trip is None else self._watch.trip - BELOW_TRIP_K
         known = [value for value in (self.limits.temperature_c, trip) if value is not None]
         return min(known, default=None)
 
     def _heat(self, t_s: float) -> float | None:
-        """The power that the thermal model allows; None without a bound or a thermometer."""
+        """The power that the thermal model allows; None without a limit or a thermometer."""
         bound, watch = self.bound_c(), self._watch
         if bound is None or watch.mean_watts is None or watch.warmest is None or not self.thermal.samples:
             return None
@@ -69,22 +69,22 @@ class PowerTargets:
             self._forecast_at = t_s
             self.forecast = self.thermal.forecast(watch.mean_watts, bound)
         allowed = min(1e4, self.thermal.allowed(watch.mean_watts, aim, HORIZONS_S))
-        # Whatever the model says: this near to the bound, power goes down.
+        # This close to the limit power is lowered, whatever the model predicts.
         hot = watch.warmest >= bound - 0.3
         if hot:
             allowed = min(allowed, 0.88 * watch.mean_watts)
         if self._heat_w is None or hot:
             self._heat_w = allowed
-        else:  # good news is believed slowly
+        else:  # a higher allowed power is followed slowly
             share = 0.1 if allowed > self._heat_w else 0.4
             self._heat_w += share * (allowed - self._heat_w)
         return self._heat_w
 
     def power_binds(self) -> bool:
-        """Whether it is the budget, and not the temperature, that the target comes from."""
+        """Whether the target comes from the budget and not from the temperature."""
         budget = self.limits.power_w
         return budget is not None and self.target_w is not None and self.target_w > 0.93 * budget
 
     def dead(self) -> float:
-        """Relative width around the target in which nothing is done."""
+        """The relative width around the target in which nothing is changed."""
         return POWER_DEAD_BAND if self.power_binds() else HEAT_DEAD_BAND

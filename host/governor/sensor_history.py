@@ -1,4 +1,4 @@
-"""What the governor has seen since it last moved a lever: means, noise, and which sense is missing."""
+"""Measurements since the governor last moved a lever: means, noise, and sensors that are missing."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections import deque
 
 from arenite.host.governor.interface import Limits, Observation
 
-#: Seconds over which means are taken, at most.
+#: The longest time over which means are taken, in seconds.
 WINDOW_S = 15.0
-#: Margin below a power budget, as parts of it: at least and at most.
+#: The smallest and the largest margin below a power budget, as a share of it.
 MIN_MARGIN, MAX_MARGIN = 0.008, 0.022
 
 
-def plausible_value(value: float | None, least: float, most: float) -> float | None:
-    """``value`` when it can be."""
-    return value if value is not None and math.isfinite(value) and least <= value <= most else None
+def plausible_value(value: float | None, minimum: float, maximum: float) -> float | None:
+    """``value`` where it is finite and within the range, else None."""
+    return value if value is not None and math.isfinite(value) and minimum <= value <= maximum else None
 
 
 class SensorHistory:
-    """``cycle_s``: of bursts and rests; power means something only over whole ones."""
+    """The measurements. ``cycle_s`` is the length of a burst and its rest; power is averaged over whole cycles."""
 
     def __init__(self, interval_s: float, cycle_s: float = 0.0) -> None:
         self.interval_s = interval_s
@@ -43,20 +43,20 @@ class SensorHistory:
         self.celsius: float | None = None
         self.trip: float | None = None
 
-    def add(self, seen: Observation, believed_w: float | None, limits: Limits) -> None:
-        """``believed_w`` stands in for a power that is not measured_w."""
+    def add(self, observation: Observation, predicted_w: float | None, limits: Limits) -> None:
+        """Add an observation. ``predicted_w`` is used where the power was not measured."""
         self._limits = limits
-        measured_w = plausible_value(seen.power_w, 1e-3, 2000.0)
+        measured_w = plausible_value(observation.power_w, 1e-3, 2000.0)
         self.blind_power = measured_w is None
         self.ever_power |= measured_w is not None
-        self.watts = measured_w if measured_w is not None else believed_w
-        self.rate = plausible_value(seen.fps, 0.0, 1e5) or 0.0
-        self.latency_ms = plausible_value(seen.latency_ms, 0.0, 1e7)
-        self.celsius = plausible_value(seen.temperature_c, -40.0, 150.0)
+        self.watts = measured_w if measured_w is not None else predicted_w
+        self.rate = plausible_value(observation.fps, 0.0, 1e5) or 0.0
+        self.latency_ms = plausible_value(observation.latency_ms, 0.0, 1e7)
+        self.celsius = plausible_value(observation.temperature_c, -40.0, 150.0)
         self.blind_heat = self.celsius is None
         self.ever_heat |= self.celsius is not None
-        if plausible_value(seen.trip_c, 20.0, 150.0) is not None:
-            self.trip = seen.trip_c
+        if plausible_value(observation.trip_c, 20.0, 150.0) is not None:
+            self.trip = observation.trip_c
         if self.celsius is not None:
             self._heat.append(self.celsius)
             if self._last_celsius is not None:
@@ -64,7 +64,7 @@ class SensorHistory:
                 self._kelvin += 0.03 * (min(step**2 / 2, 4.0) - self._kelvin)
             self._last_celsius = self.celsius
         self._samples_since_move += 1
-        if self._samples_since_move < 2:  # the interval of the move is half of each setting
+        if self._samples_since_move < 2:  # the interval of the move belongs to both settings
             self._last_watts = None
             return
         if self.watts is not None:
@@ -78,7 +78,7 @@ class SensorHistory:
             self._latencies.append(self.latency_ms)
 
     def moved(self) -> None:
-        """A lever was moved: what was seen before is of another setting."""
+        """A lever was moved, so that earlier measurements belong to another setting."""
         self._samples_since_move = 0
         self._watts.clear()
         self._rates.clear()
@@ -86,7 +86,7 @@ class SensorHistory:
 
     @property
     def settled(self) -> int:
-        """Samples of the present setting, 0 until a whole cycle is seen."""
+        """The number of samples of the present setting; 0 until a whole cycle was measured."""
         return len(self._rates) if len(self._rates) >= self._min_samples else 0
 
     @property
@@ -108,22 +108,22 @@ class SensorHistory:
 
     @property
     def noise(self) -> float:
-        """Relative standard deviation of one sample of power, by successive differences."""
+        """Relative standard deviation of one sample of power, from successive differences."""
         return math.sqrt(self._relative)
 
     @property
     def noise_k(self) -> float:
-        """Standard deviation of one temperature, likewise."""
+        """Standard deviation of one sample of temperature in kelvins, likewise."""
         return math.sqrt(self._kelvin)
 
     @property
     def margin(self) -> float:
-        """Below the budget, so that the noise of single seconds stays below it too."""
+        """The relative margin below the budget that keeps the noise of single seconds below it too."""
         return min(MAX_MARGIN, max(MIN_MARGIN, 0.004 + 1.5 * self.noise))
 
     @property
     def blind(self) -> bool:
-        """A limit is set whose sensor is silent: nothing is raised then."""
+        """Whether the sensor of a limit is missing; nothing is raised then."""
         power = self._limits.power_w is not None and self.blind_power
         heat = self._limits.temperature_c is not None and self.blind_heat
         return power or heat
@@ -131,9 +131,9 @@ class SensorHistory:
     @property
     def note(self) -> str:
         if self._limits.power_w is not None and self.blind_power:
-            return "power is not read: no setting is raised" + (
-                "" if self.ever_power else ", the budget is not kept"
+            return "power cannot be read: no setting is raised" + (
+                "" if self.ever_power else ", and the budget is not kept"
             )
         if self._limits.temperature_c is not None and self.blind_heat:
-            return "temperature is not read: no setting is raised"
+            return "temperature cannot be read: no setting is raised"
         return ""

@@ -1,4 +1,4 @@
-"""Which setting to go to, and how: what may move at a time, and how carefully something new is entered."""
+"""Select the next setting: limit which levers move at once, and enter a new setting carefully."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy as np
 from arenite.host.governor.cost_model import SettingSpace
 from arenite.host.governor.planner import OperatingPoint, PlanBounds, Planner, Setting
 
-#: So much less loss must a setting bring that moves another lever than the frame rate.
+#: A setting that moves another lever than the frame rate must lower the loss by at least this.
 MIN_QUALITY_GAIN = 0.08
-#: Part of the predicted rate at which a better quality is entered.
+#: Share of the predicted rate at which a setting of better quality starts.
 CAUTIOUS_RATE_SHARE = 0.6
 
 
 class SettingSelector:
-    """``refused``: levers that are left alone; the governor adds to it."""
+    """Selects settings. ``refused`` are levers that are not moved; the governor adds to it."""
 
     def __init__(self, space: SettingSpace, planner: Planner, refused: set[int]) -> None:
         self._space, self._planner, self._refused = space, planner, refused
 
     def cheaper(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
-        """Back inside the limits: by the frame rate alone, unless the other levers promise clearly more. ``downward``:
-        none of them goes up in quality."""
+        """A setting within the limits: by the frame rate alone, unless the other levers promise clearly more. With
+        ``downward`` no lever is raised in quality."""
         best = self.choose(now, bounds, frozen=True)
         hoped = self.choose(now, replace(bounds, caution=0.0), downward=downward)
         if not best.fits or hoped.loss < best.loss - MIN_QUALITY_GAIN:
@@ -32,7 +32,7 @@ class SettingSelector:
         return self._enter(now, best)
 
     def better(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
-        """A setting of the other levers that is believed to be worth its move, against the present loss ``current``."""
+        """A setting of the other levers whose loss is clearly below the present loss ``current``; None without one."""
         hoped = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
         if (
             not self.moves_others(now, hoped.levels)
@@ -41,7 +41,7 @@ class SettingSelector:
         ):
             return None
         careful = self.choose(now, bounds, others=hoped.levels)
-        if not careful.fits:  # not so far at once
+        if not careful.fits:  # try a smaller step
             careful = self.choose(now, bounds, upward=True)
             if not self.moves_others(now, careful.levels) or careful.loss > current - MIN_QUALITY_GAIN:
                 return None
@@ -61,10 +61,16 @@ class SettingSelector:
         downward: bool = False,
         others: tuple[int, ...] | None = None,
     ) -> Setting:
-        """The planner's best. ``frozen``: the frame rate only; ``upward``: no lever below where it is in quality,
-        ``downward``: none above; ``others``: what the levers besides the frame rate are at.
+        """The planner's best setting.
 
-        One lever at most goes up at a time, and none is swapped for another: nobody could tell which one cost what.
+        Args:
+            frozen: only the frame rate moves.
+            upward: no lever is lowered in quality.
+            downward: no lever is raised in quality.
+            others: the levels of the levers besides the frame rate.
+
+        At most one lever is raised at a time, and none is lowered for it, because the costs of two moves could not be
+        separated.
         """
         combos, here = self._space.combos, np.array(now.levels)
         wanted = here if others is None else np.array(others)
@@ -83,7 +89,8 @@ class SettingSelector:
         return self._planner.choose(now, bounds, allowed)
 
     def _plain(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """[N] whether the levers besides the frame rate only go down in quality, or one of them up."""
+        """A mask, shape (N,), of the settings that only lower the levers besides the frame rate, or raise one of
+        them."""
         columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
         up = (combos[:, columns] < here[columns]).sum(axis=1)
         down = (combos[:, columns] > here[columns]).sum(axis=1)
@@ -91,8 +98,8 @@ class SettingSelector:
         return value
 
     def _enter(self, now: OperatingPoint, chosen: Setting) -> Setting:
-        """``chosen``, begun at no more frames than now, and on tiptoe where quality goes up: what it costs is a belief
-        until it is seen; the frame rate follows in the next steps."""
+        """``chosen`` with at most the present frame rate, and less where quality rises, because its cost is only
+        predicted until it was measured. The frame rate follows in the next steps."""
         fps = self._space.fps
         if fps is None or not self.moves_others(now, chosen.levels):
             return chosen
@@ -105,6 +112,6 @@ class SettingSelector:
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 
     def _binding(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
-        """Whether full quality would exceed a limit: only then may one lever pay for another."""
+        """Whether full quality would exceed a limit; only then is one lever lowered for another."""
         best = self._planner.choose(now, bounds, np.all(self._space.combos == 0, axis=1))
         return not best.fits or any(best.levels)

@@ -1,14 +1,14 @@
-"""A thermal model fitted on line: temperature from power, by a bank of two-pole models with recursive least squares.
+"""Predict temperature from power with a bank of two-pole models, fitted while the loop runs by recursive least squares.
 
 A device is a small heat capacity (the chip) on a large one (heat sink, case) in air of an unknown temperature, so for
 time constants f (fast) and s (slow)
 
     T(t) = a + Rf·Pf(t) + Rs·Ps(t) + A·exp(-t/s)
 
-where Pf and Ps are the power through a first-order low pass of f and s, and A the state it was in at the start. For
-given f and s that is linear in (a, Rf, Rs, A): each pair of a grid has its recursive least squares with a weak prior,
-and the pairs that predict best speak. Noise of the thermometer is noise of the regression's left side only, so it does
-not bias the fit, as it would in a fit of temperature differences. The air's temperature may wander: the sun moves.
+where Pf and Ps are the power after first-order low passes of f and s, and A is the initial state. For given f and s
+this is linear in (a, Rf, Rs, A): each pair of a grid has its own recursive least squares with a weak prior, and the
+pairs that predict best are used. Noise of the thermometer is only on the left side of the regression, so it does not
+bias the fit as it would in a fit of temperature differences. The air's temperature may drift.
 """
 
 from __future__ import annotations
@@ -20,23 +20,24 @@ import numpy as np
 
 FAST_S = (2.0, 6.0, 15.0, 35.0)
 SLOW_S = (60.0, 120.0, 240.0, 420.0, 700.0, 1100.0, 1800.0)
-#: Growth of the variances per second: the air's temperature wanders a kelvin or two in an hour, resistances hardly.
+#: Growth of the variances per second: the air's temperature drifts by a kelvin or two per hour, resistances hardly.
 DRIFT = (1e-3, 1e-6, 1e-6, 0.0)
 #: Standard deviations of (a, Rf, Rs, A) before any sample, and the means of the resistances in K/W.
 PRIOR_SD = (20.0, 2.0, 4.0, 12.0)
 PRIOR_R = (1.0, 4.0)
-#: Members of the bank speak while their error is within this factor of the best one's.
+#: Members of the bank are used while their error is within this factor of the best one's.
 TOLERANCE = 1.1
-#: A horizon counts when a watt shows by then at least this part of what it shows at the longest.
+#: A horizon counts when a watt has by then at least this share of its effect at the longest horizon.
 MIN_REACH = 0.25
-#: The regression's error is not white (the thermometer rounds, the air moves): its own uncertainty is too small.
+#: Factor on the regression's own uncertainty, which is too small because its error is not white (rounding, moving air).
 INFLATION = 1.5
 
 
 @dataclass(frozen=True, slots=True)
 class ThermalForecast:
-    """``minutes`` until ``bound_c`` at the present power: inf when never, None while unknown. ``rms_k``: error of the
-    fit, one step ahead; ``sd_k``: uncertainty of ``steady_c``, where the temperature settles at this power."""
+    """A forecast at the present power. ``minutes`` until ``bound_c`` is reached: inf when never, None while unknown.
+    ``steady_c`` is the final temperature and ``sd_k`` its uncertainty; ``rms_k`` is the error of the fit one step
+    ahead."""
 
     minutes: float | None
     bound_c: float
@@ -49,12 +50,12 @@ class ThermalForecast:
         if self.minutes is None:
             return "not known yet"
         if math.isinf(self.minutes):
-            return f"{self.bound_c:g} °C is not reached: it settles at {self.steady_c:.0f} °C"
+            return f"{self.bound_c:g} °C is not reached; the temperature settles at {self.steady_c:.0f} °C"
         return f"{self.bound_c:g} °C in {self.minutes:.1f} min"
 
 
 class ThermalModel:
-    """Feed ``add`` with power in W (or anything proportional to it) and the temperature; ask for the future."""
+    """Learns from power in watts, or anything proportional to it, and temperature (``add``); predicts temperatures."""
 
     def __init__(self) -> None:
         pairs = [(f, s) for f in FAST_S for s in SLOW_S]
@@ -71,8 +72,8 @@ class ThermalModel:
         self.samples = 0
 
     def add(self, t_s: float, power: float, temperature: float | None) -> None:
-        """One sample; ``power`` is the mean since the last one. Samples out of order are left out; without a
-        temperature the model only runs on."""
+        """Add a sample; ``power`` is the mean since the last one. Samples out of order are ignored. Without a
+        temperature only the time advances."""
         if self._start is None:
             if temperature is None:
                 return
@@ -88,7 +89,7 @@ class ThermalModel:
             return
         phi = self._phi(self._filtered, np.exp(-elapsed / self._tau[1]))
         error = temperature - self._first[0] - np.einsum("kd,kd->k", phi, self._theta)
-        # Rounding to half a degree and a slow fan are worth some tenths; a whole second weighs as one sample.
+        # Rounding to half a degree and a slow fan cause errors of some tenths; one second has the weight of one sample.
         noise = 0.3 + self._error
         gain = np.einsum("kde,ke->kd", self._cov, phi)
         variance = np.einsum("kd,kd->k", phi, gain) + noise
@@ -104,30 +105,32 @@ class ThermalModel:
 
     @property
     def rms_k(self) -> float:
-        """Root mean square of the one-step error of the best member, over some two minutes."""
+        """Root mean square of the one-step error of the best member, over about two minutes."""
         return float(np.sqrt(self._error.min()))
 
-    def _speaking(self) -> np.ndarray:
+    def _members_in_use(self) -> np.ndarray:
         sane = (self._theta[:, 2] > -0.05) & (self._theta[:, 1] > -0.5)
         error = np.where(sane, self._error, np.inf)
         return np.flatnonzero(error <= max(error.min() * TOLERANCE, 1e-4))
 
     def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Of the members that speak: mean, standard deviation, and what one more W would add, after ``horizon_s``."""
-        who = self._speaking()
+        """The predictions of the members in use after ``horizon_s``: temperature, standard deviation, kelvins per
+        watt."""
+        who = self._members_in_use()
         keep = np.exp(-horizon_s / self._tau[:, who])
         filtered = power + (self._filtered[:, who] - power) * keep
         decay = np.exp(-(self._time + horizon_s) / self._tau[1, who])
         phi = self._phi(filtered, decay)
         mean = self._first[0] + np.einsum("kd,kd->k", phi, self._theta[who])
-        # Against now, which is known: what matters is the uncertainty of the change.
+        # The present temperature is known, so only the uncertainty of the change counts.
         change = phi - self._phi(self._filtered[:, who], np.exp(-self._time / self._tau[1, who]))
         variance = np.einsum("kd,kde,ke->k", change, self._cov[who], change)
         slope = (self._theta[who, 1:3].T * (1 - keep)).sum(axis=0)
         return mean, INFLATION * np.sqrt(np.maximum(variance, 0)), slope
 
     def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
-        """(°C, standard deviation) after ``horizon_s`` at ``power``, the members' spread included."""
+        """The temperature in °C after ``horizon_s`` at ``power``, and its standard deviation with the members'
+        spread."""
         mean, sd, _ = self._ahead(power, horizon_s)
         if not len(mean):
             return self._first[0], math.inf
@@ -136,18 +139,19 @@ class ThermalModel:
     def allowed(self, power: float, bound_c: float, horizons_s: tuple[float, ...]) -> float:
         """The highest power that keeps the temperature below ``bound_c`` at each horizon.
 
-        An uncertain forecast uses half of the room that is left, not none: the next seconds show more.
+        An uncertain forecast still uses half of the remaining room, because the next seconds bring better data.
         """
-        # No further ahead than twice what was seen: earlier the resistances are guesses.
-        seen = [horizon for horizon in horizons_s if horizon <= max(horizons_s[0], 2 * self._time)]
+        # Horizons beyond twice the time measured so far are left out: the resistances are guesses until then.
+        usable = [horizon for horizon in horizons_s if horizon <= max(horizons_s[0], 2 * self._time)]
         best, reach = math.inf, 0.0
-        for horizon in reversed(seen):
+        for horizon in reversed(usable):
             mean, sd, slope = self._ahead(power, horizon)
             if not len(mean):
                 return math.inf
             room, gain = bound_c - float(mean.mean()), float(slope.mean())
             reach = max(reach, gain)
-            # Where power has done little yet, a tenth of a degree would cost every watt: later horizons see to it.
+            # Where power has little effect yet, a tenth of a degree would take every watt; longer horizons decide
+            # there.
             if gain < max(1e-3, MIN_REACH * reach):
                 break
             spread = float(np.sqrt(np.mean(sd**2) + mean.var()))
@@ -157,7 +161,7 @@ class ThermalModel:
         return best
 
     def forecast(self, power: float, bound_c: float) -> ThermalForecast:
-        """When ``bound_c`` is reached at ``power``."""
+        """Forecast when ``bound_c`` is reached at ``power``."""
         steady, sd = self.predict(power, 2 * SLOW_S[-1])
         known = self.samples >= 30 and self._time >= 60
         near, near_sd = self.predict(power, 300.0)

@@ -1,0 +1,1 @@
+"""Connections to devices: serial ports, the Arenite protocol, the MLPerf monitor, resets."""

@@ -1,0 +1,1 @@
+"""MLPerf Tiny: its accuracy, performance and energy modes."""

@@ -10,12 +10,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def progress_bar(what: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
+def progress_bar(label: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
     """Yields a function to call after each of ``total`` steps. Nothing is shown when standard error is not a
     terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (shown and console.is_terminal)
     with Progress(*columns, console=console, transient=True, disable=disable) as bar:
-        task = bar.add_task(what, total=total)
+        task = bar.add_task(label, total=total)
         yield lambda: bar.advance(task)

@@ -54,18 +54,18 @@ def _compose(
     for n in range(count):
         x[n] = _background(side, rng)
         for k in range(int(rng.integers(1, MAX_OBJECTS, endpoint=True))):
-            which = int(rng.integers(len(digits)))
+            digit = int(rng.integers(len(digits)))
             size = int(
                 rng.integers(int(MIN_OBJECT_SHARE * side), int(MAX_OBJECT_SHARE * side), endpoint=True)
             )
-            picture = resize_image(digits[which], size)
-            place = _free_place(y[n, :k], size, side, rng)
-            if place is None:
+            picture = resize_image(digits[digit], size)
+            position = _free_place(y[n, :k], size, side, rng)
+            if position is None:
                 continue
-            top, left = place
+            top, left = position
             part = x[n, top : top + size, left : left + size]
             np.maximum(part, picture * rng.uniform(0.7, 1.0), out=part)
-            y[n, k] = (labels[which], *_bright_box(picture, top, left, side))
+            y[n, k] = (labels[digit], *_bright_box(picture, top, left, side))
     return x, y
 
 

@@ -74,10 +74,10 @@ def _read(path: Path) -> dict[str, np.ndarray]:
     return arrays
 
 
-def _check(path: Path, what: str, x: np.ndarray, y: np.ndarray) -> None:
+def _check(path: Path, name: str, x: np.ndarray, y: np.ndarray) -> None:
     if x.ndim < 2 or y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
-        raise UsageError(f"{path}: {what} are not samples with one class number each.", _HINT)
+        raise UsageError(f"{path}: {name} are not samples with one class number each.", _HINT)
     if y.min() < 0 or y.max() > 9999:
-        raise UsageError(f"{path}: {what} have class numbers outside 0 to 9999.", _HINT)
+        raise UsageError(f"{path}: {name} have class numbers outside 0 to 9999.", _HINT)
     if x.dtype.kind not in "fiu" or not np.isfinite(x).all():
-        raise UsageError(f"{path}: {what} have values that are not finite numbers.", _HINT)
+        raise UsageError(f"{path}: {name} have values that are not finite numbers.", _HINT)

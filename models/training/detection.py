@@ -27,8 +27,8 @@ def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarr
     corners = decode(np.zeros_like(around), around)
     boxes = np.zeros((len(objects), len(around), 5), np.float32)
     scores = np.zeros((len(objects), len(around), network.classes), np.float32)
-    for n, found in enumerate(objects):
-        real = found[found[:, 0] >= 0]
+    for n, scene in enumerate(objects):
+        real = scene[scene[:, 0] >= 0]
         if not len(real):
             continue
         shared = overlap(corners, real[:, 1:])
@@ -69,12 +69,12 @@ def mean_average_precision(
     """The mean over classes of the area under the precision-recall curve, and the area of each class, at an overlap of
     ``CORRECT_OVERLAP``."""
     around = anchors(network.input_shape)
-    found = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
-    per_class = [average_precision(found, data.y_test, c) for c in range(network.classes)]
+    boxes = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
+    per_class = [average_precision(boxes, data.y_test, c) for c in range(network.classes)]
     return float(np.nanmean(per_class)), per_class
 
 
-def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: int) -> float:
+def average_precision(detected: Sequence[np.ndarray], objects: np.ndarray, kind: int) -> float:
     """The average precision of class ``kind``: a box, best first, is right if it overlaps an object without a better
     box.
 
@@ -83,17 +83,17 @@ def average_precision(found: Sequence[np.ndarray], objects: np.ndarray, kind: in
     """
     rows: list[tuple[float, bool]] = []
     count = 0
-    for boxes, truth in zip(found, objects, strict=True):
+    for boxes, truth in zip(detected, objects, strict=True):
         real = truth[truth[:, 0] == kind]
         mine = boxes[boxes[:, 0] == kind]
         count += len(real)
-        taken = np.zeros(len(real), bool)
+        matched = np.zeros(len(real), bool)
         shared = overlap(mine[:, 2:], real[:, 1:])
         for k, box in enumerate(mine):
-            free = np.where(taken, 0.0, shared[k])
+            free = np.where(matched, 0.0, shared[k])
             hit = len(real) > 0 and bool(free.max() >= CORRECT_OVERLAP)
             if hit:
-                taken[free.argmax()] = True
+                matched[free.argmax()] = True
             rows.append((float(box[1]), hit))
     if count == 0:
         return float("nan")

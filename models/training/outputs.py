@@ -47,11 +47,11 @@ def write_output(made: Path, target: Path) -> None:
         return
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as beside:
-            shutil.copytree(made, Path(beside) / "new")
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+            shutil.copytree(made, Path(folder) / "new")
             if target.exists():
-                os.replace(target, Path(beside) / "old")
-            os.replace(Path(beside) / "new", target)
+                os.replace(target, Path(folder) / "old")
+            os.replace(Path(folder) / "new", target)
     except OSError as error:
         raise UsageError(
             f"Cannot write {target}: {error.strerror or error}.",

@@ -146,8 +146,8 @@ def train(
         (folder / "job.json").write_text(json.dumps(job), "utf-8")
         _run(folder, progress)
         result = json.loads((folder / "result.json").read_text("utf-8"))
-        with np.load(folder / "predictions.npz") as made:
-            predictions = [made[f"p{i}"] for i in range(len(made.files))]
+        with np.load(folder / "predictions.npz") as archive:
+            predictions = [archive[f"p{i}"] for i in range(len(archive.files))]
         _export(folder, names, chosen, shown)
         for name, target in zip(names, outputs, strict=True):
             write_output(folder / name, target)
@@ -184,8 +184,8 @@ def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bo
 
         samples = [[x[None]] for x in data.x_test[:8]]
         options = ImportOptions(progress=progress)
-        made = import_source(str(folder / "model.keras"), inputs=samples, options=options)
-        (folder / "model.tflite").write_bytes(made.flatbuffer)
+        imported = import_source(str(folder / "model.keras"), inputs=samples, options=options)
+        (folder / "model.tflite").write_bytes(imported.flatbuffer)
     if "model.pt2" in names:
         env = environment("torch", progress=progress)
         env.run(SUBPROCESSES / "export_torch.py", str(folder))

@@ -64,7 +64,7 @@ def checked() -> dict[str, Any]:
         return {
             "schema": "arenite.test-arm64/1",
             "passed": not any(check.failed for check in checks),
-            "machine": {key: found.told[key] for key in ("machine", "python", "numpy")}
+            "machine": {key: found.record[key] for key in ("machine", "python", "numpy")}
             | {"wheel": arm.wheel},
             "checks": [check.to_json() for check in checks],
             "seconds": arm.seconds | {"total": round(time.monotonic() - begun, 1)},
@@ -85,14 +85,14 @@ def camera(arm: Machine) -> Check:
     model = str(zoo.fetch("face_detection_short_range"))
     command = ["-m", "arenite.host.cli.main", "camera", "--source", "synthetic", "--model", model]
     try:
-        told = json.loads(arm.python(*command, "--frames", str(CAMERA_FRAMES), "--json"))
+        record = json.loads(arm.python(*command, "--frames", str(CAMERA_FRAMES), "--json"))
     except (ToolError, ValueError, subprocess.SubprocessError) as error:
         check.need(False, str(error))
         return check
-    check.need(told.get("schema") == "arenite.camera/1", f"The schema is {told.get('schema')}.")
-    frames = told.get("frames", {})
+    check.need(record.get("schema") == "arenite.camera/1", f"The schema is {record.get('schema')}.")
+    frames = record.get("frames", {})
     check.need(frames.get("served") == CAMERA_FRAMES, f"Frames: {frames}.")
-    runtime = told.get("model", {}).get("runtime", "")
+    runtime = record.get("model", {}).get("runtime", "")
     check.need(runtime.startswith("litert"), f"The runtime is {runtime!r}.")
     check.facts |= {"frames": frames, "runtime": runtime}
     return check

@@ -37,7 +37,7 @@ class Run:
     def __init__(self, path: Path) -> None:
         with np.load(path) as file:
             self.arrays = {name: file[name] for name in file.files}
-        self.told: dict[str, Any] = json.loads(self.arrays.pop("told").tobytes())
+        self.record: dict[str, Any] = json.loads(self.arrays.pop("told").tobytes())
 
     def named(self, start: str) -> dict[str, np.ndarray]:
         return {name: values for name, values in self.arrays.items() if name.startswith(start)}
@@ -45,17 +45,19 @@ class Run:
 
 def feeds(arm: Run, reference: Run) -> Check:
     """The C code on aarch64 against NumPy here: byte for byte."""
-    check = Check("feeds", facts={"code": arm.told["codes"], "reference": reference.told["codes"]})
-    check.need(arm.told["machine"] == "aarch64", f"The machine is {arm.told['machine']}.")
-    check.need(arm.told["codes"].get("neon", 0) > 0, f"No vector code ran on aarch64: {arm.told['codes']}.")
-    check.need("numpy" not in arm.told["codes"], f"NumPy ran on aarch64: {arm.told['codes']}.")
+    check = Check("feeds", facts={"code": arm.record["codes"], "reference": reference.record["codes"]})
+    check.need(arm.record["machine"] == "aarch64", f"The machine is {arm.record['machine']}.")
+    check.need(
+        arm.record["codes"].get("neon", 0) > 0, f"No vector code ran on aarch64: {arm.record['codes']}."
+    )
+    check.need("numpy" not in arm.record["codes"], f"NumPy ran on aarch64: {arm.record['codes']}.")
     ours, theirs = arm.named("feed/"), reference.named("feed/")
     check.need(ours.keys() == theirs.keys(), "The feeds differ in number.")
     for name in ours.keys() & theirs.keys():
         check.need(np.array_equal(ours[name], theirs[name]), f"{name} differs from NumPy's bytes.")
-    refused = {code for code in reference.told["codes"] if code.startswith("refused")}
+    refused = {code for code in reference.record["codes"] if code.startswith("refused")}
     check.need(
-        refused == {code for code in arm.told["codes"] if code.startswith("refused")}, "Refusals differ."
+        refused == {code for code in arm.record["codes"] if code.startswith("refused")}, "Refusals differ."
     )
     return check
 
@@ -63,8 +65,8 @@ def feeds(arm: Run, reference: Run) -> Check:
 def models(arm: Run, here: Run) -> list[Check]:
     """Inputs byte for byte; outputs of integers too, of floats within ``TOLERANCE``; and the same answers."""
     made = []
-    for name in sorted(key.removeprefix("answers/") for key in here.told if key.startswith("answers/")):
-        check = Check(name, facts={"runtime": arm.told.get(f"runtime/{name}")})
+    for name in sorted(key.removeprefix("answers/") for key in here.record if key.startswith("answers/")):
+        check = Check(name, facts={"runtime": arm.record.get(f"runtime/{name}")})
         check.need(
             np.array_equal(arm.arrays[f"input/{name}"], here.arrays[f"input/{name}"]), "The inputs differ."
         )
@@ -80,10 +82,10 @@ def models(arm: Run, here: Run) -> list[Check]:
                     ours.dtype == theirs.dtype and np.array_equal(ours, theirs), f"{key} differs in bytes."
                 )
         for number, (a, b) in enumerate(
-            zip(arm.told[f"answers/{name}"], here.told[f"answers/{name}"], strict=True)
+            zip(arm.record[f"answers/{name}"], here.record[f"answers/{name}"], strict=True)
         ):
             check.need(same_answer(a, b), f"Frame {number}: {a} on aarch64, {b} here.")
-        check.facts |= {"largest_relative_difference": worst, "answers": arm.told[f"answers/{name}"]}
+        check.facts |= {"largest_relative_difference": worst, "answers": arm.record[f"answers/{name}"]}
         made.append(check)
     return made
 

@@ -126,16 +126,16 @@ def main() -> None:
     for name, values, code in feeds():
         arrays[f"feed/{name}"] = values
         codes[code] = codes.get(code, 0) + 1
-    told: dict[str, Any] = {
+    record: dict[str, Any] = {
         "machine": platform.machine(), "python": platform.python_version(), "numpy": np.__version__, "codes": codes,
     }  # fmt: skip
     for path in models:
         outputs, inputs, found, runtime = answers(path, frames)
-        told[f"answers/{path.stem}"], told[f"runtime/{path.stem}"] = found, runtime
+        record[f"answers/{path.stem}"], record[f"runtime/{path.stem}"] = found, runtime
         arrays[f"input/{path.stem}"] = np.stack(inputs)
         for k in range(len(outputs[0])):
             arrays[f"output/{path.stem}/{k}"] = np.stack([each[k] for each in outputs])
-    arrays["told"] = np.frombuffer(json.dumps(told).encode(), np.uint8)
+    arrays["told"] = np.frombuffer(json.dumps(record).encode(), np.uint8)
     np.savez(out, **arrays)  # type: ignore[arg-type]  # its other argument is no array
 
 

@@ -14,8 +14,8 @@ from tests.arm64.comparison import Check, Run, feeds, models, same_answer
 class _RecordedRun(Run):
     """As if read from a file."""
 
-    def __init__(self, told: dict, arrays: dict) -> None:
-        self.told, self.arrays = told, arrays
+    def __init__(self, record: dict, arrays: dict) -> None:
+        self.record, self.arrays = record, arrays
 
 
 def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: float = 0.9) -> Run:
@@ -29,8 +29,8 @@ def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: flo
         "output/m/0": np.full((1, 2), byte, np.int8),
         "output/m/1": np.full((1, 2), score, np.float32),
     }
-    told = {"machine": machine, "codes": {code: 1}, "answers/m": [box], "runtime/m": "litert-cpu"}
-    return _RecordedRun(told, arrays)
+    record = {"machine": machine, "codes": {code: 1}, "answers/m": [box], "runtime/m": "litert-cpu"}
+    return _RecordedRun(record, arrays)
 
 
 def test_equal_runs_pass() -> None:
@@ -39,7 +39,7 @@ def test_equal_runs_pass() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arm", "said"),
+    ("arm", "message"),
     [
         (_run(machine="x86_64"), "machine"),
         (_run(code="c"), "vector code"),
@@ -47,9 +47,9 @@ def test_equal_runs_pass() -> None:
         (_run(byte=8), "differs from NumPy"),
     ],
 )
-def test_feeds_that_differ_are_told(arm: Run, said: str) -> None:
+def test_feeds_that_differ_are_reported(arm: Run, message: str) -> None:
     check = feeds(arm, _run("x86_64", "numpy"))
-    assert any(said in sentence for sentence in check.failed)
+    assert any(message in sentence for sentence in check.failed)
 
 
 def test_models_that_differ_are_told() -> None:

@@ -16,10 +16,10 @@ def main(commands: list[str]) -> int:
         print(error, file=sys.stderr)
         return error.exit_code
     try:
-        results = json.loads(ended.said)
+        results = json.loads(ended.output)
     except ValueError:
         print(ended.console[-8000:], file=sys.stderr)
-        print("The machine gave no results.", file=sys.stderr)
+        print("The emulated PC printed no results.", file=sys.stderr)
         return 3
     print(json.dumps({"seconds": ended.seconds, "results": results}, indent=1))
     if ended.code:

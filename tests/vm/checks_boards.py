@@ -83,7 +83,7 @@ def a_board_is_found_by_its_usb_id() -> Any:
 
 
 @check
-def bytes_cross_the_bus_and_a_pulled_plug_is_noticed() -> Any:
+def bytes_arrive_and_an_unplugged_board_is_noticed() -> Any:
     with nucleo() as gadget:
         lines: list[LogLine] = []
 
@@ -115,7 +115,7 @@ def say(data: bytes) -> None:
 
 
 @check
-def the_driver_takes_the_lines_of_every_reset() -> Any:
+def the_driver_sets_the_control_lines_of_every_reset() -> Any:
     with nucleo() as gadget:
         for kind in ("dtr", "rts", "esp", "usb-jtag"):
             reset(kind, "/dev/ttyACM0")
@@ -139,8 +139,8 @@ def board_of_its_own(id: str, product: str) -> Iterator[AcmBoard]:
 
 
 @check
-def each_reset_arrives_at_the_board_in_its_order() -> Any:
-    """What is recorded is what the driver sent over the bus."""
+def each_reset_reaches_the_board_in_order() -> Any:
+    """The record is what the driver sent over USB."""
     seen: dict[str, Any] = {}
     with board_of_its_own("303a:1001", "USB JTAG/serial debug unit") as board:
         for kind in ("esp", "dtr", "rts", "break"):
@@ -160,7 +160,7 @@ def each_reset_arrives_at_the_board_in_its_order() -> Any:
 
 
 @check
-def a_running_board_hears_the_1200_baud_sign() -> Any:
+def a_running_board_notices_1200_baud() -> Any:
     left = threading.Event()
     with board_of_its_own("2e8a:00c0", "Pico") as board:
         board.bootloader = left.set
@@ -171,8 +171,8 @@ def a_running_board_hears_the_1200_baud_sign() -> Any:
 
 
 @check
-def a_firmware_is_asked_over_the_bus_for_what_it_runs() -> Any:
-    """The board on the bus is an emulated one, its serial line carried over USB by the kernel's own driver."""
+def a_firmware_reports_its_model_over_usb() -> Any:
+    """The board is an emulated one whose serial line the kernel's own driver carries over USB."""
     if not Path("/dev/pts/ptmx").exists():
         Path("/dev/pts").mkdir(exist_ok=True)
         run("/bin/busybox", "mount", "-t", "devpts", "none", "/dev/pts")
@@ -203,8 +203,8 @@ def a_firmware_is_asked_over_the_bus_for_what_it_runs() -> Any:
 
 
 @check
-def a_uf2_drive_takes_the_program_and_goes() -> Any:
-    """The bootloader's side is what real ones do: every sector that is written and is a UF2 block is taken."""
+def a_uf2_drive_takes_the_program_and_disconnects() -> Any:
+    """The bootloader behaves like real ones: it takes every written sector that is a UF2 block."""
     image = fat_image(Path("/tmp/uf2.img"), 4096)
     gadget = Gadget("2e8a:0003", "RP2 Boot", "E0C912", port=False, image=image)
     drive = Path("/tmp/RPI-RP2")

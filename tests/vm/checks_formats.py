@@ -27,7 +27,7 @@ def formats_of_the_multiplanar_interface() -> Any:
 
 @check
 def planes_in_memory_of_their_own() -> Any:
-    """NV12M and its like, which are all that is left when the formats of one memory are taken away."""
+    """NV12M and similar formats, after the formats with one memory area were removed."""
     seen: dict[str, Any] = {}
     for pixels, single in (("nv12", "NV12"), ("nv21", "NV21"), ("yu12", "YU12"), ("yv12", "YV12")):
         code = v4l2_api.fourcc(single)

@@ -33,7 +33,7 @@ def the_loop_serves_the_camera() -> Any:
 
 
 @check
-def the_loop_lives_on_when_the_plug_is_pulled() -> Any:
+def the_loop_continues_when_the_camera_is_unplugged() -> Any:
     command = [*COMMAND, "--source", vivid.WEBCAM, "--width", "640", "--height", "360", "--duration", "15"]
     process = subprocess.Popen(
         [*command, "--output", "/tmp/answers.jsonl"],

@@ -17,8 +17,8 @@ from tests.vm.frame_checks import check, take, vars_of, wait_for
 
 
 @check
-def nothing_comes_when_nothing_is_asked_for() -> Any:
-    """A second reader of the same camera, pixels that it has not, and what is no camera."""
+def invalid_requests_are_refused() -> Any:
+    """A second reader of the same camera, a pixel format that it does not have, and a device that is not a camera."""
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     told = []

@@ -14,8 +14,8 @@ from tests.vm.frame_checks import check, take, vars_of
 
 
 @check
-def held_buffers_stay_as_they_are() -> Any:
-    """Two of four are held while others come and go; with all four held nothing comes, and then goes on."""
+def held_buffers_are_not_overwritten() -> Any:
+    """Two of four buffers are held while others are filled; with all four held no frame comes until one is released."""
     vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 0)  # a counter in the picture: each frame differs
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"), buffers=4)
     source.open()

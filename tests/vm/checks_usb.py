@@ -20,7 +20,7 @@ CARD = "Emulated USB camera"
 
 
 class Plug:
-    """The camera's: ``put_in`` and ``pull`` as often as one likes."""
+    """The plug of the camera; ``put_in`` and ``pull`` may be called any number of times."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -54,14 +54,15 @@ PLUG = Plug()
 
 
 def grey(frame: Frame) -> float:
-    """Of the middle of the picture; the noise is in a corner."""
+    """The mean of the middle of the picture; the noise is in a corner."""
     f = frame.format
     rows = frame.rows()[f.height * 2 // 3 :]
     return float(rows[:, ::2].mean() if f.pixels == "yuyv" else rows.mean())
 
 
 def numbers(source: V4l2Camera | ReconnectingSource, count: int) -> list[tuple[int, int, float]]:
-    """Of ``count`` frames: own number, the picture's number of 16, and how far the grey is from that picture's."""
+    """For ``count`` frames: the frame's number, the picture's number of 16, and the distance of its grey from that
+    picture's."""
     made = []
     for _ in range(count):
         frame = take(source)
@@ -73,9 +74,9 @@ def numbers(source: V4l2Camera | ReconnectingSource, count: int) -> list[tuple[i
 
 
 @check
-def a_usb_camera_has_what_it_says() -> Any:
+def a_usb_camera_delivers_what_it_describes() -> Any:
     path = PLUG.camera()
-    # Beside it is its metadata, which is no camera.
+    # The device beside it delivers metadata and is not a camera.
     assert [each for each in list_cameras() if CARD in each.card and not each.captures]
     formats = {}
     for wish in (
@@ -99,7 +100,7 @@ def a_usb_camera_has_what_it_says() -> Any:
 
 
 @check
-def a_usb_cameras_jpeg_is_decoded_and_damage_is_counted() -> Any:
+def jpeg_of_a_usb_camera_is_decoded_and_damage_is_counted() -> Any:
     source = V4l2Camera(PLUG.camera(), RequestedMode(640, 360), least=(128, 72))
     format = source.open()
     assert (format.width, format.height) == (160, 90), format
@@ -116,7 +117,7 @@ def a_usb_cameras_jpeg_is_decoded_and_damage_is_counted() -> Any:
 
 
 @check
-def a_usb_camera_keeps_its_rate_and_fewer_frames_are_handed_out() -> Any:
+def a_usb_camera_keeps_its_rate_and_frames_are_skipped() -> Any:
     source = V4l2Camera(PLUG.camera(), RequestedMode(320, 180, 30.0, "yuyv"))
     source.open()
     take(source, 3).release()
@@ -136,7 +137,7 @@ def a_usb_camera_keeps_its_rate_and_fewer_frames_are_handed_out() -> Any:
 
 
 @check
-def a_usb_plug_is_pulled_and_put_in_again() -> Any:
+def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
     said: list[str] = []
     path = PLUG.camera()
     source = ReconnectingSource(

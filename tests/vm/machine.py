@@ -1,4 +1,4 @@
-"""Start the emulated PC, wait until it is off again, and read what it said."""
+"""Start the emulated PC, wait until it is off again, and read its output."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ MEMORY_MB = 1024
 
 @dataclass(frozen=True)
 class VmResult:
-    """``code``: of the command in the machine, None when it never came so far; ``said``: what it wrote to /dev/ttyS1;
-    ``console``: everything else, the kernel's messages among it."""
+    """``code`` is the exit code of the command in the machine, None when it did not run; ``output`` is what it wrote to
+    /dev/ttyS1, and ``console`` everything else, with the kernel's messages."""
 
     code: int | None
-    said: str
+    output: str
     console: str
     seconds: float
 
 
 def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> VmResult:
     """Run ``command`` in a new machine, in this repository's folder, as root. Raises ``ToolError``."""
-    # The cache is this computer's, read-only as everything but /tmp.
+    # The cache is that of this computer, read-only like everything but /tmp.
     settings = f"HOME=/tmp PYTHONDONTWRITEBYTECODE=1 ARENITE_CACHE={shlex.quote(str(cache_directory()))}"
     line = f"cd {shlex.quote(str(ROOT))} && export {settings} && exec {shlex.join(command)}"
     chosen = kernel()
@@ -39,7 +39,7 @@ def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> V
     with tempfile.TemporaryDirectory(prefix="arenite-vm-") as temporary:
         folder = Path(temporary)
         initrd = start_up(chosen, line, folder / "initrd")
-        serial = folder / "said"
+        serial = folder / "output"
         emulator = [
             *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
             *("-smp", str(processors), "-m", str(MEMORY_MB)),
@@ -59,8 +59,8 @@ def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> V
             raise ToolError(f"The emulated PC did not end within {timeout_s:.0f} s: {shown}") from error
         if done.returncode:
             raise ToolError(f"QEMU ended with {done.returncode}: {done.stderr.strip()[-500:]}")
-        said = serial.read_text("utf-8", "replace") if serial.exists() else ""
-    text, _, code = said.rpartition("arenite-exit ")
+        output = serial.read_text("utf-8", "replace") if serial.exists() else ""
+    text, _, code = output.rpartition("arenite-exit ")
     return VmResult(
         int(code) if code.strip().isdigit() else None, text, done.stdout, round(time.monotonic() - started, 1)
     )

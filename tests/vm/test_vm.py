@@ -1,4 +1,4 @@
-"""The V4L2 source in the emulated PC; takes a minute or two, so it runs when it is asked for: ``make test-vm``."""
+"""The V4L2 source in the emulated PC; takes a minute or two, so it runs only on request: ``make test-vm``."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, dict[str, Any]]:
-    """Of one machine, by the name of the check. Where the kernel cannot be had, that is a failure: it was asked for."""
+    """The results of one machine, by the name of the check. It is a failure when the kernel is not available,
+    because the checks were requested."""
     try:
         ended = run(python("-m", "tests.vm.guest_checks"))
     except ToolError as error:
         pytest.fail(f"{error} (missing: {missing_tools()})")
     try:
-        rows = json.loads(ended.said)
+        rows = json.loads(ended.output)
     except ValueError:
         pytest.fail(f"no results; the console ends with:\n{ended.console[-4000:]}")
     return {row["name"]: row for row in rows}

@@ -104,10 +104,10 @@ def _simplified(model: Any) -> Any:
     import onnxsim
 
     try:
-        made, same = onnxsim.simplify(model)
+        simplified, same = onnxsim.simplify(model)
     except Exception:  # any model that it cannot read is converted as it is
         return model
-    return made if same else model
+    return simplified if same else model
 
 
 def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
@@ -121,7 +121,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
-        kept = [n for n in images if n not in turned]
+        unchanged = [n for n in images if n not in turned]
         plain = [n for n in names if n not in images]
         try:
             return onnx2tf.convert(
@@ -130,7 +130,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
                 overwrite_input_shape=[
                     f"{n}:{','.join(map(str, s))}" for n, s in zip(names, shapes, strict=True) if s
                 ],
-                keep_ncw_or_nchw_or_ncdhw_input_names=kept or None,
+                keep_ncw_or_nchw_or_ncdhw_input_names=unchanged or None,
                 keep_shape_absolutely_input_names=plain or None,
                 onnxruntime_output_memmap=False,
                 disable_model_save=True,

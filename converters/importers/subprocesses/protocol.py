@@ -169,11 +169,11 @@ def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
     shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
     if None not in shape:
         return shape
-    place = shape.index(None)
+    dimension = shape.index(None)
     wanted = ",".join("?" if d is None else str(d) for d in shape)
     prefix = f"{name}=" if several else ""
     raise Refusal(
-        f"Dimension {place} of input '{name}' {shown} is not fixed, but a microcontroller needs a fixed size.",
+        f"Dimension {dimension} of input '{name}' {shown} is not fixed, but a microcontroller needs a fixed size.",
         f"Give its size: --input-shape {prefix}{wanted}, with numbers for the question marks.",
     )
 

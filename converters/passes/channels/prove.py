@@ -49,9 +49,9 @@ def prove(old: Subgraph, new: Subgraph, kept: Mapping[int, np.ndarray], known: M
     _bounds(new, kept, known)
 
 
-def _require(condition: bool, what: str) -> None:
+def _require(condition: bool, problem: str) -> None:
     if not condition:
-        raise ProofError(what)
+        raise ProofError(problem)
 
 
 def _tensor(old: Tensor, new: Tensor, kept: np.ndarray | None) -> None:
@@ -119,12 +119,12 @@ def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[in
 
 def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
     """Check that the bounds of the new graph, computed again, are inside those of the channels that stayed."""
-    for index, found in analyze_intervals(new).items():
+    for index, bounds in analyze_intervals(new).items():
         before = known.get(index)
         if before is None:
             continue  # a constant that was cut
         mask = kept.get(index, np.ones(len(before.low), bool))
         _require(
-            bool(np.all(found.low >= before.low[mask]) and np.all(found.high <= before.high[mask])),
+            bool(np.all(bounds.low >= before.low[mask]) and np.all(bounds.high <= before.high[mask])),
             f"tensor {index} takes values that it did not take before",
         )

@@ -60,12 +60,12 @@ def select_channels(
     readers = [ChannelReader(layer, known[layer.inp.index]) for layer in links.readers]
     protected = np.zeros(links.count, bool)
     while True:
-        gone = _removable(graph, links, readers, protected)
-        spared = _kept_for_minimum(graph, links, gone, multiple)
+        removed = _removable(graph, links, readers, protected)
+        spared = _kept_for_minimum(graph, links, removed, multiple)
         if not spared.any():
             break
         protected |= spared
-    masks = {t: ~gone[links.nodes(graph, t)] for t in links.base}
+    masks = {t: ~removed[links.nodes(graph, t)] for t in links.base}
     return {t: kept for t, kept in masks.items() if not kept.all()}
 
 
@@ -73,34 +73,37 @@ def _removable(
     graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
 ) -> np.ndarray:
     """bool per node: the nodes that can be removed when ``protected`` ones stay."""
-    gone = np.zeros(links.count, bool)
+    removed = np.zeros(links.count, bool)
     while True:
         needed = links.pinned | protected
         for reader in readers:
             nodes = links.nodes(graph, reader.inp)
-            needed[nodes] |= reader.needs(~gone[links.nodes(graph, reader.out)])
+            needed[nodes] |= reader.needs(~removed[links.nodes(graph, reader.out)])
         groups = np.zeros(links.count, bool)
         groups[links.group[needed]] = True
         now = ~groups[links.group]
-        if np.array_equal(now, gone):
-            return gone
-        gone = now
+        if np.array_equal(now, removed):
+            return removed
+        removed = now
 
 
-def _kept_for_minimum(graph: Subgraph, links: ChannelGroups, gone: np.ndarray, multiple: int) -> np.ndarray:
-    """bool per node: those among ``gone`` that must stay, so that no tensor has too few or an odd number of channels.
+def _kept_for_minimum(
+    graph: Subgraph, links: ChannelGroups, removed: np.ndarray, multiple: int
+) -> np.ndarray:
+    """bool per node: those among ``removed`` that must stay, so that no tensor has too few or an odd number of
+    channels.
 
     A layer whose weights have a scale per channel keeps two channels: one scale alone reads as a scale per tensor.
     """
-    least = dict.fromkeys(links.base, 1)
+    minimum = dict.fromkeys(links.base, 1)
     for op in graph.ops:
         quants = [graph.tensors[i].quant for i in op.inputs[1:2] if i >= 0]
         if any(q is not None and q.per_axis for q in quants):
-            least.update({o: 2 for o in op.outputs if o in least})
+            minimum.update({o: 2 for o in op.outputs if o in minimum})
     spared = np.zeros(links.count, bool)
-    for tensor, count in least.items():
+    for tensor, count in minimum.items():
         nodes = links.nodes(graph, tensor)
-        lost = nodes[gone[nodes] & ~spared[nodes]]
+        lost = nodes[removed[nodes] & ~spared[nodes]]
         if not lost.size:
             continue
         stay = max(len(nodes) - lost.size, min(count, len(nodes)))

@@ -64,9 +64,9 @@ class Layer:
             low, high = (v[self.input_channel][:, None, None] for v in (low, high))
             p, n = positive[..., 0], negative[..., 0]
             lowest, highest = p * low + n * high, p * high + n * low
-        least = self.over_position_kinds(lowest).min(axis=-1).astype(np.int64) + self.bias
-        most = self.over_position_kinds(highest).max(axis=-1).astype(np.int64) + self.bias
-        return least, most
+        lower = self.over_position_kinds(lowest).min(axis=-1).astype(np.int64) + self.bias
+        upper = self.over_position_kinds(highest).max(axis=-1).astype(np.int64) + self.bias
+        return lower, upper
 
     @cached_property
     def largest(self) -> np.ndarray:

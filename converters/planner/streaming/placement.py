@@ -118,28 +118,28 @@ class BlockPlacer:
         ]
         best: list[int] = []
         best_order: list[int] = []
-        least, tried = 0, 0
+        best_bytes, tried = 0, 0
         for key in keys:
             order = sorted(range(len(self.blocks)), key=lambda k: (*key(k), k))
-            found = self.place(order)
+            offsets = self.place(order)
             tried += 1
-            if not best or self.top(found) < least:
-                best, least, best_order = found, self.top(found), order
+            if not best or self.top(offsets) < best_bytes:
+                best, best_bytes, best_order = offsets, self.top(offsets), order
         # Place a block that reaches the top before the others, and occasionally any block before any other.
         chance = random.Random(0)
         order = best_order
-        while tried < budget and least > bound:
+        while tried < budget and best_bytes > bound:
             order = list(order)
-            found = self.place(order)
-            ends = [o + b.size for o, b in zip(found, self.blocks, strict=True)]
+            offsets = self.place(order)
+            ends = [o + b.size for o, b in zip(offsets, self.blocks, strict=True)]
             peaks = [k for k, end in enumerate(ends) if end == max(ends)]
             k = chance.choice(peaks) if chance.random() < 0.6 else chance.randrange(len(order))
             order.remove(k)
             order.insert(chance.randrange(len(order) + 1), k)
-            found = self.place(order)
+            offsets = self.place(order)
             tried += 1
-            if self.top(found) <= least:
-                best, least, best_order = found, self.top(found), order
+            if self.top(offsets) <= best_bytes:
+                best, best_bytes, best_order = offsets, self.top(offsets), order
             else:
                 order = best_order
         return best, tried

@@ -95,12 +95,12 @@ def plan_streaming(
     demand = arena_requirements(graph, needs, alignment=alignment)
     if not any(streamable(graph, k, needs) for k in demand.ops):
         return None
-    found = best_order(demand, budget=ORDER_BUDGET)
+    ordered = best_order(demand, budget=ORDER_BUDGET)
     best: Plan | None = None
-    for order in dict.fromkeys((found.order, demand.ops)):
-        made = _SegmentSearch(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
-        if made is not None and (best is None or made.arena_bytes < best.arena_bytes):
-            best = made
+    for order in dict.fromkeys((ordered.order, demand.ops)):
+        candidate = _SegmentSearch(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
+        if candidate is not None and (best is None or candidate.arena_bytes < best.arena_bytes):
+            best = candidate
     return best
 
 
@@ -178,7 +178,7 @@ class _SegmentSearch:
 
     def _items(self) -> list[list[_PlanItem]]:
         """Items by the position at which they begin. Segments grow while they are not much worse than whole tensors."""
-        made: list[list[_PlanItem]] = []
+        items: list[list[_PlanItem]] = []
         upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
             here = [w for w in (self._whole(first),) if w]
@@ -190,8 +190,8 @@ class _SegmentSearch:
                     here.append(item)
                     if item.live > 1.25 * upper:
                         break
-            made.append(here)
-        return made
+            items.append(here)
+        return items
 
     # -- the choice ----------------------------------------------------------------------------------------
 
@@ -224,9 +224,9 @@ class _SegmentSearch:
             else:
                 seen.add(name)
                 tried += 1
-                made = self._place(cut)
-                if best is None or made.arena_bytes < best.arena_bytes:
-                    best = made
+                candidate = self._place(cut)
+                if best is None or candidate.arena_bytes < best.arena_bytes:
+                    best = candidate
         return None if best is other else best
 
     def _placed_alone(self, item: _PlanItem) -> int:
@@ -354,24 +354,24 @@ class _Timeline:
         for item in self.items:
             if item.schedule is not None:
                 streamed.update((self.demand.value_of[t], t) for t in item.schedule.rows)
-        made = []
+        placed_blocks = []
         if len(self.tick) == len(self.order):
-            made += self._whole_model(streamed)
+            placed_blocks += self._whole_model(streamed)
         else:
-            made += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
+            placed_blocks += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
         for item in self.items:
             if item.schedule is None:
                 continue
             begin = self.tick[item.first]
             end = begin + len(item.schedule.entries)
             size = self.cutter.state_bytes(item.schedule)
-            made.append(block(SegmentState(item.first), [(0, size, begin, end)]))
+            placed_blocks.append(block(SegmentState(item.first), [(0, size, begin, end)]))
             for s, k in enumerate(item.schedule.stages):
                 scratch = row_needs(self.cutter.needs, k).scratch
                 runs = [begin + n for n, e in enumerate(item.schedule.entries) if e == s]
                 if scratch:
-                    made.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
-        return made
+                    placed_blocks.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
+        return placed_blocks
 
     def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
         """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
@@ -379,11 +379,11 @@ class _Timeline:
         scratch = {k: size for k, size in self.demand.scratch.items() if k not in self.item_of}
         buffers, self.pairs = lifetimes(replace(self.demand, in_place=free, scratch=scratch), self.order)
         spans = self.cutter.spans
-        made = []
+        placed_blocks = []
         for b in buffers:
             if b.scratch is not None:
                 pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
-                made.append(block(ScratchBlock(b.scratch), pieces))
+                placed_blocks.append(block(ScratchBlock(b.scratch), pieces))
                 continue
             pieces = []
             for n, v in enumerate(b.values):
@@ -395,8 +395,8 @@ class _Timeline:
                 # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
-            made.append(block(ValueBlock(b.values), pieces))
-        return made
+            placed_blocks.append(block(ValueBlock(b.values), pieces))
+        return placed_blocks
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """A value with rows: each row lives from its computation to its last reading."""

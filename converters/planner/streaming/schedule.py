@@ -87,10 +87,10 @@ def make_schedule(
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]
     source_reader = max((s for s, r in enumerate(reads) if any(t == pushed for t, _ in r)), default=-1)
-    there = {t: heights[t] if t in sources and t != pushed else 0 for t in heights}
+    available = {t: heights[t] if t in sources and t != pushed else 0 for t in heights}
     done = [0] * len(stages)
-    made = {t: [-1] * h if there[t] else [] for t, h in heights.items()}
-    last = {t: [-1] * h if there[t] else [] for t, h in heights.items()}
+    computed = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
+    last = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
     entries: list[int] = []
 
     def ready(s: int) -> bool:
@@ -98,7 +98,7 @@ def make_schedule(
             return False
         for t, i in reads[s]:
             bottom = done[s] * i.stride - i.pad_top + (i.taps - 1) * i.dilation
-            if min(bottom, heights[t] - 1) >= there[t]:
+            if min(bottom, heights[t] - 1) >= available[t]:
                 return False
         return True
 
@@ -110,8 +110,8 @@ def make_schedule(
         done[s] += 1
         entries.append(s)
         if not rows[s].accumulates or done[s] == totals[s]:
-            there[outputs[s]] += 1
-            made[outputs[s]].append(step)
+            available[outputs[s]] += 1
+            computed[outputs[s]].append(step)
             last[outputs[s]].append(step)
 
     s = len(stages) - 1
@@ -122,18 +122,18 @@ def make_schedule(
                 s = max(furthest[s], s)
             else:
                 s -= 1
-        elif pushed is not None and there[pushed] < heights[pushed]:
+        elif pushed is not None and available[pushed] < heights[pushed]:
             step = len(entries)
             entries.append(len(stages) + sources.index(pushed))
-            there[pushed] += 1
-            made[pushed].append(step)
+            available[pushed] += 1
+            computed[pushed].append(step)
             last[pushed].append(step)
             s = source_reader
         else:
             break
     if done != totals:
         return None
-    lives = {t: RowLifetimes(tuple(made[t]), tuple(last[t])) for t in heights}
+    lives = {t: RowLifetimes(tuple(computed[t]), tuple(last[t])) for t in heights}
     return Schedule(tuple(stages), sources, tuple(entries), lives)
 
 

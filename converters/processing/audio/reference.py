@@ -85,10 +85,10 @@ def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.nd
         at = np.abs(at)
         at = np.where(at >= plan.samples, 2 * (plan.samples - 1) - at, at)
     inside = (at >= 0) & (at < plan.samples)
-    taken = np.where(inside, clip[np.where(inside, at, 0)], 0)
-    bits = bit_length(np.abs(taken).max(axis=1))
+    frames = np.where(inside, clip[np.where(inside, at, 0)], 0)
+    bits = bit_length(np.abs(frames).max(axis=1))
     scale = FRAME_BITS - bits
-    values = taken << (scale + 1)[:, np.newaxis]
+    values = frames << (scale + 1)[:, np.newaxis]
     if plan.window is None:
         values >>= 1
     else:
@@ -177,8 +177,8 @@ def integer_sqrt(values: np.ndarray) -> np.ndarray:
     up += up & 1
     top = np.where(up >= 0, values >> np.maximum(up, 0), values << np.maximum(-up, 0))
     step, part = np.maximum((top >> 25) - 32, 0), top & ((1 << 25) - 1)
-    found = table[step] + (((table[step + 1] - table[step]) * part) >> 25)
-    return np.where(values > 0, found >> (15 - (up >> 1)), 0)
+    roots = table[step] + (((table[step + 1] - table[step]) * part) >> 25)
+    return np.where(values > 0, roots >> (15 - (up >> 1)), 0)
 
 
 def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
@@ -208,9 +208,9 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
     )
     sums = sums >> np.minimum(cut, 63)
     inner = np.maximum(sums, other) if plan.is_floor else np.minimum(sums, (1 << _MAX_BITS) - 1) + other
-    found = log2(np.maximum(inner, 1))
-    found += (exponents[:, np.newaxis] + cut) << LOG2_BITS
-    return found - int(log2(np.array([peak]))[0])
+    logarithms = log2(np.maximum(inner, 1))
+    logarithms += (exponents[:, np.newaxis] + cut) << LOG2_BITS
+    return logarithms - int(log2(np.array([peak]))[0])
 
 
 def log2(values: np.ndarray) -> np.ndarray:
@@ -223,6 +223,6 @@ def log2(values: np.ndarray) -> np.ndarray:
     )
     below = 31 - LOG_STEPS_BITS
     step, part = rest >> below, rest & ((1 << below) - 1)
-    found = table[step] + (((table[step + 1] - table[step]) * part) >> below)
-    value: np.ndarray = (whole << LOG2_BITS) + (found >> (LOG_BITS - LOG2_BITS))
+    logarithms = table[step] + (((table[step + 1] - table[step]) * part) >> below)
+    value: np.ndarray = (whole << LOG2_BITS) + (logarithms >> (LOG_BITS - LOG2_BITS))
     return value

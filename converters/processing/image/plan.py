@@ -104,11 +104,12 @@ class _PictureGeometry:
         self.size = (width, height)
 
 
-def _cut(side: Axis, place: int, size: int) -> tuple[Axis, int]:
-    """The part of the outputs of ``side``, the first of which is at ``place``, that is in [0, size); and its start."""
-    first = min(max(-place, 0), side.outputs)
-    last = max(min(size - place, side.outputs), first)
-    return side.part(first, last - first), max(place, 0) if last > first else 0
+def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
+    """The part of the outputs of ``side``, the first of which is at ``position``, that is in [0, size); and its
+    start."""
+    first = min(max(-position, 0), side.outputs)
+    last = max(min(size - position, side.outputs), first)
+    return side.part(first, last - first), max(position, 0) if last > first else 0
 
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
@@ -181,8 +182,8 @@ def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> 
     assert isinstance(source, ImageSource)
     image_plan = plan_image(spec, source.format, source.width or width, source.height or height)
     if (*image_plan.canvas, image_plan.channels) != (width, height, channels):
-        made = "x".join(map(str, (image_plan.canvas[1], image_plan.canvas[0], image_plan.channels)))
+        shape = "x".join(map(str, (image_plan.canvas[1], image_plan.canvas[0], image_plan.channels)))
         raise record_error(
-            f"Preprocessing makes {made} values, the model's input is {height}x{width}x{channels}."
+            f"Preprocessing makes {shape} values, the model's input is {height}x{width}x{channels}."
         )
     return image_plan

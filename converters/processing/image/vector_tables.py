@@ -72,17 +72,17 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
     enough = (4 if plan.format in PLANES else LANES) <= row_bytes if few else plan.width >= BLOCK
     if across.outputs < LANES or not enough:
         return None
-    kept = {"bytes": "bytes", "opencv": "opencv"}.get(plan.flavour, "exact")
+    rounding = {"bytes": "bytes", "opencv": "opencv"}.get(plan.flavour, "exact")
     groups = -(-across.outputs // LANES)
     places = np.minimum(np.arange(groups) * LANES, across.outputs - LANES).astype(np.uint32)
     outputs = (places[:, np.newaxis] + np.arange(LANES)).reshape(-1)
     if few:
-        if kept == "bytes" and across.taps == 1:
-            kept = "single"
-        row, unpack = f"ar_vector_{kept}_{_INPUT_ROWS[plan.format]}", ""
+        if rounding == "bytes" and across.taps == 1:
+            rounding = "single"
+        row, unpack = f"ar_vector_{rounding}_{_INPUT_ROWS[plan.format]}", ""
         numbers, tables = _few(plan, outputs)
     else:
-        row, unpack = f"ar_vector_many_{kept}", f"ar_unpack_{_UNPACK.get(plan.format, plan.format)}"
+        row, unpack = f"ar_vector_many_{rounding}", f"ar_unpack_{_UNPACK.get(plan.format, plan.format)}"
         numbers, tables = _many(plan, outputs)
     levels = _levels(plan)
     if levels is not None:

@@ -58,23 +58,23 @@ def prepare_call(
 
 
 def _top_k(library: ctypes.CDLL, plan: TopKPlan, scores: int) -> PreparedCall:
-    found = (structs.ScoredStruct * plan.step.k)()
+    classes = (structs.ScoredStruct * plan.step.k)()
     if plan.values is not None:
         library.ar_top_k_softmax.restype = _U32
         softmax = ctypes.byref(structs.softmax_struct(plan))
-        return PreparedCall(library.ar_top_k_softmax, (softmax, _P(scores), found), found)
+        return PreparedCall(library.ar_top_k_softmax, (softmax, _P(scores), classes), classes)
     library.ar_top_k.restype = _U32
     numbers = (_U32(TYPE_CODES[plan.dtype]), _U32(plan.count), _U32(plan.step.k), _I32(plan.least))
-    return PreparedCall(library.ar_top_k, (_P(scores), *numbers, found), found)
+    return PreparedCall(library.ar_top_k, (_P(scores), *numbers, classes), classes)
 
 
 def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> PreparedCall:
     library.ar_detect.restype = _U32
-    found = (structs.BoxStruct * plan.candidates)()
+    boxes = (structs.BoxStruct * plan.candidates)()
     points = (_I32 * max(2 * plan.points * plan.candidates, 1))()
     places = (_P(None if i is None else outputs[i]) for i in plan.outputs)
     return PreparedCall(
-        library.ar_detect, (ctypes.byref(structs.boxes_struct(plan)), *places, found, points), found, points
+        library.ar_detect, (ctypes.byref(structs.boxes_struct(plan)), *places, boxes, points), boxes, points
     )
 
 
@@ -97,8 +97,8 @@ class CompiledPost:
             self._library, plan, [a.ctypes.data for a in input_arrays], [a.ctypes.data for a in output_arrays]
         )
         if isinstance(plan, PointsPlan) and plan.presence is not None:
-            output, least = plan.presence
-            if keys(output_arrays[output].reshape(-1)[:1])[0] < least:
+            output, threshold = plan.presence
+            if keys(output_arrays[output].reshape(-1)[:1])[0] < threshold:
                 return np.empty((0, 3), np.int64)
         result = call.function(*call.arguments)
         if isinstance(plan, TopKPlan):

@@ -56,9 +56,9 @@ class CompiledImage:
         for field, axis in (("across", plan.across), ("down", plan.down)):
             start, weights = axis.start.astype(np.uint16), np.ascontiguousarray(axis.weights)
             self.tables += [start, weights]
-            place = getattr(self._struct, field)
-            place.start, place.weights = c.address(start), c.address(weights)
-            place.outputs, place.taps = axis.outputs, axis.taps
+            member = getattr(self._struct, field)
+            member.start, member.weights = c.address(start), c.address(weights)
+            member.outputs, member.taps = axis.outputs, axis.taps
         self._struct.table = c.address(plan.table)
         c.fill(self._struct, c.image_fields(plan))
         c.fill(self._struct.affine, c.affine_fields(plan.affine, plan.dtype))

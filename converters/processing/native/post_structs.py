@@ -108,8 +108,8 @@ def layout_fields(layout: ElementLayout | None) -> dict[str, Any]:
 
 def boxes_layouts(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
     """The fields of ``ar_boxes`` that are layouts."""
-    made = {"box": plan.box, "score": plan.score, "object": plan.object, "label": plan.label}
-    return {name: layout_fields(layout) for name, layout in made.items()}
+    layouts = {"box": plan.box, "score": plan.score, "object": plan.object, "label": plan.label}
+    return {name: layout_fields(layout) for name, layout in layouts.items()}
 
 
 def boxes_values(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
@@ -192,47 +192,47 @@ def segments_fields(plan: MaskPlan) -> dict[str, Any]:
 
 def softmax_struct(plan: TopKPlan) -> SoftmaxStruct:
     assert plan.values is not None
-    made = SoftmaxStruct()
-    _with_powers(made, True)
-    fill(made, softmax_fields(plan))
-    fill(made.values, values_fields(plan.values))
-    return made
+    struct = SoftmaxStruct()
+    _with_powers(struct, True)
+    fill(struct, softmax_fields(plan))
+    fill(struct.values, values_fields(plan.values))
+    return struct
 
 
 def boxes_struct(plan: BoxesPlan) -> BoxesStruct:
-    made = BoxesStruct()
-    _with_powers(made, boxes_powers(plan))
-    made.anchors, made.kept_anchors = address(plan.anchors), plan.anchors
-    fill(made, boxes_fields(plan))
+    struct = BoxesStruct()
+    _with_powers(struct, boxes_powers(plan))
+    struct.anchors, struct.kept_anchors = address(plan.anchors), plan.anchors
+    fill(struct, boxes_fields(plan))
     for name, fields in (*boxes_layouts(plan).items(), *boxes_values(plan).items()):
-        fill(getattr(made, name), fields)
-    return made
+        fill(getattr(struct, name), fields)
+    return struct
 
 
 def squares_struct(plan: MsePlan) -> SquaresStruct:
-    made = SquaresStruct()
-    fill(made, squares_fields(plan))
-    fill(made.input, values_fields(plan.input))
-    fill(made.output, values_fields(plan.output))
-    return made
+    struct = SquaresStruct()
+    fill(struct, squares_fields(plan))
+    fill(struct.input, values_fields(plan.input))
+    fill(struct.output, values_fields(plan.output))
+    return struct
 
 
 def landmarks_struct(plan: PointsPlan) -> LandmarksStruct:
-    made = LandmarksStruct()
-    _with_powers(made, landmarks_powers(plan))
-    fill(made, landmarks_fields(plan))
-    fill(made.values, values_fields(plan.values))
-    return made
+    struct = LandmarksStruct()
+    _with_powers(struct, landmarks_powers(plan))
+    fill(struct, landmarks_fields(plan))
+    fill(struct.values, values_fields(plan.values))
+    return struct
 
 
 def segments_struct(plan: MaskPlan) -> SegmentsStruct:
-    made = SegmentsStruct()
-    fill(made, segments_fields(plan))
-    fill(made.pixel, layout_fields(plan.pixel))
-    return made
+    struct = SegmentsStruct()
+    fill(struct, segments_fields(plan))
+    fill(struct.pixel, layout_fields(plan.pixel))
+    return struct
 
 
-def _with_powers(made: Any, needed: bool) -> None:
+def _with_powers(struct: Any, needed: bool) -> None:
     """The table lives as long as the struct."""
-    made.kept_powers = exp_table() if needed else None
-    made.powers = address(made.kept_powers)
+    struct.kept_powers = exp_table() if needed else None
+    struct.powers = address(struct.kept_powers)

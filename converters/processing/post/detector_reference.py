@@ -148,8 +148,8 @@ def _placed(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
     """A coordinate that is relative to an anchor."""
     if plan.anchors is None:
         return middle
-    place, wide = int(plan.anchors[row, axis]), int(plan.anchors[row, 2 + axis])
-    return ((middle * wide) >> ANCHOR_BITS) + (place << (REAL_BITS - ANCHOR_BITS))
+    anchor, wide = int(plan.anchors[row, axis]), int(plan.anchors[row, 2 + axis])
+    return ((middle * wide) >> ANCHOR_BITS) + (anchor << (REAL_BITS - ANCHOR_BITS))
 
 
 def _cut(value: int, low: int) -> int:

@@ -67,8 +67,8 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
     channels = ((tensor, 1.0 / height), (tensor, 1.0 / width), (tensor, 1.0))
     presence = None
     if step.presence is not None:
-        there = tensor_of(outputs, step.presence, "output")
-        presence = (step.presence, threshold_key(there, step.threshold, step.presence_logits))
+        presence_tensor = tensor_of(outputs, step.presence, "output")
+        presence = (step.presence, threshold_key(presence_tensor, step.threshold, step.presence_logits))
     return PointsPlan(
         step,
         TensorReader(tensor.dtype, affine_of(*channels)),
@@ -100,13 +100,13 @@ def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
             f"Mask: there are {channels} channels of {tensor.dtype}, expected one of classes, or at most 256 of "
             "scores and more than channel says."
         )
-    alone = step.channel if channels > 1 else 0
+    channel = step.channel if channels > 1 else 0
     return MaskPlan(
         step,
         tensor.dtype,
         ElementLayout(0, 1, height * width) if step.planes else ElementLayout(0, channels, 1),
         (height, width),
-        first=0 if alone is None else alone,
-        last=channels if alone is None else alone + 1,
+        first=0 if channel is None else channel,
+        last=channels if channel is None else channel + 1,
         least=threshold_key(tensor, step.threshold, step.logits),
     )

@@ -78,10 +78,10 @@ class Postprocessing:
         return {"schema": SCHEMA, "steps": [{"do": step.do, **record_of(step)} for step in self.steps]}
 
     @staticmethod
-    def from_json(record: Any, place: str = "Postprocessing") -> Postprocessing:
+    def from_json(record: Any, location: str = "Postprocessing") -> Postprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
-        _, steps = record_parts(record, SCHEMA, place, ())
-        return Postprocessing(tuple(steps_from_records(steps, STEP_CLASSES, place)))
+        _, steps = record_parts(record, SCHEMA, location, ())
+        return Postprocessing(tuple(steps_from_records(steps, STEP_CLASSES, location)))
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:

@@ -55,13 +55,13 @@ def top_k(plan: TopKPlan, scores: np.ndarray) -> list[ScoredClass]:
     reals = real_fixed_point(plan.values, scores)
     parts = [negative_exponential(int(reals[order[0]] - value)) for value in reals]
     total = sum(parts)
-    made = [ScoredClass(((parts[i] << 16) + (total >> 1)) // total, int(i)) for i in order]
-    return [each for each in made if each.key >= plan.least]
+    scored = [ScoredClass(((parts[i] << 16) + (total >> 1)) // total, int(i)) for i in order]
+    return [each for each in scored if each.key >= plan.least]
 
 
-def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
+def mse(plan: MsePlan, input: np.ndarray, output: np.ndarray) -> np.float32:
     difference = np.clip(
-        real_fixed_point(plan.output, made) - real_fixed_point(plan.input, given),
+        real_fixed_point(plan.output, output) - real_fixed_point(plan.input, input),
         -MAX_DIFFERENCE,
         MAX_DIFFERENCE,
     )
@@ -73,25 +73,25 @@ def mse(plan: MsePlan, given: np.ndarray, made: np.ndarray) -> np.float32:
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
     """The landmarks; no points where ``presence`` is below its threshold."""
     if plan.presence is not None:
-        output, least = plan.presence
-        if keys(outputs[output].reshape(-1)[:1])[0] < least:
+        output, threshold = plan.presence
+        if keys(outputs[output].reshape(-1)[:1])[0] < threshold:
             return np.empty((0, 3), np.int64)
     rows = outputs[plan.step.output].reshape(plan.count, plan.step.values)
-    made = np.full((plan.count, 3), 1 << REAL_BITS, np.int64)
-    made[:, 0] = real_fixed_point(plan.values, rows[:, plan.x], 1)
-    made[:, 1] = real_fixed_point(plan.values, rows[:, plan.y], 0)
+    values = np.full((plan.count, 3), 1 << REAL_BITS, np.int64)
+    values[:, 0] = real_fixed_point(plan.values, rows[:, plan.x], 1)
+    values[:, 1] = real_fixed_point(plan.values, rows[:, plan.y], 0)
     if plan.score != NO_SCORE:
         scores = real_fixed_point(plan.values, rows[:, plan.score], 2)
-        made[:, 2] = [sigmoid(int(s)) for s in scores] if plan.step.logits else scores
-    return made
+        values[:, 2] = [sigmoid(int(s)) for s in scores] if plan.step.logits else scores
+    return values
 
 
 def mask(plan: MaskPlan, values: np.ndarray) -> np.ndarray:
-    place = plan.pixel
+    offset = plan.pixel
     pixels = np.arange(plan.shape[0] * plan.shape[1])[:, None]
     channels = np.arange(plan.first, plan.last)[None]
     if plan.given:
         return values.astype(np.uint8).reshape(plan.shape)
-    class_keys = keys(values[place.first + pixels * place.step + channels * place.field])
-    made = class_keys[:, 0] >= plan.least if plan.last - plan.first == 1 else class_keys.argmax(axis=1)
-    return made.astype(np.uint8).reshape(plan.shape)
+    class_keys = keys(values[offset.first + pixels * offset.step + channels * offset.field])
+    classes = class_keys[:, 0] >= plan.least if plan.last - plan.first == 1 else class_keys.argmax(axis=1)
+    return classes.astype(np.uint8).reshape(plan.shape)

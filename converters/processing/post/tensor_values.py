@@ -37,15 +37,15 @@ class TensorReader:
     affine: Affine
 
 
-def tensor_of(tensors: Sequence[Tensor], index: int, what: str) -> Tensor:
+def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
     """The tensor at ``index``. Raises ``UsageError`` for one that does not exist or cannot be read."""
     if index >= len(tensors):
-        raise record_error(f"Postprocessing reads {what} {index}, but the model has {len(tensors)}.")
+        raise record_error(f"Postprocessing reads {side} {index}, but the model has {len(tensors)}.")
     tensor = tensors[index]
     quantized = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
     if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantized) or not tensor.elements:
         raise UsageError(
-            f"Postprocessing cannot read {what} {index} '{tensor.name}', which is {tensor.dtype}.",
+            f"Postprocessing cannot read {side} {index} '{tensor.name}', which is {tensor.dtype}.",
             "It reads float32, and int8, uint8 and int16 with one scale above 0.",
         )
     return tensor
@@ -89,9 +89,9 @@ def keys(values: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(values), INT32[0], turned)
 
 
-def floats_of_keys(found: np.ndarray) -> np.ndarray:
+def floats_of_keys(values: np.ndarray) -> np.ndarray:
     """The float32 that keys stand for."""
-    bits = np.where(found < 0, -(2**31) - found - 1, found)
+    bits = np.where(values < 0, -(2**31) - values - 1, values)
     return bits.astype(np.int32).view(np.float32)
 
 
@@ -104,8 +104,8 @@ def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0)
     else:
         moved = stored.astype(np.int64)
     moved = moved - map.offset[channel]
-    found = (moved * map.multiplier[channel] + (1 << (map.shift[channel] - 1))) >> map.shift[channel]
-    value: np.ndarray = np.clip(found, map.low, map.high)
+    scaled = (moved * map.multiplier[channel] + (1 << (map.shift[channel] - 1))) >> map.shift[channel]
+    value: np.ndarray = np.clip(scaled, map.low, map.high)
     return value
 
 
@@ -116,8 +116,8 @@ def exp_table() -> np.ndarray:
 
 def exponential(value: int) -> int:
     """e^value, both in ``REAL_BITS``; ``value`` is cut to [-10, 10]."""
-    most = 10 << REAL_BITS
-    power = (min(max(value, -most), most) * LOG2E) >> 28
+    limit = 10 << REAL_BITS
+    power = (min(max(value, -limit), limit) * LOG2E) >> 28
     return _power_of_two(power) >> (EXP_BITS - REAL_BITS - (power >> REAL_BITS))
 
 

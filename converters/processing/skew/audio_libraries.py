@@ -62,15 +62,15 @@ class SoundSteps:
         if tensorflow and self.frameworks.available("tensorflow"):
             job = {"op": "spectrum", "length": frame.length, "step": frame.step, "fft": fft.length}
             job |= {"window": kind, "power": fft.power}
-            made, name = self.frameworks.run("tensorflow", job, clip)
-            return made[:, : self.plan.filters.last_bin].astype(np.float64), name, RELATIVE
+            result, name = self.frameworks.run("tensorflow", job, clip)
+            return result[:, : self.plan.filters.last_bin].astype(np.float64), name, RELATIVE
         if frame.centre != "none" and periodic:
             try:
                 import librosa
             except ImportError:
                 pass
             else:
-                made = librosa.stft(
+                result = librosa.stft(
                     clip,
                     n_fft=fft.length,
                     hop_length=frame.step,
@@ -79,7 +79,7 @@ class SoundSteps:
                     center=True,
                     pad_mode="constant" if frame.centre == "zeros" else "reflect",
                 )
-                values = np.abs(made.T[:, : self.plan.filters.last_bin]) ** fft.power
+                values = np.abs(result.T[:, : self.plan.filters.last_bin]) ** fft.power
                 return values, f"librosa {librosa.__version__}", RELATIVE
         try:
             import scipy.fft
@@ -110,8 +110,8 @@ class SoundSteps:
                 return "needs tensorflow, which is not in any environment yet"
             job = {"op": "mel", "bins": mel.bins, "fft": fft.length, "rate": self.source.rate}
             job |= {"low": mel.low, "high": high}
-            made, name = self.frameworks.run("tensorflow", job, spectrum)
-            return made.astype(np.float64), name, RELATIVE
+            filtered, name = self.frameworks.run("tensorflow", job, spectrum)
+            return filtered.astype(np.float64), name, RELATIVE
         try:
             import librosa
         except ImportError:
@@ -127,8 +127,8 @@ class SoundSteps:
         log = self.log
         assert isinstance(log, Log)
         inner = np.maximum(values, log.floor) if log.floor else values + log.offset
-        made = log.factor * {"e": np.log, "2": np.log2, "10": np.log10}[log.base](inner)
-        return made, f"NumPy {np.__version__}", LOGARITHM * log.factor
+        logarithms = log.factor * {"e": np.log, "2": np.log2, "10": np.log10}[log.base](inner)
+        return logarithms, f"NumPy {np.__version__}", LOGARITHM * log.factor
 
     def _mfcc(self, logs: np.ndarray) -> Expected:
         mfcc = self.mfcc
@@ -136,13 +136,13 @@ class SoundSteps:
         values = logs / (1 << FEATURE_BITS)
         if mfcc.scaling == "tf" and self.frameworks.available("tensorflow"):
             job = {"op": "mfcc", "coefficients": mfcc.coefficients}
-            made, name = self.frameworks.run("tensorflow", job, values)
-            return made.astype(np.float64), name, LOGARITHM
+            coefficients, name = self.frameworks.run("tensorflow", job, values)
+            return coefficients.astype(np.float64), name, LOGARITHM
         try:
             import scipy.fft
         except ImportError:
             return "needs SciPy: pip install 'arenite[skew]'"
-        made = np.asarray(scipy.fft.dct(values, type=2, norm="ortho"))[:, : mfcc.coefficients]
+        coefficients = np.asarray(scipy.fft.dct(values, type=2, norm="ortho"))[:, : mfcc.coefficients]
         if mfcc.scaling == "tf":
-            made[:, 0] *= np.sqrt(2)
-        return made, f"SciPy {version('scipy')}", LOGARITHM
+            coefficients[:, 0] *= np.sqrt(2)
+        return coefficients, f"SciPy {version('scipy')}", LOGARITHM

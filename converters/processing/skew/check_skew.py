@@ -60,12 +60,12 @@ def check_skew(
     gather = _sound if isinstance(spec.source, AudioSource) else _picture
     with Frameworks(make=make_environments) as frameworks:
         for value in data:
-            for name, unit, found, ours in gather(spec, value, frameworks):
+            for name, unit, expected, ours in gather(spec, value, frameworks):
                 place = sums.setdefault(name, DifferenceSums(name, unit))
-                if isinstance(found, str):
-                    place.skip(found)
+                if isinstance(expected, str):
+                    place.skip(expected)
                 else:
-                    place.add(ours, *found)
+                    place.add(ours, *expected)
     steps = [place.found for place in sums.values()]
     advice = ""
     if call is not None:
@@ -101,20 +101,20 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
     plan = plan_audio(spec.real)
     steps = SoundSteps(spec, plan, frameworks)
     before: np.ndarray = samples
-    for stage, made in audio.trace(plan, samples):
-        found = steps.expected(stage, before)
-        ours, unit = made, "of its result"
+    for stage, values in audio.trace(plan, samples):
+        expected = steps.expected(stage, before)
+        ours, unit = values, "of its result"
         if stage in ("spectrum", "mel"):
             # Relative to the largest: a difference at the noise floor means nothing before the logarithm.
-            most = max(float(np.max(made, initial=0)), 1e-30)
-            ours, unit = made / most, "of the largest value"
-            found = found if isinstance(found, str) else (found[0] / most, *found[1:])
+            largest = max(float(np.max(values, initial=0)), 1e-30)
+            ours, unit = values / largest, "of the largest value"
+            expected = expected if isinstance(expected, str) else (expected[0] / largest, *expected[1:])
         else:
-            ours = made / (1 << FEATURE_BITS)
-        yield stage, unit, found, ours
-        before = made
-    real = input_values.apply_affine(spec.real, plan.affine, made[..., np.newaxis])
-    yield from _normalize_and_quantize(spec, made[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
+            ours = values / (1 << FEATURE_BITS)
+        yield stage, unit, expected, ours
+        before = values
+    real = input_values.apply_affine(spec.real, plan.affine, values[..., np.newaxis])
+    yield from _normalize_and_quantize(spec, values[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
 
 
 def _normalize_and_quantize(
@@ -132,11 +132,11 @@ def _normalize_and_quantize(
         yield "normalise", "of its result", (theirs, f"NumPy {np.__version__}", allowed), real
     q = spec.quantize_step
     if isinstance(q, Quantize):
-        made = single_operator.run_quantize(real, q.dtype, q.scale, q.zero_point)
+        stored = single_operator.run_quantize(real, q.dtype, q.scale, q.zero_point)
         name = f"LiteRT {version('ai-edge-litert')}"
         yield (
             "quantise",
             "steps",
-            (made.astype(np.float64), name, 0.0),
+            (stored.astype(np.float64), name, 0.0),
             input_values.quantized_values(spec, real),
         )

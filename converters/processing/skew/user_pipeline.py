@@ -61,23 +61,23 @@ def compare_pipeline(
     own = _difference(spec, data, theirs)
     if own.agrees:
         return own, ""
-    best, how = own.mean_abs, ""
+    best, advice = own.mean_abs, ""
     for changed, words in _variants(spec):
         try:
-            found = _difference(changed, data, theirs)
+            difference = _difference(changed, data, theirs)
         except UsageError:
             continue
-        if found.mean_abs < best * 0.5:
-            best, how = found.mean_abs, words
-    if not how:
+        if difference.mean_abs < best * 0.5:
+            best, advice = difference.mean_abs, words
+    if not advice:
         return own, "No other convention of a step comes closer."
-    return own, f"A much smaller difference, {best:.4g} on average: {how}."
+    return own, f"A much smaller difference, {best:.4g} on average: {advice}."
 
 
 def _difference(
     spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
 ) -> StepSkewResult:
-    place = DifferenceSums("the pipeline as a whole", "of its result")
+    difference = DifferenceSums("the pipeline as a whole", "of its result")
     real = spec.real
     for value, other in zip(data, theirs, strict=True):
         if isinstance(spec.source, AudioSource):
@@ -94,8 +94,8 @@ def _difference(
         allowed = (0.01 if isinstance(spec.source, AudioSource) else 1.0) / (
             step.divide * min(step.std)
         ) + 1e-6
-        place.add(ours.reshape(other.shape), other, "the training pipeline", allowed)
-    return place.found
+        difference.add(ours.reshape(other.shape), other, "the training pipeline", allowed)
+    return difference.found
 
 
 def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:

@@ -102,9 +102,9 @@ def affine(spec: Preprocessing, channels: int) -> Affine:
     return Affine(tuple(offsets), tuple(multipliers), tuple(shifts), tuple(steps), zero, low, high)
 
 
-def _in_range(value: int, what: str) -> int:
+def _in_range(value: int, name: str) -> int:
     if abs(value) >= 1 << 30:
-        raise record_error(f"Normalise: the {what} is too far from the values that it is subtracted from.")
+        raise record_error(f"Normalise: the {name} is too far from the values that it is subtracted from.")
     return value
 
 

@@ -152,15 +152,15 @@ class Preprocessing:
         }
 
     @staticmethod
-    def from_json(record: Any, place: str = "Preprocessing") -> Preprocessing:
+    def from_json(record: Any, location: str = "Preprocessing") -> Preprocessing:
         """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
-        source, steps = record_parts(record, SCHEMA, place, ("source",))
+        source, steps = record_parts(record, SCHEMA, location, ("source",))
         if not isinstance(source["source"], Mapping):
-            raise record_error(f"{place}, source: is missing or not a table.")
+            raise record_error(f"{location}, source: is missing or not a table.")
         given = dict(source["source"])
         kind = given.pop("kind", None)
         if kind not in ("image", "audio"):
-            raise record_error(f"{place}, source, kind: is {kind!r}, expected one of image, audio.")
+            raise record_error(f"{location}, source, kind: is {kind!r}, expected one of image, audio.")
         kinds = (*_IMAGE, *_LAST)
         if kind == "audio" or any(
             isinstance(step, Mapping) and all(step.get("do") != k.do for k in kinds)  # type: ignore[attr-defined]
@@ -169,36 +169,36 @@ class Preprocessing:
             kinds = (*_IMAGE, *_sound().STEPS, *_LAST)
         known = {k.do: k for k in kinds}  # type: ignore[attr-defined]
         source_step = build_record(
-            ImageSource if kind == "image" else _sound().AudioSource, given, f"{place}, source"
+            ImageSource if kind == "image" else _sound().AudioSource, given, f"{location}, source"
         )
-        return Preprocessing(source_step, tuple(steps_from_records(steps, known, place)))
+        return Preprocessing(source_step, tuple(steps_from_records(steps, known, location)))
 
 
 def record_parts(
-    record: Any, schema: str, place: str, more: tuple[str, ...]
+    record: Any, schema: str, location: str, more: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Any]]:
     """The keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
     if not isinstance(record, Mapping):
-        raise record_error(f"{place}: is not a table.")
+        raise record_error(f"{location}: is not a table.")
     if record.get("schema", schema) != schema:
         raise UsageError(
-            f"{place}: has schema {str(record['schema'])[:60]!r}, expected {schema!r}.",
+            f"{location}: has schema {str(record['schema'])[:60]!r}, expected {schema!r}.",
             "It may come from another version of Arenite.",
         )
     for name in record:
         if name not in ("schema", "steps", *more):
-            raise record_error(f"{place}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
+            raise record_error(f"{location}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
     steps: Any = record.get("steps", [])
     if not isinstance(steps, list):
-        raise record_error(f"{place}, steps: is not a list.")
+        raise record_error(f"{location}, steps: is not a list.")
     return {name: record.get(name) for name in more}, steps
 
 
-def steps_from_records(records: list[Any], known: Mapping[str, type], place: str) -> list[Any]:
+def steps_from_records(records: list[Any], known: Mapping[str, type], location: str) -> list[Any]:
     """Each record as the dataclass that its ``do`` names."""
     steps: list[Any] = []
     for k, record in enumerate(records):
-        where = f"{place}, step {k + 1}"
+        where = f"{location}, step {k + 1}"
         if not isinstance(record, Mapping):
             raise record_error(f"{where}: is not a table.")
         given = dict(record)

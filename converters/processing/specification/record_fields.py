@@ -16,36 +16,36 @@ _MAX_NUMBER = 1e30
 _HINT = "See docs/processing.md for what each step takes."
 
 
-def build_record(kind: type[T], record: Mapping[str, Any], place: str) -> T:
+def build_record(kind: type[T], record: Mapping[str, Any], location: str) -> T:
     """``record`` as a ``kind``, a dataclass of int, float, bool, str and tuple fields.
 
-    A single number stands for a tuple of one. ``place`` opens every error's sentence. Raises ``UsageError`` for a key
-    that ``kind`` does not have, one that is missing, or a value of the wrong type.
+    A single number stands for a tuple of one. ``location`` opens every error's sentence. Raises ``UsageError`` for a
+    key that ``kind`` does not have, one that is missing, or a value of the wrong type.
     """
     known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in record:
         if name not in known:
             raise UsageError(
-                f"{place} does not take '{name}'.", f"It takes {', '.join(known) or 'nothing'}. {_HINT}"
+                f"{location} does not take '{name}'.", f"It takes {', '.join(known) or 'nothing'}. {_HINT}"
             )
     values = {}
     for name, field in known.items():
         if name in record:
-            values[name] = _value(record[name], str(field.type), f"{place}, {name}")
+            values[name] = _value(record[name], str(field.type), f"{location}, {name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
-            raise UsageError(f"{place} lacks '{name}'.", _HINT)
+            raise UsageError(f"{location} lacks '{name}'.", _HINT)
     return kind(**values)
 
 
-def _value(value: Any, kind: str, place: str) -> Any:
+def _value(value: Any, kind: str, location: str) -> Any:
     if kind.endswith(" | None"):
-        return None if value is None else _value(value, kind.removesuffix(" | None"), place)
+        return None if value is None else _value(value, kind.removesuffix(" | None"), location)
     if kind.startswith("tuple["):
         items = value if isinstance(value, (list, tuple)) else [value]
         if not items:
-            raise UsageError(f"{place}: is empty.", _HINT)
+            raise UsageError(f"{location}: is empty.", _HINT)
         inner = kind[len("tuple[") : -len(", ...]")]
-        return tuple(_value(item, inner, place) for item in items)
+        return tuple(_value(item, inner, location) for item in items)
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < _MAX_NUMBER
     if kind == "float":
         if number and math.isfinite(value):
@@ -55,7 +55,7 @@ def _value(value: Any, kind: str, place: str) -> Any:
             return value
     elif isinstance(value, {"str": str, "bool": bool}[kind]):
         return value
-    raise UsageError(f"{place}: is {str(value)[:60]!r}, expected {_NAMES.get(kind, kind)}.", _HINT)
+    raise UsageError(f"{location}: is {str(value)[:60]!r}, expected {_NAMES.get(kind, kind)}.", _HINT)
 
 
 _NAMES = {"float": "a finite number", "int": "a whole number", "str": "a text", "bool": "true or false"}

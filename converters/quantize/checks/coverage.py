@@ -70,10 +70,10 @@ class TensorCoverage:
     @property
     def warning(self) -> str | None:
         """A sentence when the range fits the values badly."""
-        what = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
+        name = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
         if self.bulk < _POOR_USE and self.outlier > 2 and self.sqnr_db < _QUIET_DB:
             return (
-                f"{what}: 99.9% of its values use {self.bulk:.0%} of the range {self.low:.4g} to {self.high:.4g}; "
+                f"{name}: 99.9% of its values use {self.bulk:.0%} of the range {self.low:.4g} to {self.high:.4g}; "
                 f"outliers are {self.outlier:.1f} times as large."
             )
         return None
@@ -112,13 +112,13 @@ def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -
     channels the recipe's equalization scales are left out: they have no range in the units of the float model.
     """
     trained = trained_ranges(model)
-    even = recipe.equalisation and not trained
-    scaled = equalize_layers(to_flatbuffer(model)).scaled if even else frozenset[int]()
-    made = assign_types(model.main, recipe, observations.tensors, trained=trained)
+    equalize = recipe.equalisation and not trained
+    scaled = equalize_layers(to_flatbuffer(model)).scaled if equalize else frozenset[int]()
+    assignment = assign_types(model.main, recipe, observations.tensors, trained=trained)
     return {
-        form.tensor: range_of(made.quant[form], form.dtype)
-        for form in made.made.values()
-        if form in made.quant and form.dtype in LEVELS and form.tensor not in scaled
+        form.tensor: range_of(assignment.quant[form], form.dtype)
+        for form in assignment.made.values()
+        if form in assignment.quant and form.dtype in LEVELS and form.tensor not in scaled
     }
 
 
@@ -155,10 +155,10 @@ def count_clipped(
     """
     outside, error, count = dict.fromkeys(ranges, 0), dict.fromkeys(ranges, 0.0), dict.fromkeys(ranges, 0)
     for sample_values in run_tensor_values(flatbuffer, samples, list(ranges)):
-        for i, held in ranges.items():
+        for i, span in ranges.items():
             value = sample_values[i].astype(np.float64)
-            away = np.maximum(np.maximum(held.low - value, value - held.high), 0.0)
-            beyond = away > held.step / 2
+            away = np.maximum(np.maximum(span.low - value, value - span.high), 0.0)
+            beyond = away > span.step / 2
             outside[i] += int(beyond.sum())
             error[i] += float((away[beyond] ** 2).sum())
             count[i] += value.size
@@ -211,12 +211,12 @@ def _edges(stats: TensorStats) -> np.ndarray:
     return value
 
 
-def _clipping(stats: TensorStats, held: ScaleRange) -> Clipping:
+def _clipping(stats: TensorStats, span: ScaleRange) -> Clipping:
     """Share of the values that are more than half a step outside, and the sum of their squared distances.
 
     Values are assumed to be evenly distributed within the bin at the border.
     """
-    low, high = held.low - held.step / 2, held.high + held.step / 2
+    low, high = span.low - span.step / 2, span.high + span.step / 2
     if stats.low >= low and stats.high <= high:
         return 0.0, 0.0
     edges = _edges(stats)
@@ -226,12 +226,12 @@ def _clipping(stats: TensorStats, held: ScaleRange) -> Clipping:
     width = np.maximum(right - left, 1e-300)
     total = error = 0.0
     for start, end, border in (
-        (left, np.minimum(right, low), held.low),
-        (np.maximum(left, high), right, held.high),
+        (left, np.minimum(right, low), span.low),
+        (np.maximum(left, high), right, span.high),
     ):
         share = np.clip((end - start) / width, 0.0, 1.0)
         share = np.where(
-            (right == left) & ((left < low) if border == held.low else (left > high)), 1.0, share
+            (right == left) & ((left < low) if border == span.low else (left > high)), 1.0, share
         )
         number = stats.bins * share
         total += float(number.sum())

@@ -184,7 +184,7 @@ def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[in
 
 def _sentence(c: ClippedTensorReport, base: Score) -> str:
     f = c.field
-    beyond = [seen / held for seen, held in ((f.seen_low, f.low), (f.seen_high, f.high)) if held != 0]
+    beyond = [seen / limit for seen, limit in ((f.seen_low, f.low), (f.seen_high, f.high)) if limit != 0]
     factor = max(beyond, default=1.0)
     loss = "" if c.loss is None else f"; clipping it alone costs: {_lost(base, c.loss)}"
     return (

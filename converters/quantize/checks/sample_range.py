@@ -30,17 +30,17 @@ def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
     Raises ``UsageError`` for values that are many times larger or smaller than the range of the inputs.
     """
     notes: list[str] = []
-    for place, tensor in enumerate(inputs):
+    for index, tensor in enumerate(inputs):
         span = representable_range(tensor)
         if span is None or not len(dataset):
             continue
-        values = np.stack([sample[place] for sample in dataset.inputs])
-        name = "x" if len(inputs) == 1 else f"x{place}"
+        values = np.stack([sample[index] for sample in dataset.inputs])
+        name = "x" if len(inputs) == 1 else f"x{index}"
         mismatches = range_mismatch_notes(
             str(dataset.path), name, values, *span, f"the input '{tensor.name}'"
         )
-        largest, most = float(np.abs(values).max()), max(map(abs, span))
-        if mismatches and not most / _SCALE_MISMATCH_FACTOR < largest < most * _SCALE_MISMATCH_FACTOR:
+        largest, limit = float(np.abs(values).max()), max(map(abs, span))
+        if mismatches and not limit / _SCALE_MISMATCH_FACTOR < largest < limit * _SCALE_MISMATCH_FACTOR:
             raise UsageError(
                 mismatches[0],
                 "Scale samples for calibration and scoring in the same way as for the model's training.",

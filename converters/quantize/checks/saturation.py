@@ -76,10 +76,10 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
     saturations = []
     for t in tensors:
         assert t.quant is not None
-        held = range_of(t.quant, t.dtype)
+        span = range_of(t.quant, t.dtype)
         low, high, total = counts[t.index]
         saturations.append(
-            SaturationReport(t.index, t.name, makers[t.index], held.low, held.high, low / total, high / total)
+            SaturationReport(t.index, t.name, makers[t.index], span.low, span.high, low / total, high / total)
         )
     return tuple(saturations)
 
@@ -93,11 +93,11 @@ def saturation_warnings(
     bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
     sentences = []
     for s in sorted(bad, key=lambda s: -s.share):
-        beside = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
+        comparison = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
         what = "are outside it" if s.made_by == "input" else "are at its ends"
         sentences.append(
             f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
-            f"{s.share:.2%} of its values in field data {what}{beside}. "
+            f"{s.share:.2%} of its values in field data {what}{comparison}. "
             f"Calibrate the float model with samples like these."
         )
     return tuple(sentences)
@@ -116,8 +116,8 @@ def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
 def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
     """Counts of real values below, above, and in all."""
     assert t.quant is not None
-    held = range_of(t.quant, t.dtype)
-    low, high = held.low - held.step / 2, held.high + held.step / 2
+    span = range_of(t.quant, t.dtype)
+    low, high = span.low - span.step / 2, span.high + span.step / 2
     return np.array([np.sum(value < low), np.sum(value > high), value.size], float)
 
 

@@ -144,12 +144,12 @@ def load_dataset(
         raise UsageError(
             f"{path} has no labels.", "Add an array y with one label per sample, or leave out the score."
         )
-    found, classes = raw.labels, raw.classes
-    if found is not None:
-        found, classes = values.class_numbers(where, found, raw.classes)
+    labelled, classes = raw.labels, raw.classes
+    if labelled is not None:
+        labelled, classes = values.class_numbers(where, labelled, raw.classes)
     slices = {name: _groups(where, name, groups) for name, groups in raw.slices.items()}
     inputs = [[c[k] for c in columns] for k in range(count)]
-    return Dataset(inputs, found, slices, raw.sha256, source, classes, tuple(notes))
+    return Dataset(inputs, labelled, slices, raw.sha256, source, classes, tuple(notes))
 
 
 def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:

@@ -96,12 +96,12 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
     count = len(columns[0])
     slices = {n.removeprefix("slice_"): a for n, a in arrays.items() if n.startswith("slice_")}
     labels = arrays.get("y")
-    beside = dict(zip(names, columns, strict=True)) | {f"slice_{n}": a for n, a in slices.items()}
-    for name, array in (beside | ({} if labels is None else {"y": labels})).items():
+    others = dict(zip(names, columns, strict=True)) | {f"slice_{n}": a for n, a in slices.items()}
+    for name, array in (others | ({} if labels is None else {"y": labels})).items():
         if array.shape[:1] != (count,):
-            of = f"{len(array):,} samples" if array.ndim else "no dimension"
+            other_count = f"{len(array):,} samples" if array.ndim else "no dimension"
             raise UsageError(
-                f"{path}: '{names[0]}' has {count:,} samples and '{name}' has {of}.",
+                f"{path}: '{names[0]}' has {count:,} samples and '{name}' has {other_count}.",
                 "Write one entry per sample in every array.",
             )
     stated = [_stated(path, arrays, i) for i in range(inputs)]
@@ -126,10 +126,10 @@ def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawDa
     return RawData([array], None, {}, hashlib.sha256(path.read_bytes()).hexdigest(), [None])
 
 
-def _stated(path: Path, arrays: Mapping[str, np.ndarray], place: int) -> tuple[float, int] | None:
-    """The quantization that the file states for input ``place``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
-    scale = arrays.get(f"scale{place}", arrays.get("scale"))
-    zero = arrays.get(f"zero_point{place}", arrays.get("zero_point"))
+def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[float, int] | None:
+    """The quantization that the file states for input ``index``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
+    scale = arrays.get(f"scale{index}", arrays.get("scale"))
+    zero = arrays.get(f"zero_point{index}", arrays.get("zero_point"))
     if scale is None:
         if zero is not None:
             raise UsageError(f"{path} has 'zero_point' without 'scale'.", "Write both, or neither.")
@@ -137,7 +137,7 @@ def _stated(path: Path, arrays: Mapping[str, np.ndarray], place: int) -> tuple[f
     if scale.size != 1 or (zero is not None and zero.size != 1):
         raise UsageError(
             f"{path}: 'scale' has shape {scale.shape}; one number per input is expected.",
-            f"Write 'scale{place}' and 'zero_point{place}' as single numbers.",
+            f"Write 'scale{index}' and 'zero_point{index}' as single numbers.",
         )
     if scale.dtype.kind not in "fiu" or not np.isfinite(scale).all() or not scale.item() > 0:
         raise UsageError(f"{path}: 'scale' is {scale.item()!r}.", "A scale is a positive number.")

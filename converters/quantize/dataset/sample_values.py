@@ -31,29 +31,30 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
         return array
     one = shape[1:] if shape[:1] == (1,) else shape
     hint = f"Give '{name}' as (samples, {', '.join(map(str, one))})."
-    got = array.shape[1:]
+    actual = array.shape[1:]
     if array.shape in (one, shape):
         hint = f"This is one sample without a count: give '{name}'[None] with shape {(1, *one)}."
-    elif len(one) == 3 and len(got) == 3 and (got[1], got[2], got[0]) == one:
+    elif len(one) == 3 and len(actual) == 3 and (actual[1], actual[2], actual[0]) == one:
         hint = "The channels come first; this model has them last: transpose with x.transpose(0, 2, 3, 1)."
-    elif len(one) == 3 and len(got) == 3 and (got[2], got[0], got[1]) == one:
+    elif len(one) == 3 and len(actual) == 3 and (actual[2], actual[0], actual[1]) == one:
         hint = "The channels come last; this model has them first: transpose with x.transpose(0, 3, 1, 2)."
-    elif order := _order(got, one):
+    elif order := _order(actual, one):
         axes = ", ".join(str(k + 1) for k in order)
         hint = f"The dimensions come in another order: transpose with x.transpose(0, {axes})."
-    elif int(np.prod(got)) == int(np.prod(one)):
+    elif int(np.prod(actual)) == int(np.prod(one)):
         hint = f"The number of values is right: reshape with x.reshape({(-1, *one)})."
     raise UsageError(
         f"{where}: '{name}' has shape {array.shape}; the input '{tensor.name}' takes samples of {one}.", hint
     )
 
 
-def _order(got: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """The permutation of the dimensions ``got`` that gives ``wanted``; None where there is none, or too many to try."""
-    if len(got) != len(wanted) or len(got) > 5:
+def _order(actual: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
+    """The permutation of the dimensions ``actual`` that gives ``wanted``; None where there is none, or too many to
+    try."""
+    if len(actual) != len(wanted) or len(actual) > 5:
         return None
-    orders = permutations(range(len(got)))
-    return next((p for p in orders if [got[k] for k in p] == list(wanted)), None)
+    orders = permutations(range(len(actual)))
+    return next((p for p in orders if [actual[k] for k in p] == list(wanted)), None)
 
 
 def real_values(

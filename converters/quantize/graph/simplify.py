@@ -73,7 +73,7 @@ class _GraphDraft:
         return len(self.tensors) - 1
 
     def finish(self) -> Model:
-        ops = [op for made in self.ops.values() for op in made]
+        ops = [op for replacement in self.ops.values() for op in replacement]
         main = replace(self.graph, tensors=tuple(self.tensors))
         numbered = [replace(op, index=k) for k, op in enumerate(ops)]
         model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
@@ -83,17 +83,17 @@ class _GraphDraft:
 def _step(model: Model, notes: list[str]) -> Model | None:
     """The model with the first change that is possible; None when none is."""
     graph = model.main
-    made, count = producers(graph), reader_counts(graph)
+    producer, count = producers(graph), reader_counts(graph)
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
         draft = _GraphDraft(model)
-        before = made.get(op.inputs[0])
+        before = producer.get(op.inputs[0])
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = (
             _REPLACED[op.name](draft, op)
             if op.name in _REPLACED
-            else _take_stated_range(draft, op, made, count)
+            else _take_stated_range(draft, op, producer, count)
         )
         if note is None and alone and before is not None:
             steps = (_fuse, _fold, _reduce, _drop_negative_infinity_padding)
@@ -165,7 +165,7 @@ _REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
 
 
 def _take_stated_range(
-    draft: _GraphDraft, op: Op, made: Mapping[int, Op], count: Mapping[int, int]
+    draft: _GraphDraft, op: Op, producer: Mapping[int, Op], count: Mapping[int, int]
 ) -> str | None:
     """Record a range that training chose, and remove the operators that state it."""
     stated = stated_range(draft.graph, op, count)
@@ -175,7 +175,7 @@ def _take_stated_range(
     source, result = op.inputs[0], last.outputs[0]
     keeps = source
     if result in draft.graph.outputs:
-        before = made.get(source)
+        before = producer.get(source)
         if before is None or count[source] != 1:
             return None
         outputs = tuple(result if i == source else i for i in before.outputs)

@@ -122,7 +122,7 @@ def _is_real(t: Tensor) -> bool:
 def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
     """Operators that move values keep their type; others get the recipe's type, or the nearest one with a kernel."""
     a = TypeAssignment({}, {})
-    made = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
+    types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     for op in graph.ops:
         settings = a.settings[op.index] = recipe.for_layer(graph, op)
         real = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0 and _is_real(graph.tensors[i])]
@@ -133,35 +133,35 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
         if only is not None and op.index not in only:
             wanted = FLOAT
         elif rule is not None and rule.kind == "same":
-            wanted = next((made[i] for i in op.inputs if i in made), wanted)
+            wanted = next((types[i] for i in op.inputs if i in types), wanted)
         mode = _possible(graph, op, rule, wanted, a.notes)
         a.modes[op.index] = mode
-        made |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+        types |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
     return a
 
 
 def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, notes: list[str]) -> str:
     if wanted == FLOAT:
         return FLOAT
-    place = f"Layer {op.index} {op.name}"
+    layer = f"Layer {op.index} {op.name}"
     if rule is None or not rule.types:
-        notes.append(f"{place} has no integer kernel: it stays float32.")
+        notes.append(f"{layer} has no integer kernel: it stays float32.")
         return FLOAT
     weights = WEIGHTS[op.name].weights if op.name in WEIGHTS and op.name != "FULLY_CONNECTED" else None
     if weights is not None and not graph.tensors[op.inputs[weights]].is_constant:
-        notes.append(f"{place} has weights that are computed: it stays float32.")
+        notes.append(f"{layer} has weights that are computed: it stays float32.")
         return FLOAT
     if rule.kind == "lstm":
         if not lstm.is_supported_lstm(graph, op):
             notes.append(
-                f"{place} has peepholes, a projection or another unsupported feature: it stays float32."
+                f"{layer} has peepholes, a projection or another unsupported feature: it stays float32."
             )
             return FLOAT
     elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
-        notes.append(f"{place} has a state: it stays float32.")
+        notes.append(f"{layer} has a state: it stays float32.")
         return FLOAT
     if wanted not in rule.types:
-        notes.append(f"{place} has no {wanted} kernel: it runs in {rule.types[0]}.")
+        notes.append(f"{layer} has no {wanted} kernel: it runs in {rule.types[0]}.")
         return rule.types[0]
     return wanted
 

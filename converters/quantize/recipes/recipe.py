@@ -92,11 +92,11 @@ class Recipe:
 
     def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
         """The settings of ``op``, all matching rules applied in order."""
-        found = self.settings
+        settings = self.settings
         for rule in self.layers:
             if rule.covers(graph, op):
-                found = rule.applied(found)
-        return found
+                settings = rule.applied(settings)
+        return settings
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
         """The recipe with further rules, which take precedence. Raises ``UsageError`` for a bad rule."""
@@ -151,8 +151,8 @@ class Recipe:
 def shipped_recipes() -> dict[str, Recipe]:
     """The recipes that come with Arenite, by name."""
     folder = files("arenite.converters.quantize") / "recipes"
-    found = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
-    return {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in found}
+    toml_files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    return {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in toml_files}
 
 
 def load_recipe(name_or_path: str | Path) -> Recipe:
@@ -204,8 +204,8 @@ def _rule(where: str, table: Mapping[str, Any]) -> LayerRule:
 
 
 def _span(match: str) -> tuple[int, int] | None:
-    found = re.fullmatch(r"#(\d+)(?:-(\d+))?", match)
-    return (int(found[1]), int(found[2] or found[1])) if found else None
+    matched = re.fullmatch(r"#(\d+)(?:-(\d+))?", match)
+    return (int(matched[1]), int(matched[2] or matched[1])) if matched else None
 
 
 def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:

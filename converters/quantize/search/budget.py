@@ -67,7 +67,7 @@ def parse_budget(text: str) -> Budget:
         if not equals or not value:
             raise UsageError(f"'{part}' in the budget has no value.", _EXAMPLE)
         if key not in KEYS:
-            known = ", ".join(f"{k} ({what})" for k, what in KEYS.items())
+            known = ", ".join(f"{k} ({meaning})" for k, meaning in KEYS.items())
             raise UsageError(f"A budget has no '{key}'.", f"It may limit {known}.")
         if key in parsed_limits:
             raise UsageError(f"The budget names {key} twice.", "Give each limit once.")

@@ -131,15 +131,15 @@ def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequenc
     """
     points = [None if not o.builds else tuple(o.figures(budget)[k] for k in over) for o in outcomes]
 
-    def beaten(place: int) -> bool:
-        mine = points[place]
+    def beaten(index: int) -> bool:
+        mine = points[index]
         assert mine is not None
         return any(
             other is not None
             and all(a <= b for a, b in zip(other, mine, strict=True))
-            and (other != mine or k < place)
+            and (other != mine or k < index)
             for k, other in enumerate(points)
-            if k != place
+            if k != index
         )
 
     best = [k for k, p in enumerate(points) if p is not None and not beaten(k)]

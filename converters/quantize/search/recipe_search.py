@@ -110,16 +110,16 @@ class SearchResult:
     def to_json(self) -> dict[str, Any]:
         """The ``arenite.search/1`` object."""
 
-        def entry(place: int, outcome: TrialOutcome) -> dict[str, Any]:
+        def entry(index: int, outcome: TrialOutcome) -> dict[str, Any]:
             build = outcome.build(self.budget).to_json() if outcome.builds else None
             return {
                 **outcome.to_json(),
-                "trial": place,
+                "trial": index,
                 "label": label(self.space, outcome),
                 "build": build,
                 "meets": outcome.meets(self.budget),
                 "misses": outcome.misses(self.budget),
-                "front": place in self.front,
+                "front": index in self.front,
             }
 
         chosen = None
@@ -345,23 +345,23 @@ def _result(
 def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
     """The trials without those that repeat earlier parameters or an earlier image."""
     seen: set[str] = set()
-    kept = []
+    unique = []
     for o in outcomes:
         keys = {_key(o.params), o.sha256 or _key(o.params)}
         if not keys & seen:
-            kept.append(o)
+            unique.append(o)
         seen |= keys
-    return kept
+    return unique
 
 
 def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
     """The first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
     for k in rank_outcomes(trials, budget):
-        made = task.quantize(trials[k].params)
-        score = task.score(made.flatbuffer, exact=True)
+        quantized = task.quantize(trials[k].params)
+        score = task.score(quantized.flatbuffer, exact=True)
         lost = metric_drop(task.base, score)
         confirmed = TrialOutcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)
         if confirmed.meets(budget):
             recipe = task.space.recipe(trials[k].params)
-            return ChosenRecipe(k, trials[k], trials[k].build(budget), recipe, made, score, lost)
+            return ChosenRecipe(k, trials[k], trials[k].build(budget), recipe, quantized, score, lost)
     return None

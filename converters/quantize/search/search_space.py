@@ -51,11 +51,11 @@ class SearchSpace:
 
     def choices(self) -> dict[str, tuple[Any, ...]]:
         """Every parameter with its values, the plain one first."""
-        found: dict[str, tuple[Any, ...]] = {
+        values: dict[str, tuple[Any, ...]] = {
             f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
         }
-        found["calibrator"] = self.calibrators
-        return found | {"bias_correction": (False, True), "equalisation": (False, True)}
+        values["calibrator"] = self.calibrators
+        return values | {"bias_correction": (False, True), "equalisation": (False, True)}
 
     def plain(self) -> dict[str, Any]:
         """Every parameter at its first value: int8 throughout."""
@@ -88,15 +88,15 @@ class SearchSpace:
 
 def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
     """The choices that the layers of a float model have."""
-    found = []
+    choices = []
     for op in model.main.ops:
         rule = WEIGHTS.get(op.name)
         if rule is None or not model.main.tensors[op.inputs[rule.weights]].is_constant:
             continue
-        found.append((op.index, rule, model.main.tensors[op.inputs[rule.weights]].elements))
-    total = sum(elements for *_, elements in found)
+        choices.append((op.index, rule, model.main.tensors[op.inputs[rule.weights]].elements))
+    total = sum(elements for *_, elements in choices)
     layers = []
-    for index, rule, elements in found:
+    for index, rule, elements in choices:
         possible = ["int8"]
         if "int4" in kinds and rule.int4 and elements >= _MIN_PACKED_ELEMENTS * total:
             possible.append("int4")

@@ -70,9 +70,9 @@ def layer_errors(
     stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
     floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
     integers = run_tensor_values(quantized, stored, sorted({b for _, b in pairs.values()}), exact=True)
-    for wanted, got in zip(floats, integers, strict=True):
+    for wanted, actual in zip(floats, integers, strict=True):
         for layer, (a, b) in pairs.items():
-            real = real_values(got[b], after.tensors[b]).reshape(-1)
+            real = real_values(actual[b], after.tensors[b]).reshape(-1)
             value = wanted[a].astype(np.float64).reshape(-1)
             signal[layer] += float(np.sum(value**2))
             error[layer] += float(np.sum((value - real) ** 2))
@@ -104,7 +104,7 @@ def _entry(
     error: float,
     largest: float,
 ) -> LayerError:
-    op, made = before.ops[layer], after.tensors[pair[1]]
+    op, tensor = before.ops[layer], after.tensors[pair[1]]
     sqnr = float("inf") if error == 0 else 10 * np.log10(max(signal, 1e-30) / error)
-    step = made.scale if made.quant is not None else None
+    step = tensor.scale if tensor.quant is not None else None
     return LayerError(layer, op.name, short_name(before.tensors[pair[0]].name), float(sqnr), largest, step)

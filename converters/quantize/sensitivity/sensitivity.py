@@ -111,16 +111,18 @@ def sensitivity(
     wanted = _probed(flatbuffer, data, probe)
     plain = run_dataset(flatbuffer, data)
     base = score_outputs(plain, data, metric, reference=plain)
-    found = []
+    sensitivities = []
     for done, (layer, kind) in enumerate(tries):
         progress(f"layer {layer} {kind}", done + 1, len(tries) + 1)
         quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=[layer])
-        got = _probed(quantized.flatbuffer, data, quantized.tensors[probe])
+        actual = _probed(quantized.flatbuffer, data, quantized.tensors[probe])
         outputs = run_dataset(quantized.flatbuffer, data, reference=False)
         now = score_outputs(outputs, data, base.metric, reference=plain)
-        found.append(_entry(graph, quantized, layer, kind, sqnr(wanted, got), metric_drop(base, now)))
+        sensitivities.append(
+            _entry(graph, quantized, layer, kind, sqnr(wanted, actual), metric_drop(base, now))
+        )
     progress("", len(tries) + 1, len(tries) + 1)
-    return Sensitivity(base, tuple(found))
+    return Sensitivity(base, tuple(sensitivities))
 
 
 def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
@@ -128,12 +130,12 @@ def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
     return replace(recipe, settings=replace(recipe.settings, **KINDS[kind]), layers=())  # type: ignore[arg-type]
 
 
-def sqnr(wanted: Sequence[np.ndarray], got: Sequence[np.ndarray]) -> float:
+def sqnr(wanted: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
     """Energy of ``wanted`` over that of the difference, in dB, at most 150."""
     signal = sum(float(np.sum(w.astype(np.float64) ** 2)) for w in wanted)
     error = sum(
         float(np.sum((w.astype(np.float64) - g.astype(np.float64).reshape(w.shape)) ** 2))
-        for w, g in zip(wanted, got, strict=True)
+        for w, g in zip(wanted, actual, strict=True)
     )
     if error <= signal * 10 ** (-_BEST_DB / 10):
         return _BEST_DB
@@ -167,7 +169,7 @@ def _probe(graph: Subgraph) -> int:
 def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
     """The real values of ``tensor`` for every sample."""
     t = parse(flatbuffer).main.tensors[tensor]
-    return [real_values(found[tensor], t) for found in run_tensor_values(flatbuffer, data.inputs, [tensor])]
+    return [real_values(values[tensor], t) for values in run_tensor_values(flatbuffer, data.inputs, [tensor])]
 
 
 def _entry(

@@ -47,8 +47,10 @@ def corrected_biases(
     exact = _means(flatbuffer, some, {i: i for i in wanted}, Model(model.subgraphs))
     for op in ops:
         out = op.outputs[0]
-        made, twins = emit(biases)
-        tensor_values = _means(to_flatbuffer(made), _quantized_samples(made, some), {out: twins[out]}, made)
+        quantized, twins = emit(biases)
+        tensor_values = _means(
+            to_flatbuffer(quantized), _quantized_samples(quantized, some), {out: twins[out]}, quantized
+        )
         t = graph.tensors[op.inputs[WEIGHTS[op.name].bias]]
         assert t.data is not None
         biases[op.index] = t.data.astype(np.float64) + exact[out] - tensor_values[out]

@@ -36,13 +36,13 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
             continue
         out = tensors[op.outputs[0]]
         whole = Tensor(0, "", source.shape, "int32")
-        cast, place = add(f"{out.name}/cast", whole), add(f"{out.name}/place", whole)
+        cast, position = add(f"{out.name}/cast", whole), add(f"{out.name}/place", whole)
         half = add(f"{out.name}/half", Tensor(0, "", (1,), "int32"), _frozen(np.array([128], np.int32)))
         table = add(f"{out.name}/table", replace(out, shape=(256,)), _frozen(_table(source, out)))
         ops += [
             Op(0, "CAST", (op.inputs[0],), (cast,), {}, ""),
-            Op(0, "ADD", (cast, half), (place,), defaults_of("AddOptions"), "AddOptions"),
-            Op(0, "GATHER", (table, place), op.outputs, defaults_of("GatherOptions"), "GatherOptions", 2),
+            Op(0, "ADD", (cast, half), (position,), defaults_of("AddOptions"), "AddOptions"),
+            Op(0, "GATHER", (table, position), op.outputs, defaults_of("GatherOptions"), "GatherOptions", 2),
         ]
     if len(ops) == len(model.main.ops):
         return flatbuffer

@@ -32,14 +32,14 @@ class LiteRtModel:
         content = flatbuffer
 
         def start(kind: OpResolverType) -> Interpreter:
-            made = Interpreter(
+            interpreter = Interpreter(
                 model_content=content,
                 experimental_op_resolver_type=kind,
                 experimental_preserve_all_tensors=keep,
                 num_threads=1,
             )
-            made.allocate_tensors()
-            return made
+            interpreter.allocate_tensors()
+            return interpreter
 
         optimized = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
         kernels = OpResolverType.BUILTIN_REF if exact else optimized
@@ -90,10 +90,10 @@ class LiteRtModel:
 
     def computes_quantized(self) -> bool:
         """Whether any input or computed value is an integer with a scale; weights alone do not count."""
-        made = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
-        made |= {int(d["index"]) for d in self.inputs}
+        computed = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
+        computed |= {int(d["index"]) for d in self.inputs}
         return any(
-            d["index"] in made and d["quantization"][0] and d["dtype"] in (np.int8, np.uint8, np.int16)
+            d["index"] in computed and d["quantization"][0] and d["dtype"] in (np.int8, np.uint8, np.int16)
             for d in self._interpreter.get_tensor_details()
         )
 

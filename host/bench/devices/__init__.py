@@ -1,0 +1,1 @@
+"""Runs the samples on one or several devices, and stores their answers."""

@@ -1,0 +1,1 @@
+"""Many benches from one file: models, boards and options combined."""

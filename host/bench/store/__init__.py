@@ -1,0 +1,1 @@
+"""The database of bench results, and comparisons between its runs."""

@@ -1,0 +1,1 @@
+"""Compares images with stock TensorFlow Lite Micro."""

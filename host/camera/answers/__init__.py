@@ -1,0 +1,1 @@
+"""Read answers from a model's outputs: classes, boxes, points, masks and scores."""

@@ -1,0 +1,1 @@
+"""The dashboard: an HTTP server with a page, live data and metrics."""

@@ -1,8 +1,8 @@
-"""Who may look: a token where the dashboard is bound beyond this computer, and only names that are ours.
+"""Access control of the dashboard: a token where other computers can reach it, and only names of this computer.
 
-A page elsewhere can make a browser ask us (DNS rebinding: its own name, resolved to our address). So the Host header
-must be an address or a name of this computer, and what another site's page asks for is refused; nothing here allows
-another origin to read (no CORS).
+Another site's page can make a browser send requests here (DNS rebinding: its own name, resolved to this address).
+The Host header must therefore be an address or a name of this computer, and requests from other sites' pages are
+refused. No other origin may read answers (no CORS).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from http import HTTPStatus
 from arenite.errors import UsageError
 
 _LOCAL = ("localhost", "127.0.0.1", "::1")
-#: Of a token that a person chose.
+#: The smallest length of a token that a person chose.
 MIN_TOKEN_LENGTH = 8
 
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """``cookie``: to be set, and the request answered by the same address without its token."""
+    """The answer to a request. With ``cookie``, set it and redirect to the same address without its token."""
 
     status: HTTPStatus
     why: str = ""
@@ -33,7 +33,7 @@ class AccessDecision:
 
 
 class Access:
-    """Rules for one address. ``token``: ``auto`` makes one; required unless ``host`` is loopback.
+    """The rules for one address. The token ``auto`` generates one; a token is required unless ``host`` is loopback.
 
     Raises ``UsageError`` for a missing or short token.
     """
@@ -44,13 +44,13 @@ class Access:
             token = secrets.token_urlsafe(18)
         if token is None and not self.loopback:
             raise UsageError(
-                f"The dashboard on {host} can be reached from other computers and has no token.",
-                "Give it a token, or 'auto' for one that is made now; or bind it to 127.0.0.1.",
+                f"The dashboard on {host} can be reached from other computers, but has no token.",
+                "Give --token auto to generate one, or a token of your own, or bind the dashboard to 127.0.0.1.",
             )
         if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise UsageError(
-                f"The dashboard's token has {len(token)} characters.",
-                f"Take {MIN_TOKEN_LENGTH} or more, or 'auto'.",
+                f"The dashboard's token has only {len(token)} characters.",
+                f"Give {MIN_TOKEN_LENGTH} or more, or 'auto'.",
             )
         self.token = token
         self._names = {*_LOCAL, host.lower(), *(name.lower() for name in names)}
@@ -59,13 +59,13 @@ class Access:
             self._names |= {own, f"{own}.local"}
 
     def cookie_name(self, port: int) -> str:
-        """Browsers keep cookies per name of a computer, not per port."""
+        """The name of the cookie. It contains the port, because browsers keep cookies per host and not per port."""
         return f"arenite_{port}"
 
     def check(
         self, header: Callable[[str], str | None], given_token: str | None, cookie: str | None
     ) -> AccessDecision:
-        """Args: a request's headers by name, the token of its address, the value of our cookie."""
+        """Decide about a request by its headers, the token in its address, and the value of the cookie."""
         host = header("Host")
         if host is None or not self._is_own_name(host):
             return AccessDecision(HTTPStatus.MISDIRECTED_REQUEST, "This is not the name of this computer.")
@@ -86,14 +86,15 @@ class Access:
         )
 
     def _session(self) -> str:
-        """What the cookie holds: of the token, so that it outlives a restart, but not the token."""
+        """The value of the cookie. It is derived from the token, so that it outlives a restart, but is not the
+        token."""
         assert self.token is not None
         return hmac.new(self.token.encode(), b"arenite dashboard cookie", hashlib.sha256).hexdigest()
 
     def _is_own_name(self, host: str) -> bool:
         name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.split(":", 1)[0]
         name = name.lower().rstrip(".")
-        # An address cannot be rebound; a name can.
+        # A name can be rebound to another address, but an address cannot.
         return name in self._names or (not self.loopback and _is_address(name))
 
 
@@ -112,5 +113,5 @@ def _is_address(name: str) -> bool:
 
 
 def _equal_in_constant_time(one: str, other: str) -> bool:
-    """In a time that does not tell where they differ."""
+    """Compare in a time that does not depend on where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())

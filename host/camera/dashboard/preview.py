@@ -1,8 +1,8 @@
-"""The newest picture for whoever watches, with the answer that belongs to it.
+"""Send the newest picture to browsers that show it, with its answer.
 
-The loop's thread only hands a frame over, at most some ten times a second and only while somebody watches; a thread of
-the dashboard's makes it small with the compiled one-pass preprocessing, straight from the camera's buffer, and whoever
-called ``take`` or ``update`` next gives that buffer back: the dashboard's own thread never calls a source.
+The loop's thread only hands a frame over, at most about ten times a second and only while a browser shows the camera. A
+thread of the dashboard scales it with the compiled one-pass preprocessing, straight from the camera's buffer. The next
+call of ``take`` or ``update`` returns that buffer, so that the dashboard's thread never calls a source.
 """
 
 from __future__ import annotations
@@ -22,20 +22,23 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 
 WIDTH = 480
-#: Between two pictures.
+#: The shortest time between two pictures.
 _INTERVAL_NS = 100_000_000
-#: A picture that is older is no answer to a page that just came.
+#: A page that was just opened does not get a picture that is older than this.
 _STALE_NS = 1_000_000_000
-#: Of a mask that is sent.
+#: The longest side of a mask that is sent.
 _MASK_SIDE = 256
 MAGIC = b"ARF1"
 
 
 class Preview:
-    """``offer`` and ``give_back`` are the loop's, ``wait`` the watchers'. With several cameras each has its picture."""
+    """The newest picture of each camera. The loop calls ``offer`` and ``give_back``; the HTTP handlers call
+    ``wait``."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        self.watched: set[int] = set()  # cameras that somebody watches; empty: the loop does nothing
+        self.watched: set[int] = (
+            set()
+        )  # cameras that a browser shows; while it is empty the loop does nothing
         self._report = report
         self._at_ns: dict[int, int] = {}
         self._work: SimpleQueue[tuple[ServedFrame, Frame] | None] = SimpleQueue()
@@ -53,7 +56,7 @@ class Preview:
         self._thread.start()
 
     def offer(self, served: ServedFrame, frame: Frame) -> None:
-        """Some microseconds."""
+        """Hand a frame over, if a picture is due; takes a few microseconds."""
         camera = served.source
         if camera not in self.watched:
             return
@@ -64,7 +67,7 @@ class Preview:
             self._work.put((served, frame.retain()))
 
     def give_back(self) -> None:
-        """Release what has been read."""
+        """Release the frames that have been scaled."""
         while self._used:
             try:
                 self._used.popleft().release()
@@ -72,11 +75,11 @@ class Preview:
                 return
 
     def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
-        """The newest picture of ``camera`` and its count, when that is not ``after``; waits for one at most
-        ``seconds``, and returns an empty message when none came."""
+        """The count and the message of the newest picture of ``camera``. Waits at most ``seconds`` for a picture whose
+        count is not ``after``, and returns an empty message when none came."""
         with self._changed:
             self.watched.add(camera)
-            # What was made while another page watched may be long ago.
+            # The newest picture may be old, from a time when another page showed this camera.
             stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
             last = self._newest[camera][0] if stale and camera in self._newest else after
             self._changed.wait_for(
@@ -86,7 +89,7 @@ class Preview:
             return (last, b"") if count == last else (count, message)
 
     def end(self) -> None:
-        """Wake all, and release all frames; from the loop's thread."""
+        """Wake all handlers and release all frames; called from the loop's thread."""
         with self._changed:
             self._ended = True
             self.watched.clear()
@@ -108,7 +111,7 @@ class Preview:
             served, frame = work
             try:
                 message = self._render(served, frame)
-            except Exception as error:  # the loop goes on without a picture
+            except Exception as error:  # the loop continues without a picture
                 message = b""
                 if not self._reported:
                     self._reported = True
@@ -129,7 +132,7 @@ class Preview:
 
 
 class PreviewScaler:
-    """Frames of one format as RGB, at most ``width`` wide."""
+    """Scales frames of one format to RGB, at most ``width`` pixels wide."""
 
     def __init__(self, format: Format, width: int = WIDTH) -> None:
         from arenite.converters.processing.specification.image_steps import ImageSource, Resize
@@ -142,23 +145,23 @@ class PreviewScaler:
         high = max(round(format.height * wide / format.width), 1)
         self._picture = np.empty((1, high, wide, 3), np.uint8)
         address, size = self._picture.ctypes.data, self._picture.nbytes
-        # Two taps per side: pixels between are not read, which a picture to look at can do without.
+        # Bilinear with two taps per side skips the pixels between, which is good enough for a preview.
         spec = Preprocessing(
             ImageSource("rgb"), (Resize(wide, high, method="bilinear", convention="opencv"),)
         )
         memory = TensorMemory("preview", self._picture.shape, "uint8", address, size, scale=1.0)
-        self._feed = FramePreprocessor(spec, format, memory)
+        self._preprocessor = FramePreprocessor(spec, format, memory)
 
     def run(self, frame: Frame) -> np.ndarray:
-        """uint8 [height, width, 3], valid until the next run."""
-        self._feed.run(frame)
+        """The scaled picture, uint8, shape (height, width, 3), valid until the next run."""
+        self._preprocessor.run(frame)
         value: np.ndarray = self._picture[0]
         return value
 
 
 def pack(served: ServedFrame, picture: np.ndarray) -> bytes:
-    """``ARF1``, the header's length (4 bytes, little endian), the header as JSON, RGB, and the mask where there is
-    one."""
+    """Encode a picture: ``ARF1``, the header's length (4 bytes, little endian), the header as JSON, the RGB pixels, and
+    the mask where there is one."""
     header: dict[str, Any] = {"width": picture.shape[1], "height": picture.shape[0], **served.to_json()}
     header["age_ms"] = round(served.age_ns / 1e6, 2)
     mask = b""

@@ -1,0 +1,1 @@
+"""Frames and what is done to their pixels: formats, preprocessing, regions, geometry."""

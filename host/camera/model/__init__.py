@@ -1,0 +1,1 @@
+"""Open models for the camera loop: headers, metadata, recorded and guessed steps."""

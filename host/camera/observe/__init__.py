@@ -1,0 +1,1 @@
+"""Observe the loop: statistics, metrics, history, traces and soak runs."""

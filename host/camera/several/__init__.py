@@ -1,0 +1,1 @@
+"""Several cameras and several models: frame sets, cascades, model variants, memory pools."""

@@ -1,0 +1,1 @@
+"""Sinks of served frames: files of JSON lines, callbacks, MQTT."""

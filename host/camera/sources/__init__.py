@@ -1,0 +1,1 @@
+"""Sources of frames: cameras, videos, pictures, network streams, generated patterns."""

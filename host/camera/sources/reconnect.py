@@ -32,13 +32,13 @@ class ReconnectingSource:
         *,
         on_message: Callable[[str], None] | None = None,
         first_s: float = FIRST_DELAY_S,
-        most_s: float = MAX_DELAY_S,
+        max_s: float = MAX_DELAY_S,
         silent_s: float = SILENT_S,
         seed: int | None = None,
     ) -> None:
         self.inner = source
         self._on_message = on_message or (lambda _: None)
-        self._first_s, self._most_s, self._silent_s = first_s, most_s, silent_s
+        self._first_s, self._max_s, self._silent_s = first_s, max_s, silent_s
         self._random = random.Random(seed)
         self._away = False
         self._wait_s = 0.0
@@ -97,7 +97,7 @@ class ReconnectingSource:
     def _schedule(self) -> None:
         wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))
         self._next = time.monotonic() + wait
-        self._wait_s = min(self._wait_s * 2, self._most_s)
+        self._wait_s = min(self._wait_s * 2, self._max_s)
 
     def _back(self, end: float) -> bool:
         """Wait for the next attempt, but not longer than ``end``; True when the camera is open again."""

@@ -1,4 +1,4 @@
-/* QEMU TCG plugin: how many loads and stores each line of some memories had in each phase of one inference.
+/* QEMU TCG plugin: the loads and stores of each line of the watched memories, in each phase of one inference.
  *
  * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted; it ends when
  * a block starts in one of the ranges of `idle`. The host gives it the entries of the layer functions, and the functions
@@ -12,7 +12,7 @@
  *     A address loads stores    accesses that begin in the LINE bytes at this address, in hexadecimal
  *     E                         the end of the phase
  *
- * An access is what QEMU makes of it: a load of two or four words counts as so many.
+ * Accesses are counted as QEMU executes them: a load of two or four words counts as two or four.
  */
 #include <stdio.h>
 
@@ -33,7 +33,7 @@ typedef struct {
 } memory;
 
 typedef struct {
-    unsigned phase; /* that begins here; 0: none */
+    unsigned phase; /* the phase that begins here; 0: none */
     bool idle;
 } mark;
 

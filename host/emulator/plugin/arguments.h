@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* "name=value": the value when the name is this one, else 0. */
+/* The value of "name=value" when the name matches, else 0. */
 static inline const char *value_of(const char *argument, const char *name)
 {
     const size_t length = strlen(name);
     return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : 0;
 }
 
-/* Numbers between colons into `to`; how many, at most `room`. */
+/* Read the numbers between colons into `to`, at most `room`; returns their count. */
 static inline unsigned numbers(const char *text, uint64_t *to, unsigned room)
 {
     unsigned count = 0;

@@ -12,14 +12,14 @@
  * Each core has a phase of its own; a phase that only the second core enters is written like any other.
  *
  * Output, one record per line, numbers in decimal but for addresses:
- *     B id start end    a block: its first address, and the one behind its last instruction, in hexadecimal
+ *     B id start end    a block: its first address, and the address after its last instruction, in hexadecimal
  *     P phase           the records that follow are of one run of the phase
- *     C id count taken  how often the block ran, and after how many of these runs the next block was not the one that
- *                       lies behind it
+ *     C id count taken  how often the block ran, and how many of these runs ended in a jump
  *     S or E            the end of the run, at the split or at the end of the phase
  * A block precedes the first count of it.
  *
- * Several cores must share one thread of QEMU's. Run without -icount: there a block that touches a device starts a second time, and would be counted twice.
+ * All cores must share one thread of QEMU. Run without -icount, under which a block that accesses a device starts a
+ * second time and would be counted twice.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ typedef struct block {
     uint64_t start, end;
     uint64_t count[CORES], taken[CORES]; /* in the present run of a core's phase */
     unsigned id;
-    unsigned phase; /* that begins here; 0: none */
+    unsigned phase; /* the phase that begins here; 0: none */
     bool idle, split, wait, written;
 } block;
 
@@ -97,7 +97,7 @@ static void on_block(unsigned int core, void *userdata)
     }
 }
 
-/* Bytes of an instruction, told by its first: QEMU forgets those on a second page. */
+/* The length of an instruction in bytes, from its first bytes: QEMU does not keep those on a second page. */
 static unsigned bytes_of(const struct qemu_plugin_insn *insn)
 {
     const uint8_t *data = qemu_plugin_insn_data(insn);

@@ -46,12 +46,12 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
-/* The instruction's bytes; of one that lies across two pages possibly only those of the first. */
+/* The instruction's bytes; for one on two pages possibly only those on the first page. */
 const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
 
 enum qemu_plugin_mem_rw { QEMU_PLUGIN_MEM_R = 1, QEMU_PLUGIN_MEM_W, QEMU_PLUGIN_MEM_RW };
 
-/* What an access was; valid inside its callback. */
+/* The kind of an access; valid inside its callback. */
 typedef uint32_t qemu_plugin_meminfo_t;
 
 typedef void (*qemu_plugin_vcpu_mem_cb_t)(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr,

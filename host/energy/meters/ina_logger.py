@@ -4,7 +4,7 @@
     # arenite-ina 1 chip=ina226 rate=1000                its answer to info
     S,<number>,<µs>,<nA>,<µV>,<marks>*<CRC>              one sample
 
-``number`` counts samples modulo 2³² and tells losses, ``µs`` is the logger's timer modulo 2³², ``nA`` and ``µV``
+``number`` counts samples modulo 2³² and shows losses, ``µs`` is the logger's timer modulo 2³², ``nA`` and ``µV``
 are decimal, ``marks`` the digital inputs as a number up to 255, CRC two hexadecimal digits of CRC-8 (polynomial
 0x07, start 0) over what stands before ``*``.  Tested against a simulated logger on a pseudo-terminal.
 """

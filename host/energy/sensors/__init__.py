@@ -1,0 +1,1 @@
+"""Sensors of power and temperature that the operating system offers."""

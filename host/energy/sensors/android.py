@@ -1,8 +1,8 @@
 """Android: Termux's ``termux-battery-status`` (JSON) and ``dumpsys battery``.
 
-They are commands found on PATH; each takes a tenth of a second, so an answer stands for some seconds. ``dumpsys`` wants
-the permission DUMP (adb, root, or granted); without it Termux:API still tells the battery. Parsed from outputs as
-published; never run on a phone.
+Both are commands on PATH that take a tenth of a second, so a reading is reused for two seconds. ``dumpsys`` needs the
+permission DUMP (adb, root, or granted); without it Termux:API still reports the battery. The parsers follow published
+outputs and have never run on a phone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from arenite.host.energy.sensors.battery import amperes
 from arenite.host.energy.sysfs import plausible
 
 TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
-#: An answer stands this long: the commands cost more than what they tell changes.
+#: A reading is reused for this time, because the commands are slow and the values change slowly.
 MAX_AGE_S = 2.0
 
 
 def run_command(name: str, *arguments: str, path: str | None = None) -> str:
-    """What the command prints. Raises ``DeviceError``: not there, failed, hung, or not allowed."""
+    """The output of the command. Raises ``DeviceError`` when it is missing, fails, hangs or is not permitted."""
     import subprocess
 
     place = shutil.which(name, path=path)
@@ -41,39 +41,40 @@ def run_command(name: str, *arguments: str, path: str | None = None) -> str:
         done = subprocess.run([place, *arguments], capture_output=True, text=True, timeout=5, env=environment)
     except (OSError, subprocess.SubprocessError) as error:
         raise DeviceError(
-            f"{name} did not answer: {error}.", "Is the Termux:API app installed and running?"
+            f"{name} did not answer: {error}.", "Check that the Termux:API app is installed and running."
         ) from error
     text = done.stdout
     if done.returncode or "Permission Denial" in text[:200]:
         first = ((done.stderr or text).strip().splitlines() or [f"exit code {done.returncode}"])[0][:200]
         raise DeviceError(
-            f"{name} refuses: {first}", "Grant it: adb shell pm grant com.termux android.permission.DUMP"
+            f"{name} refused: {first}",
+            "Grant the permission: adb shell pm grant com.termux android.permission.DUMP",
         )
     return text
 
 
 class CachedReading:
-    """A parsed answer that is asked for again when it is old."""
+    """A parsed reading that is taken again when it is too old."""
 
-    def __init__(self, ask: Callable[[], Any], clock: Callable[[], float]) -> None:
-        self._ask, self._clock = ask, clock
+    def __init__(self, take: Callable[[], Any], clock: Callable[[], float]) -> None:
+        self._take, self._clock = take, clock
         self._at, self._value = -math.inf, None
 
     def get(self) -> Any:
         if self._clock() - self._at >= MAX_AGE_S:
-            self._value = self._ask()
+            self._value = self._take()
             self._at = self._clock()
         return self._value
 
 
 def termux_battery(path: str | None = None) -> dict[str, Any]:
-    """The JSON object. Termux:API prints nothing for ever when its app is missing: the time limit tells."""
+    """The JSON object. When its app is missing, Termux:API hangs without output, and the time limit ends it."""
     text = run_command(TERMUX, path=path)
     try:
         status = json.loads(text)
     except ValueError as error:
         raise DeviceError(
-            f"{TERMUX} printed no JSON: {text.strip()[:80]!r}.", "Update Termux:API."
+            f"{TERMUX} did not print JSON: {text.strip()[:80]!r}.", "Update Termux:API."
         ) from error
     if not isinstance(status, dict):
         raise DeviceError(f"{TERMUX} printed {text.strip()[:80]!r}, not an object.", "Update Termux:API.")
@@ -81,14 +82,15 @@ def termux_battery(path: str | None = None) -> dict[str, Any]:
 
 
 def finite_number(value: object) -> float | None:
-    """Of JSON, when it is a finite number."""
+    """A value of JSON as a number; None when it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
 
 
 class TermuxBattery:
-    """``voltage`` mV (Termux:API 0.51 and later; 3.85 V stands in, and the figure then says so), ``current`` µA."""
+    """Power from ``voltage`` in mV and ``current`` in µA. Termux:API before 0.51 has no voltage: 3.85 V is assumed,
+    and the name says so."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "Termux battery"
@@ -107,7 +109,7 @@ class TermuxBattery:
             current = finite_number(status.get("current_average"))
         if not current:
             raise DeviceError(
-                f"{TERMUX} tells no current.", "This phone has no gauge for it: estimate instead."
+                f"{TERMUX} reports no current.", "This phone has no gauge for it; use an estimate."
             )
         millivolts = finite_number(status.get("voltage"))
         name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
@@ -122,7 +124,7 @@ def parse_battery(text: str) -> dict[str, str]:
 
 
 class DumpsysBattery:
-    """No current there: the mean by what the charge counter (µAh) lost since its last step."""
+    """Mean power from the drop of the charge counter (µAh) since its last step; there is no current."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "dumpsys battery"
@@ -141,7 +143,7 @@ class DumpsysBattery:
         try:
             charge, volts = float(fields["charge counter"]), float(fields["voltage"]) / 1e3
         except (KeyError, ValueError) as error:
-            raise DeviceError("dumpsys battery tells no charge counter.", "Estimate instead.") from error
+            raise DeviceError("dumpsys battery reports no charge counter.", "Use an estimate.") from error
         now = self._clock()
         if self._mark is None or charge > self._mark[0]:
             self._mark = (charge, now)
@@ -150,19 +152,20 @@ class DumpsysBattery:
             self._mark = (charge, now)
         if self._watts is None:
             raise DeviceError(
-                "The charge counter has not changed yet.", "The first figure comes within some minutes."
+                "The charge counter has not changed yet.",
+                "The first figure is available within some minutes.",
             )
         return Power(plausible(self._watts, self.name), MEASURED, self.name)
 
 
 def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """What the commands on PATH tell; asked once each."""
-    found = []
+    """The power sources of the commands on PATH, each of which is tried once."""
+    sources = []
     if shutil.which(TERMUX, path=path):
-        found.append(_try_meter("Termux battery", TERMUX, TermuxBattery(path, clock)))
+        sources.append(_try_meter("Termux battery", TERMUX, TermuxBattery(path, clock)))
     if shutil.which(DUMPSYS, path=path):
-        found.append(_try_meter("dumpsys battery", f"{DUMPSYS} battery", DumpsysBattery(path, clock)))
-    return found
+        sources.append(_try_meter("dumpsys battery", f"{DUMPSYS} battery", DumpsysBattery(path, clock)))
+    return sources
 
 
 def _try_meter(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> PowerSource:

@@ -1,6 +1,6 @@
-"""Temperatures of Android: ``dumpsys thermalservice``, and the battery's by Termux:API.
+"""Temperatures of Android: ``dumpsys thermalservice``, and that of the battery from Termux:API.
 
-Parsed from outputs as published; never run on a phone.
+The parsers follow published outputs and have never run on a phone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from arenite.host.energy.sensors.android import (
     termux_battery,
 )
 
-#: The framework answers getThermalHeadroom with NaN when asked more often.
+#: The framework returns NaN for getThermalHeadroom when it is called more often.
 HEADROOM_INTERVAL_S = 1.0
-#: Between headroom 0.0 and 1.0, which is the threshold of SEVERE (AOSP, ThermalManagerService).
+#: Kelvins between headroom 0.0 and 1.0, which is the threshold of SEVERE (AOSP, ThermalManagerService).
 HEADROOM_SPAN_K = 30.0
 SEVERE = 3
 SKIN, BATTERY = 3, 2  # types of AOSP's Temperature
@@ -39,7 +39,7 @@ _THRESHOLD = re.compile(
 def parse_thermal(text: str) -> tuple[list[tuple[str, int, float]], dict[str, float]]:
     """(name, type, °C) of the sensors, and the SEVERE threshold of those that have one.
 
-    The section "Current temperatures from HAL" is preferred: the cached one before it can be minutes old.
+    The section "Current temperatures from HAL" is preferred, because the cached values before it can be minutes old.
     """
     current = text.partition("Current temperatures from HAL")[2] or text
     body = current.split("Current cooling devices", 1)[0]
@@ -64,7 +64,7 @@ def parse_thermal(text: str) -> tuple[list[tuple[str, int, float]], dict[str, fl
 
 
 class AndroidThermometer:
-    """The sensor nearest to its SEVERE threshold (where Android throttles for certain), else the battery's."""
+    """The sensor nearest to its SEVERE threshold, at which Android certainly throttles, else that of the battery."""
 
     def __init__(
         self,
@@ -78,12 +78,14 @@ class AndroidThermometer:
         self._answer = CachedReading(
             lambda: parse_thermal(run_command(DUMPSYS, "thermalservice", path=path)), clock
         )
-        self._asked = -math.inf
+        self._headroom_read_s = -math.inf
 
     def read(self) -> Temperature:
         sensors, severe = self._answer.get()
         if not sensors:
-            raise DeviceError("dumpsys thermalservice names no sensor: the thermal HAL is not ready.", "")
+            raise DeviceError(
+                "dumpsys thermalservice lists no sensor: the thermal HAL is not ready.", "Try again later."
+            )
         known = (
             [s for s in sensors if s[0] in severe]
             or [s for s in sensors if s[1] in (SKIN, BATTERY)]
@@ -93,23 +95,23 @@ class AndroidThermometer:
         return Temperature(degrees, name, severe.get(name), tuple((n, d) for n, _, d in sensors))
 
     def headroom(self) -> float:
-        """As getThermalHeadroom(0): 1.0 at SEVERE, 0.0 some 30 K below; NaN when asked again within a second."""
+        """As getThermalHeadroom(0): 1.0 at SEVERE, 0.0 at 30 K below it; NaN when called again within a second."""
         now = self._clock()
-        if now - self._asked < HEADROOM_INTERVAL_S:
+        if now - self._headroom_read_s < HEADROOM_INTERVAL_S:
             return math.nan
-        self._asked = now
+        self._headroom_read_s = now
         sensors, severe = self._answer.get()
         shares = [headroom(d, severe[n]) for n, kind, d in sensors if kind == SKIN and n in severe]
         return max(shares, default=math.nan)
 
 
 def headroom(degrees: float, severe: float) -> float:
-    """AOSP's normalisation of a skin temperature."""
+    """The skin temperature as a headroom, computed as AOSP does."""
     return max(0.0, (degrees - (severe - HEADROOM_SPAN_K)) / HEADROOM_SPAN_K)
 
 
 class TermuxThermometer:
-    """The battery's temperature: slow, and far from the chip, but allowed to every app."""
+    """The battery's temperature, which is slow and far from the chip, but readable for every app."""
 
     def __init__(
         self,
@@ -124,5 +126,5 @@ class TermuxThermometer:
     def read(self) -> Temperature:
         degrees = finite_number(self._answer.get().get("temperature"))
         if degrees is None or not -40 <= degrees <= 100:
-            raise DeviceError(f"{TERMUX} tells no temperature.", "")
+            raise DeviceError(f"{TERMUX} reports no temperature.", "Update Termux:API.")
         return Temperature(degrees, "battery", self._trip, (("battery", degrees),))

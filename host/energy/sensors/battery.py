@@ -1,9 +1,9 @@
-"""Batteries of ``/sys/class/power_supply``: what leaves them is what the whole device draws, while it runs on them.
+"""Batteries in ``/sys/class/power_supply``: while a device runs on them, their output is the power of the whole device.
 
 ``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
-(Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so ``status`` alone says the
-direction; some phones give mA. Where there is neither power nor current, the charge that went since the last change
-gives a coarse mean. Tried on trees in these formats; never on a battery.
+(Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so only ``status`` shows the
+direction; some phones report mA. Without power and current, the charge lost since the last change gives a coarse mean.
+Tested on simulated files in these formats, never on a battery.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PowerSource
 from arenite.host.energy.sysfs import children, plausible, read_number, read_text, sensor_lost
 
-#: A device that runs the loop draws more than 20 mA: a smaller "µA" figure is in mA.
+#: A device that runs the loop draws more than 20 mA, so a smaller value in "µA" is in fact in mA.
 MIN_MICROAMPERES = 20_000
 
 
 def amperes(current: float) -> float:
-    """A from ``current_now`` of either sign, in µA or (some phones) mA."""
+    """Amperes from ``current_now`` of either sign, in µA or, on some phones, in mA."""
     size = abs(current)
     return size / 1e6 if size >= MIN_MICROAMPERES else size / 1e3
 
@@ -39,7 +39,7 @@ class Battery:
         self._means: dict[Path, float] = {}
 
     def read(self, busy: float) -> Power:
-        """Raises ``DeviceError`` on the charger: what leaves the battery is then not what the device draws."""
+        """The power. Raises ``DeviceError`` while charging, because the battery does not supply the device then."""
         parts = []
         for folder in self._folders:
             status = read_text(folder / "status")
@@ -70,14 +70,14 @@ class Battery:
             self._marks[folder] = (left, at)
         if folder not in self._means:
             raise DeviceError(
-                f"battery {folder.name} tells its charge only, and that has not changed yet.",
-                "The first figure comes with the next step of the fuel gauge, within some minutes.",
+                f"battery {folder.name} reports only its charge, and that has not changed yet.",
+                "The first figure is available with the next step of the fuel gauge, within some minutes.",
             )
         return self._means[folder]
 
 
 def present_watts(folder: Path) -> float | None:
-    """W at this moment: by ``power_now``, or volts times amperes; None (or 0) when the gauge does not tell."""
+    """The present watts from ``power_now``, or volts times amperes; None (or 0) when the gauge reports neither."""
     power = read_number(folder / "power_now")
     if power:
         return abs(power) / 1e6
@@ -88,7 +88,7 @@ def present_watts(folder: Path) -> float | None:
 
 
 def joules_left(folder: Path) -> float | None:
-    """By ``energy_now``, or ``charge_now`` at the present voltage."""
+    """The remaining joules from ``energy_now``, or from ``charge_now`` at the present voltage."""
     energy = read_number(folder / "energy_now")
     if energy is not None:
         return energy * 3600e-6
@@ -97,7 +97,7 @@ def joules_left(folder: Path) -> float | None:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """The device's own batteries (``scope`` Device is a mouse's or a pen's)."""
+    """The device's own batteries; ``scope`` Device is that of a mouse or a pen."""
     folders = [
         folder
         for folder in children(root / "sys/class/power_supply", "*")
@@ -116,11 +116,11 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerS
                 DEVICE,
                 where,
                 None,
-                f"state is '{state}': tells the device's power only when discharging",
+                f"state is '{state}'; the device's power can be read only while discharging",
             )
         ]
     if all(present_watts(folder) is None and joules_left(folder) is None for folder in folders):
-        return [PowerSource(name, DEVICE, where, None, "tells neither power, current, energy nor charge")]
+        return [PowerSource(name, DEVICE, where, None, "reports neither power, current, energy nor charge")]
     return [
         PowerSource(
             name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery"

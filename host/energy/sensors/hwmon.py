@@ -1,7 +1,7 @@
 """Power from any other hwmon chip: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs; all in µW.
 
-``power{N}_average`` (the driver's mean) is taken before ``power{N}_input``. Formats: the kernel's
-Documentation/hwmon/sysfs-interface.rst. Read on trees in these formats only; never on a Thor.
+``power{N}_average``, the driver's mean, is preferred to ``power{N}_input``. Formats: the kernel's
+Documentation/hwmon/sysfs-interface.rst. Tested on simulated files in these formats, never on a Thor.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
 from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
-#: What a chip's figure covers when no label says it.
+#: What the figure of a chip covers, where no label says it.
 WHOLE_DEVICE_CHIPS = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
 PACKAGE_CHIPS = ("fam15h_power", "zenpower")
 
@@ -34,8 +34,8 @@ class HwmonPower:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """Every channel that has a power file; the INA3221 is another file's."""
-    found = []
+    """Every channel that has a power file; the INA3221 has a module of its own."""
+    sources = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or folder.name
         averages = set(numbered(folder, "power", "_average"))
@@ -50,9 +50,9 @@ def find(root: Path) -> list[PowerSource]:
             elif chip in PACKAGE_CHIPS:
                 scope, note = PACKAGE, "the processor package"
             else:
-                scope, note = PART, f"what {chip} measures is a part of the device"
+                scope, note = PART, f"{chip} measures a part of the device"
             if read_number(path) is None:
-                found.append(PowerSource(name, scope, str(path), None, "gives no number"))
+                sources.append(PowerSource(name, scope, str(path), None, "does not contain a number"))
             else:
-                found.append(PowerSource(name, scope, str(path), partial(HwmonPower, name, path), note))
-    return found
+                sources.append(PowerSource(name, scope, str(path), partial(HwmonPower, name, path), note))
+    return sources

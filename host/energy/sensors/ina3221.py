@@ -1,9 +1,9 @@
 """The INA3221 of a Jetson: three rails per chip, in both generations of sysfs files.
 
 hwmon (newer L4T): ``in{N}_label``, ``in{N}_input`` in mV, ``curr{N}_input`` in mA. iio (before): ``rail_name_N``,
-``in_powerN_input`` in mW. A rail called NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the whole module: the
-other rails are parts of it, so the sum with it would count them twice. Read on a tree in these formats only; never on
-a Jetson.
+``in_powerN_input`` in mW. A rail called NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the whole module; the
+other rails are parts of it, and adding them would count them twice. Tested on simulated files in these formats,
+never on a Jetson.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from arenite.host.energy.sysfs import children, numbered, plausible, read_number
 
 #: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
-#: Modules without such a rail: these, together, feed everything once (recalled from NVIDIA's guides for AGX Orin, where
-#: VDDQ_VDD2_1V8AO hangs on VIN_SYS_5V0, and AGX Xavier).
+#: In modules without such a rail these rails together feed everything once (from NVIDIA's guides for AGX Orin, where
+#: VDDQ_VDD2_1V8AO is fed by VIN_SYS_5V0, and AGX Xavier; not checked against the documents).
 SUPPLY_RAIL_SETS = (
     ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),
     ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
@@ -29,7 +29,7 @@ SUPPLY_RAIL_SETS = (
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """One channel: its name, and how to read its watts (None when it does not answer)."""
+    """One channel: its name and a function that reads its watts, or None when it does not answer."""
 
     name: str
     watts: Callable[[], float | None]
@@ -51,15 +51,16 @@ def _iio_watts(folder: Path, channel: int) -> float | None:
 
 def rails(root: Path) -> list[Rail]:
     """Every connected rail of every chip."""
-    found = []
+    connected = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         if read_text(folder / "name") != "ina3221":
             continue
         for channel in numbered(folder, "in", "_label"):
             name = read_text(folder / f"in{channel}_label")
-            # Channels 4 to 7 are the voltages over the shunts and their sum: no rails, and no current of the same N.
+            # Channels 4 to 7 are the voltages over the shunts and their sum; they are not rails and have no current
+            # file.
             if name and name != "NC" and (folder / f"curr{channel}_input").exists():
-                found.append(Rail(name, partial(_hwmon_watts, folder, channel), folder))
+                connected.append(Rail(name, partial(_hwmon_watts, folder, channel), folder))
     devices = children(root / "sys/bus/iio/devices", "iio:device*")
     devices += children(root / "sys/bus/i2c/drivers/ina3221x", "*/iio:device*")
     visited = set()
@@ -70,36 +71,37 @@ def rails(root: Path) -> list[Rail]:
         for channel in numbered(folder, "rail_name_", ""):
             name = read_text(folder / f"rail_name_{channel}")
             if name and name != "NC":
-                found.append(Rail(name, partial(_iio_watts, folder, channel), folder))
-    return found
+                connected.append(Rail(name, partial(_iio_watts, folder, channel), folder))
+    return connected
 
 
 class Ina3221:
-    """``whole``: the rails whose sum is the figure; ``parts``: told beside it."""
+    """A meter: the power is the sum of the rails in ``whole``; those in ``parts`` are reported separately."""
 
     def __init__(self, whole: list[Rail], parts: list[Rail]) -> None:
         self.name = "INA3221 " + "+".join(rail.name for rail in whole)
         self._whole, self._parts = whole, parts
 
     def read(self, busy: float) -> Power:
-        """The chip averages by itself (512 samples as NVIDIA sets it): the mean of the last moments."""
+        """The power; the chip itself averages 512 samples, as NVIDIA configures it."""
         total = 0.0
         for rail in self._whole:
             watts = rail.watts()
             if watts is None:
                 raise sensor_lost(f"INA3221 {rail.name}", rail.where)
             total += plausible(watts, f"INA3221 {rail.name}")
-        told = [(rail.name, rail.watts()) for rail in self._parts]
+        rail_watts = [(rail.name, rail.watts()) for rail in self._parts]
         return Power(
             plausible(total, self.name),
             MEASURED,
             self.name,
-            tuple((name, watts) for name, watts in told if watts is not None and watts >= 0),
+            tuple((name, watts) for name, watts in rail_watts if watts is not None and watts >= 0),
         )
 
 
 def find(root: Path) -> list[PowerSource]:
-    """The total where the module has one, else the rails that together feed everything, else single rails."""
+    """The rail of the whole module where it has one, else the rails that together feed everything, else single
+    rails."""
     every = rails(root)
     if not every:
         return []

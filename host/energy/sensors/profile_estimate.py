@@ -1,4 +1,4 @@
-"""Power without a sensor: idle plus busy cores at their frequency, by the host's profile. Always called an estimate."""
+"""Estimate power without a sensor, from the host profile: idle power plus busy cores at their frequency."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from arenite.profiles.hosts import HostProfile
 
 
 def frequency_ratio(root: Path) -> float:
-    """Mean of the cores' frequencies over their highest, 1.0 where cpufreq does not tell."""
+    """The mean ratio of the cores' frequencies to their highest; 1.0 where cpufreq does not report them."""
     ratios = []
     for folder in children(root / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
-        now, most = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
-        if now is not None and most is not None and 0 < now <= most * 1.01:
-            ratios.append(min(1.0, now / most))
+        now, highest = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
+        if now is not None and highest is not None and 0 < now <= highest * 1.01:
+            ratios.append(min(1.0, now / highest))
     return sum(ratios) / len(ratios) if ratios else 1.0
 
 
 class ProfileEstimate:
-    """idle_w + busy · core_w(f); an accelerator's share is not known and not in it."""
+    """idle_w + busy · core_w(f), without the share of an accelerator, which is not known."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
         self.name = f"estimate of profile {profile.name}"
@@ -34,7 +34,7 @@ class ProfileEstimate:
 
 
 def find(root: Path, profile: HostProfile) -> list[PowerSource]:
-    """Always one."""
+    """The estimate, which is always available."""
     meter = ProfileEstimate(profile, root)
     return [
         PowerSource(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")

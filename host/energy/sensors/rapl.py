@@ -1,8 +1,8 @@
 """RAPL, the processor's own energy counter: ``/sys/class/powercap/intel-rapl:N`` (also on AMD).
 
-``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (a minute or so at full load). Package domains are the
-processors, ``psys`` the platform, where the board maker wired it. Since 2020 (CVE-2020-8694) only root may read it.
-Never read on such a computer here: the build machines are virtual and have none.
+``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (about a minute at full load). Package domains are the
+processors; ``psys`` is the platform, on boards that support it. Since 2020 (CVE-2020-8694) only root may read it.
+Tested on simulated files only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sysfs import children, forbidden, plausible, read_number, read_text, sensor_lost
 
-#: Shorter than this the counter's own step (1 ms) shows: the last figure stands.
+#: Over shorter intervals the counter's own step of 1 ms would show, so the last figure is repeated.
 MIN_INTERVAL_S = 0.02
 
 
@@ -29,7 +29,7 @@ class _Domain:
     last_uj: float
 
     def joules(self) -> float:
-        """Since the last call. At most one wrap: over a gap of several, the figure would be too small."""
+        """Joules since the last call. It handles one wrap; over several the figure is too small."""
         now = read_number(self.folder / "energy_uj")
         if now is None or now < 0:
             raise sensor_lost(f"RAPL {self.name}", self.folder)
@@ -41,7 +41,7 @@ class _Domain:
 
 
 class Rapl:
-    """The sum of ``folders``' domains: all packages, or psys alone."""
+    """The sum of the domains in ``folders``: all packages, or psys alone."""
 
     def __init__(self, folders: list[Path], clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -77,7 +77,7 @@ class Rapl:
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
     """psys, the packages together, and (as parts) the domains inside them."""
-    packages, platform, found = [], [], []
+    packages, platform, sources = [], [], []
     for folder in children(root / "sys/class/powercap", "intel-rapl:*"):
         name = read_text(folder / "name")
         if name is None:
@@ -87,20 +87,20 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerS
         elif name == "psys":
             platform.append(folder)
         elif folder.name.count(":") > 1:
-            found.append(_describe(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
+            sources.append(_describe(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
     if packages:
         names = "+".join(read_text(folder / "name") or "" for folder in packages)
-        found.insert(
+        sources.insert(
             0,
             _describe(
                 f"RAPL {names}", PACKAGE, packages, clock, "processors without screen, disk and supply"
             ),
         )
     for folder in platform:
-        found.insert(
-            0, _describe("RAPL psys", DEVICE, [folder], clock, "the platform, as its maker wired it")
+        sources.insert(
+            0, _describe("RAPL psys", DEVICE, [folder], clock, "the platform, as the board maker defined it")
         )
-    return found
+    return sources
 
 
 def _describe(
@@ -112,7 +112,7 @@ def _describe(
         return PowerSource(name, scope, where, None, hint)
     counts = [read_number(folder / "energy_uj") for folder in folders]
     if any(count is None for count in counts):
-        return PowerSource(name, scope, where, None, "energy_uj gives no number")
+        return PowerSource(name, scope, where, None, "energy_uj does not contain a number")
     if scope == DEVICE and not any(counts):
-        return PowerSource(name, scope, where, None, "the counter stands at 0: not wired on this board")
+        return PowerSource(name, scope, where, None, "the counter stays at 0: this board does not support it")
     return PowerSource(name, scope, where, partial(Rapl, folders, clock), note)

@@ -1,8 +1,9 @@
 """Thermal zones: ``/sys/class/thermal/thermal_zone*/{type,temp,trip_point_*_{temp,type}}``, else hwmon chips.
 
-A zone throttles when it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). Of several zones
-the one nearest to its bound counts: its trip point, or the user's limit where that is lower. A skin at 44 of 45 °C
-matters more than a chip at 70 of 95 °C. Tried on trees in the kernel's formats; never on a device that throttles.
+A zone throttles when it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). With several
+zones the one nearest to its bound counts, which is its trip point or the user's limit if that is lower: a skin at 44
+of 45 °C matters more than a chip at 70 of 95 °C. Tested on simulated files in the kernel's formats, never on a
+device that throttles.
 """
 
 from __future__ import annotations
@@ -15,27 +16,28 @@ from arenite.errors import DeviceError
 from arenite.host.energy.base import Temperature
 from arenite.host.energy.sysfs import children, numbered, read_number, read_text
 
-#: Zones that tell nothing: Jetson Nano's PMIC-Die reads 100 °C for ever; an estimate for the fan is no sensor.
+#: Zones without a real sensor: Jetson Nano's PMIC-Die always reads 100 °C, and the fan's estimate is not measured.
 IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
-#: Without passive trips: which zones are the chip's.
+#: Parts of the names of the chip's zones, for computers without passive trip points.
 CHIP_ZONES = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
-#: hwmon chips that are processors, for computers whose thermal zones are of no use.
+#: hwmon chips of processors, for computers without usable thermal zones.
 PROCESSOR_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
-#: What a hand feels: where there is such a sensor, a user's limit is meant for it, and not for the chip under it.
+#: Parts of the names of surface sensors. Where there is one, a user's limit applies to it and not to the chip.
 SKIN_ZONES = ("skin", "shell", "quiet-therm", "case")
-#: Another zone takes over when it is this much nearer to its bound: the fitted model follows one zone.
+#: Another zone is used only when it is nearer to its bound by this, because the thermal model follows one zone.
 HYSTERESIS_K = 3.0
 
 
 def celsius(raw: float) -> float | None:
-    """°C of a raw figure: millidegrees as the kernel has it, degrees as some vendors do; None when it cannot be."""
+    """°C from a raw value, in millidegrees as the kernel has it or in degrees as some vendors do; None when it is not
+    plausible."""
     value = raw if abs(raw) < 200 else raw / 1000
     return value if -40 <= value <= 150 and raw != 0 else None
 
 
 @dataclass(frozen=True, slots=True)
 class Zone:
-    """One sensor: ``trip`` is its lowest passive trip point in °C; ``path`` the file of its temperature."""
+    """One sensor. ``trip`` is its lowest passive trip point in °C, and ``path`` the file of its temperature."""
 
     name: str
     path: Path
@@ -47,7 +49,7 @@ class Zone:
 
 
 def passive_trip(folder: Path) -> float | None:
-    """The lowest one that can be: some vendors leave unused trip points at 0 or far above any temperature."""
+    """The lowest plausible passive trip point; some vendors leave unused ones at 0 or far above any temperature."""
     trips = []
     for index in numbered(folder, "trip_point_", "_type"):
         if (read_text(folder / f"trip_point_{index}_type") or "").lower() == "passive":
@@ -59,7 +61,7 @@ def passive_trip(folder: Path) -> float | None:
 
 
 def zones(root: Path) -> list[Zone]:
-    """The zones to watch: those that throttle, else the chip's, else all; hwmon's processors where there is no zone."""
+    """The zones to watch: those that throttle, else those of the chip, else processors in hwmon, else all."""
     every = []
     for folder in children(root / "sys/class/thermal", "thermal_zone*"):
         name = read_text(folder / "type") or folder.name
@@ -72,7 +74,7 @@ def zones(root: Path) -> list[Zone]:
 
 
 def _hwmon(root: Path) -> list[Zone]:
-    found = []
+    sensors = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or ""
         if chip not in PROCESSOR_CHIPS:
@@ -84,12 +86,13 @@ def _hwmon(root: Path) -> list[Zone]:
             trip = None if critical is None else celsius(critical)
             zone = Zone(f"{chip} {label}", folder / f"temp{channel}_input", trip)
             if zone.read() is not None:
-                found.append(zone)
-    return found
+                sensors.append(zone)
+    return sensors
 
 
 class ThermalZones:
-    """``limit_c``: the user's; ``trip_c``: of the host profile, for zones that do not tell theirs."""
+    """A thermometer of several zones. ``limit_c`` is the user's limit; ``trip_c`` is that of the host profile, for
+    zones without a trip point."""
 
     def __init__(
         self, watched: list[Zone], limit_c: float | None = None, trip_c: float | None = None
@@ -104,12 +107,12 @@ class ThermalZones:
         self.name = "thermal zones " + ", ".join(zone.name for zone in watched[:4])
 
     def read(self) -> Temperature:
-        """Raises ``DeviceError`` when no zone answers any more."""
+        """The temperature of the zone nearest to its bound. Raises ``DeviceError`` when no zone answers any more."""
         read = [(zone, zone.read()) for zone in self._zones]
         values = [(zone, value) for zone, value in read if value is not None]
         if not values:
             raise DeviceError(
-                f"No thermal zone answers any more ({self.name}).", "Is the driver still loaded?"
+                f"No thermal zone answers any more ({self.name}).", "Check that the driver is still loaded."
             )
         if all(zone.trip is None for zone, _ in values):
             zone, value = max(values, key=lambda pair: pair[1])

@@ -37,8 +37,8 @@ class Network(nn.Module):  # type: ignore[misc]
         for layer in self.layers:
             y = self._operation(layer, [values[name] for name in layer["inputs"]])
             values[layer["name"]] = _activation(layer["activation"], y)
-        made = [values[name] for name in self.outputs]
-        return made[0] if len(made) == 1 else tuple(made)
+        outputs = [values[name] for name in self.outputs]
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
     def _operation(self, layer: Any, inputs: Any) -> Any:
         kind, x = layer["kind"], inputs[0]
@@ -93,11 +93,11 @@ def _ordered(layer: Any, kernel: Any) -> Any:
 
 def _padding(shape: Any, layer: Any) -> Any:
     """Rows and columns added on each side by TensorFlow's "same" padding."""
-    made = []
+    padding = []
     for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
         total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
-        made.append((total // 2, total - total // 2))
-    return made
+        padding.append((total // 2, total - total // 2))
+    return padding
 
 
 def main(folder: Any) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
 from arenite.converters.importers.agreement import Agreement
-from arenite.converters.importers.framework_process import _verdict
+from arenite.converters.importers.framework_process import SourceRun, _verdict
 from arenite.errors import ModelError
+
+FLOAT = SourceRun({}, "nature 1", (), False)
 
 
 def _agreement(sqnr_db: float) -> Agreement:
@@ -17,17 +20,17 @@ def _agreement(sqnr_db: float) -> Agreement:
 
 def test_rounding_needs_no_word() -> None:
     for sqnr in (math.inf, 120.0, 61.0):
-        assert _verdict("m", _agreement(sqnr), True, {"quantized": False}) == []
-    assert _verdict("m", None, True, {"quantized": False}) == []
+        assert _verdict("m", _agreement(sqnr), True, FLOAT) == []
+    assert _verdict("m", None, True, FLOAT) == []
 
 
 def test_a_poor_agreement_is_noted_and_none_is_an_error() -> None:
-    (note,) = _verdict("m", _agreement(40.0), True, {"quantized": False})
+    (note,) = _verdict("m", _agreement(40.0), True, FLOAT)
     assert "40.0 dB" in note
     for sqnr in (3.0, -math.inf):
         with pytest.raises(ModelError, match="something else"):
-            _verdict("m", _agreement(sqnr), True, {"quantized": False})
+            _verdict("m", _agreement(sqnr), True, FLOAT)
 
 
 def test_trained_quantisation_may_differ_by_steps() -> None:
-    assert _verdict("m", _agreement(5.0), True, {"quantized": True}) == []
+    assert _verdict("m", _agreement(5.0), True, replace(FLOAT, quantized=True)) == []

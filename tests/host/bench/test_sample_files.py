@@ -80,7 +80,7 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
         (tmp_path / "some", [TENSOR] * 2, EXTRA, "has 2 inputs"),
         (tmp_path / "none", [TENSOR], EXTRA, "contains no .png"),
         (tmp_path / "nowhere", [TENSOR], EXTRA, "nowhere does not exist"),
-        (tmp_path / "some", [TENSOR], {"preprocessing": {"steps": 3}}, "no list"),
+        (tmp_path / "some", [TENSOR], {"preprocessing": {"steps": 3}}, "is not a list"),
     ):
         with pytest.raises(UsageError, match=problem):
             file_samples(path, tensors, extra)

@@ -39,7 +39,7 @@ def test_units(text: str, limits: Limits) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("speed=3", "no 'speed'"),
+        ("speed=3", "'speed' is not a limit"),
         ("power=5A", "expected a number with w or mw"),
         ("power=0", "more than 0"),
         ("power", "expected a number"),

@@ -169,7 +169,7 @@ def test_power_that_is_an_estimate_all_at_once_is_told(tmp_path: Path) -> None:
 
     supervisor = Supervisor(ran(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
     run(supervisor)
-    assert supervisor.notes == ["rapl no longer answers: power is estimated from then on."]
+    assert supervisor.notes == ["rapl no longer answers; power is estimated from now on."]
 
 
 def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:

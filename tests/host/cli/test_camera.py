@@ -70,7 +70,7 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
         (("--source", "synthetic", "--mqtt", "http://x"), "mqtt"),
         (("--source", "synthetic", "--pin", "one"), "one"),
         (("--source", "synthetic", "--source", "photos", "--pace", "file"), "Leave out --pace file"),
-        (("--source", "synthetic", "--runtime-option", "fast"), "no option of a runtime"),
+        (("--source", "synthetic", "--runtime-option", "fast"), "not a runtime option"),
         (("--source", "synthetic", "--runtime-option", "signature=none"), "no signature 'none'"),
         (("--source", "synthetic", "--output", "-"), "both write to standard output"),
         (("--source", "synthetic", "--also", "vww", "--cache"), "--cache does not work with --also"),

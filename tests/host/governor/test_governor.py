@@ -24,14 +24,14 @@ def test_without_a_limit_nothing_is_done() -> None:
 
 def test_a_budget_that_is_enough_ends_at_full_quality() -> None:
     toy = ToyDevice()
-    governor = governor_for(toy, Limits(power_w=9.0), idle_w=2.0, most_w=6.0)
+    governor = governor_for(toy, Limits(power_w=9.0), idle_w=2.0, max_w=6.0)
     drive(toy, governor, 120)
     assert [lever.level for lever in governor.levers] == [0, 0, 0]
 
 
 def test_a_budget_is_used_to_within_three_percent_and_never_exceeded() -> None:
     toy = ToyDevice()
-    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, most_w=6.0)
+    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, max_w=6.0)
     drive(toy, governor, 90)
     seen = []
     for second in range(91, 400):
@@ -87,7 +87,7 @@ def test_constant_conditions_mean_calm(
     toy = ToyDevice(idle, joules, frame, noise)
     full = joules * min(30.0, 1 / frame)
     limits = Limits(power_w=idle + share * full)
-    governor = governor_for(toy, limits, idle_w=idle, most_w=idle + 1.5 * full)
+    governor = governor_for(toy, limits, idle_w=idle, max_w=idle + 1.5 * full)
     drive(toy, governor, 400)
     times = [action.t_s for action in governor.log]
     busiest = max((sum(t <= u < t + 60 for u in times) for t in times), default=0)
@@ -121,7 +121,7 @@ def test_a_lost_power_sensor_keeps_the_last_safe_setting_and_says_so() -> None:
         governor.step(replace(toy.see(float(second)), power_w=None))
         assert toy.watts <= 3.5
     assert [lever.level for lever in governor.levers] == before and toy.rate == rate
-    assert "power is not read" in governor.state()["note"]
+    assert "power cannot be read" in governor.state()["note"]
     drive(toy, governor, 60, start=400)
     assert governor.state()["note"] == ""
 
@@ -137,7 +137,7 @@ def test_a_lost_thermometer_raises_nothing() -> None:
         governor.step(replace(toy.see(float(second)), temperature_c=None))
     after = [lever.level for lever in governor.levers]
     assert all(new >= old for new, old in zip(after, before, strict=True))
-    assert "temperature is not read" in governor.state()["note"]
+    assert "temperature cannot be read" in governor.state()["note"]
 
 
 def test_a_lever_that_refuses_is_left_alone_and_the_limit_kept_by_the_others() -> None:
@@ -171,7 +171,7 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
         toy, duty = ToyDevice(idle=1.8, joules=0.03, frame_s=0.02), [1.0]
         levers = toy.levers(("fps",))
         levers.append(rest_lever(lambda label: duty.__setitem__(0, float(label)), saves, cycle_s=5.0))
-        governor = Governor(Limits(power_w=1.95), levers, idle_w=1.8, most_w=3.0)
+        governor = Governor(Limits(power_w=1.95), levers, idle_w=1.8, max_w=3.0)
         governor.begin()
         total = joules = 0.0
         for second in range(1, 600):

@@ -111,7 +111,7 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
                 {"lever": "resolution", "level": 0, "levels": 3, "label": "128x128"},
                 {"lever": "model", "level": 0, "levels": 2, "label": "float32"},
             ],
-            "forecast": "70 °C in 18.4 min" if step >= 60 else "70 °C is not reached: it settles at 68 °C",
+            "forecast": "70 °C in 18.4 min" if step >= 60 else "70 °C is not reached; the temperature settles at 68 °C",
             "minutes": None if step < 60 else 18.4,
             "settles_c": 68.2,
             "target_w": 4.9,

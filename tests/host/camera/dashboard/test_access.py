@@ -36,9 +36,9 @@ def test_loopback_needs_no_token(host: str) -> None:
 )
 def test_elsewhere_a_token_is_required(host: str) -> None:
     assert not is_loopback(host)
-    with pytest.raises(UsageError, match=r"has no token\. Give it a token"):
+    with pytest.raises(UsageError, match=r"has no token\. Give --token auto"):
         Access(host, None)
-    with pytest.raises(UsageError, match="has 7 characters"):
+    with pytest.raises(UsageError, match="has only 7 characters"):
         Access(host, "1234567")
     made = Access(host, "auto").token
     assert made is not None and len(made) >= 24 and made != Access(host, "auto").token

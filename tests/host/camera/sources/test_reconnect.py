@@ -94,7 +94,7 @@ def until(source: ReconnectingSource, done: Callable[[], bool], limit: int = 10_
 def test_waits_double_up_to_a_limit(clock: Clock) -> None:
     script = Script(clock, [SMALL, *[gone() for _ in range(12)], SMALL], [0, gone(), 1])
     said: list[str] = []
-    source = ReconnectingSource(script, on_message=said.append, first_s=0.25, most_s=8.0, seed=1)
+    source = ReconnectingSource(script, on_message=said.append, first_s=0.25, max_s=8.0, seed=1)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
     waits = np.diff(script.times[1:])

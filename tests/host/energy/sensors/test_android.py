@@ -98,12 +98,12 @@ def test_an_old_termux_without_volts_says_what_is_assumed(tmp_path: Path) -> Non
     [
         (TERMUX.replace("DISCHARGING", "CHARGING"), "charging"),
         (TERMUX.replace("-512000", "0"), "no current"),
-        ("", "no JSON"),
+        ("", "did not print JSON"),
         ("[1]", "not an object"),
-        (TERMUX[:60], "no JSON"),
+        (TERMUX[:60], "did not print JSON"),
     ],
 )
-def test_what_termux_cannot_tell_is_told(tmp_path: Path, text: str, word: str) -> None:
+def test_what_termux_does_not_report_is_reported(tmp_path: Path, text: str, word: str) -> None:
     path = command(tmp_path, "termux-battery-status", text)
     found = android.find(path)
     assert found[0].open is None and word in found[0].note
@@ -147,12 +147,12 @@ def test_headroom_is_one_at_severe_and_nan_when_asked_too_often(tmp_path: Path) 
     assert (android_thermal.headroom(40.0, 40.0), android_thermal.headroom(5.0, 40.0)) == (1.0, 0.0)
 
 
-def test_a_hal_that_is_not_ready_and_a_refusal_are_told(tmp_path: Path) -> None:
+def test_a_hal_that_is_not_ready_and_a_refusal_are_reported(tmp_path: Path) -> None:
     empty = "Thermal Status: 0\nCached temperatures:\nHAL Ready: false\n"
     with pytest.raises(DeviceError, match="not ready"):
         android_thermal.AndroidThermometer(dumpsys(tmp_path / "a", thermal=empty)).read()
     denied = "Permission Denial: can't dump ThermalService from pid=4711, uid=10234\n"
-    with pytest.raises(DeviceError, match="refuses: Permission Denial") as caught:
+    with pytest.raises(DeviceError, match="refused: Permission Denial") as caught:
         android_thermal.AndroidThermometer(dumpsys(tmp_path / "b", thermal=denied)).read()
     assert "pm grant" in caught.value.hint
     path = command(tmp_path / "c", "dumpsys", "cmd: failure\n", status=20)
