@@ -1,0 +1,1 @@
+"""Trained models to images: importers, graph passes, quantization, planning and processing."""

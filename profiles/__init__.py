@@ -1,0 +1,1 @@
+"""Profiles of boards, hosts, meters, batteries and cores: TOML files and their readers."""

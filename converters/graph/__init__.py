@@ -1,0 +1,1 @@
+"""The graph as small value types, with shape rules and quantized arithmetic."""

@@ -1,0 +1,1 @@
+"""Importers of trained models: TensorFlow Lite, Keras, SavedModel, ONNX and PyTorch."""

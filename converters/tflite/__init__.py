@@ -1,0 +1,1 @@
+"""The TensorFlow Lite file format: reader, verifier, writer, and the image with its metadata."""

@@ -1,0 +1,1 @@
+"""Training of the own architectures, in the environment of a framework."""

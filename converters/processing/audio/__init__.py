@@ -1,0 +1,1 @@
+"""Sound to tensors: plans, tables and the NumPy reference."""

@@ -1,14 +1,14 @@
-/* From a value with 16 fractional bits to what a tensor stores: normalise and quantise in one.
+/* The map from a value with 16 fractional bits to a tensor's stored value: normalise and quantise in one.
  *
- * Integers, but for a tensor of real numbers: then the value is taken from an exact difference by one product, which
- * IEEE 754 rounds alike on every machine, with an FPU or without, and which no compiler can contract with anything.
+ * It uses integers, except for a tensor of real numbers: then the value is the product of an exact difference, which
+ * IEEE 754 rounds alike on every machine, with an FPU or without, and which no compiler can contract.
  */
 #ifndef ARENITE_AFFINE_H
 #define ARENITE_AFFINE_H
 
 #include <stdint.h>
 
-/* Bytes of an element tell its type; what has 4 is float. */
+/* The type by the bytes of an element; 4 bytes are float. */
 typedef struct {
     int32_t offset[3]; /* per channel, 16 fractional bits */
     int32_t multiplier[3];

@@ -1,4 +1,4 @@
-/* Only in the host's library: which sources it was made of, so that another state of them is not taken for it. */
+/* Only in the host's library: the digest of its sources, which identifies a library of other sources. */
 #ifndef AR_SOURCES
 #define AR_SOURCES "unknown"
 #endif

@@ -1,0 +1,1 @@
+"""Pictures to tensors: plans, resampling, tables of the vector code and the NumPy reference."""

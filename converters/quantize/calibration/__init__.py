@@ -1,0 +1,1 @@
+"""Ranges of tensors from calibration samples: histograms, observations, calibrators."""

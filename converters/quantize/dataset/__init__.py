@@ -1,0 +1,1 @@
+"""Samples from files and folders, and the interpretation of their numbers."""

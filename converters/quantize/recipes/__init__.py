@@ -1,0 +1,1 @@
+"""Quantization recipes: reading, writing, and the shipped TOML files."""

@@ -1,0 +1,1 @@
+"""Running models on samples, and metrics of their outputs."""

@@ -1,0 +1,1 @@
+"""Integer weights: scales, rounding, equalization and bias correction."""

@@ -3,10 +3,10 @@
 
 #define FRAME_BITS 29
 #define POWER_SHIFT 13
-#define MOST_BITS 62
+#define MAX_BITS 62
 #define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
 
-/* Sample `at` of the recording and of what is put before and after it. */
+/* Sample `at` of the recording, which is padded before and after. */
 static int32_t sample(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t at)
 {
     const int32_t all = (int32_t)p->samples;
@@ -31,12 +31,12 @@ static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count
     return peak;
 }
 
-/* A frame, windowed and scaled, where the FFT wants it; returns by which power of two it was scaled. */
+/* Write a frame, windowed and scaled, in the order of the FFT; returns the power of two by which it was scaled. */
 static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
 {
     const int32_t length = p->length;
     const uint32_t there = count < p->samples ? count : p->samples;
-    /* A frame that lies in the recording is read without asking for each sample whether it is there. */
+    /* A frame inside the recording is read without a check for each sample. */
     const int16_t *inside = from >= 0 && (uint32_t)from + p->length <= there ? samples + from : 0;
     int32_t top = 0;
     for (int32_t n = 0; n < length; n++) {
@@ -57,7 +57,7 @@ static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32
                 p->window ? (int32_t)(((int64_t)value * p->window[k < other ? k : other]) >> 32) : value >> 1;
         }
         values[2 * reversed + (n & 1u)] = value;
-        if (n & 1u) { /* the next number of a counter whose bits run the other way */
+        if (n & 1u) { /* the next number of a counter with reversed bits */
             uint32_t bit = p->fft / 4u;
             while (reversed & bit) {
                 reversed ^= bit;
@@ -85,7 +85,7 @@ static int64_t logarithm(const ar_audio *p, uint64_t sum, int32_t exponent, int6
 {
     const int64_t mantissa = p->mantissa * peak;
     int32_t at = p->exponent - exponent; /* of the offset, in units of the sum */
-    int32_t cut = at + ar_bit_length((uint64_t)mantissa) - MOST_BITS;
+    int32_t cut = at + ar_bit_length((uint64_t)mantissa) - MAX_BITS;
     cut = cut < 0 ? 0 : cut;
     at -= cut;
     uint64_t other;
@@ -98,7 +98,7 @@ static int64_t logarithm(const ar_audio *p, uint64_t sum, int32_t exponent, int6
     if (p->is_floor) {
         sum = sum > other ? sum : other;
     } else {
-        const uint64_t most = ((uint64_t)1 << MOST_BITS) - 1;
+        const uint64_t most = ((uint64_t)1 << MAX_BITS) - 1;
         sum = (sum < most ? sum : most) + other;
     }
     const int64_t found = ar_log2(p->logs, sum ? sum : 1);

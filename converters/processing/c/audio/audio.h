@@ -1,7 +1,7 @@
 /* Sound to a tensor: frames, window, FFT, filters, logarithm, DCT, quantise. Integers throughout.
  *
  * A frame is windowed and scaled to fill 29 bits; the FFT halves at each stage, so that nothing overflows. The
- * logarithm to base 2 takes every power of two out of the numbers, the frame's scale among them. All tables are
+ * logarithm to base 2 turns every power of two, including the frame's scale, into a term. All tables are
  * constant; scratch memory is the caller's: 8 * (fft / 2 + 1) bytes, then 4 * bins, aligned to 8.
  */
 #ifndef ARENITE_AUDIO_H
@@ -34,7 +34,7 @@ typedef struct {
     uint16_t frames;
     uint16_t length;
     uint16_t mirror;
-    uint16_t inset; /* where a frame lies in the FFT's input */
+    uint16_t inset; /* position of a frame in the FFT's input */
     uint16_t fft;
     uint16_t bins;
     uint16_t last_bin; /* one past the last that a filter reads */
@@ -48,7 +48,7 @@ typedef struct {
 /* `count` samples: filled up with zeros, or cut, to p->samples. */
 void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch);
 
-/* The FFT of `length` real numbers below 2^29, over length / 2, in place: number n of them lies at
+/* The FFT of `length` real numbers below 2^29, over length / 2, in place: number n is at
  * 2 * reversed(n / 2) + n % 2, the bits of length / 2 numbers reversed. Complex number k, from 0 to length / 2, comes
  * to 2k, 2k + 1. `sines` as in ar_audio. */
 void ar_fft(int32_t *values, uint32_t length, const int32_t *sines);

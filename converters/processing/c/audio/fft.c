@@ -1,6 +1,6 @@
 /* FFT of real numbers: even and odd ones are the parts of half as many complex ones. Radix 2, decimation in time.
  *
- * A product keeps its upper word, which is one instruction on most cores, and with factors of 31 bits halves: just what
+ * A product keeps its upper word, which is one instruction on most cores, and with factors of 31 bits halves: that
  * keeps each stage from overflowing. */
 #include "audio.h"
 

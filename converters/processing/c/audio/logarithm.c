@@ -3,7 +3,7 @@
 int32_t ar_log2(const int32_t *table, uint64_t x)
 {
     const int whole = ar_bit_length(x) - 1;
-    /* 31 bits behind the first one: 7 find a step of the table, the others a place on the straight line in it. */
+    /* 31 bits behind the first one: 7 find a step of the table, the others a position on the straight line in it. */
     const uint32_t rest = (uint32_t)(whole >= 31 ? x >> (whole - 31) : x << (31 - whole)) & 0x7FFFFFFFu;
     const uint32_t step = rest >> 24;
     const uint32_t part = rest & 0xFFFFFFu;

@@ -6,7 +6,7 @@
 
 #define AR_LOG2_BITS 20
 
-/* How many bits a number has; 0 for 0. */
+/* The number of bits of a number; 0 for 0. */
 static inline int ar_bit_length(uint64_t x)
 {
 #if defined(__GNUC__)

@@ -1,11 +1,11 @@
 /* A picture to a tensor in one pass: crop, resize, colour, normalise, quantise.
  *
- * Each source row that a result needs is read once, and of it only the pixels that the result needs: `row` unpacks
- * them, makes them the working colour and resamples them across into one of the rows that wait. `column` makes a row
- * of the resized picture from these, on a line of the canvas whose margins are filled; `finish` makes of that line a
- * row of the tensor. All tables are constant; scratch memory is the caller's.
+ * Each source row that a result needs is read once, and only the pixels that the result needs: `row` unpacks them,
+ * converts them to the working colour and resamples them across into one of the buffered rows. `column` computes a
+ * row of the resized picture from these, on a line of the canvas whose margins are filled; `finish` converts that
+ * line to a row of the tensor. All tables are constant; scratch memory is the caller's.
  *
- * Scratch: across.outputs * channels while resizing * bytes of a waiting value (1 bytes, 2 opencv, 4 others) *
+ * Scratch: across.outputs * channels while resizing * bytes of a buffered value (1 bytes, 2 opencv, 4 others) *
  * down.taps, rounded up to 4; then a line: canvas_width * channels * (4 for fractions, else 1).
  */
 #ifndef ARENITE_IMAGE_H
@@ -34,13 +34,13 @@ typedef struct {
     uint16_t taps;
 } ar_axis;
 
-/* Working colours: how many channels, and in which order. */
+/* Working colours: the number and order of channels. */
 enum { AR_RGB = 0, AR_BGR = 1, AR_GREY = 2 };
 
 typedef struct ar_image {
     /* Source row y, resampled across, to `to`. */
     void (*row)(const struct ar_image *p, const ar_picture *from, uint32_t y, void *to);
-    /* Output row: waiting rows, the oldest at `first` of down.taps, with `weights`, to `line`. */
+    /* Output row: buffered rows, the oldest at `first` of down.taps, with `weights`, to `line`. */
     void (*column)(const struct ar_image *p, const void *rows, uint32_t first, const int32_t *weights,
                    void *line);
     /* A line of the canvas to a row of the tensor. */
@@ -63,20 +63,20 @@ typedef struct ar_image {
     uint8_t late_grey;
     uint8_t per_channel; /* a table for each channel */
     uint8_t ties_to_even;
-    uint8_t waiting_bytes; /* of a value in a waiting row */
+    uint8_t waiting_bytes; /* of a value in a buffered row */
     uint8_t line_bytes;    /* of a value on the line */
     uint8_t element_bytes; /* of the tensor */
 } ar_image;
 
 void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scratch);
 
-/* The same row by row, for a tensor that never stands whole: begin, then each row in order. */
+/* The same row by row, for a tensor that is never held whole: begin, then each row in order. */
 typedef struct {
     uint8_t *rows; /* in scratch memory */
     uint8_t *line;
     uint32_t row_bytes;
     uint32_t next; /* source row that has not been read yet, counted from the window */
-    uint32_t slot; /* where it will wait */
+    uint32_t slot; /* its slot in the buffered rows */
 } ar_image_rows;
 
 void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch);

@@ -1,4 +1,4 @@
-/* What comes after rows: see ar_image.column and ar_image.finish. */
+/* The steps after rows: see ar_image.column and ar_image.finish. */
 #ifndef ARENITE_IMAGE_STEPS_H
 #define ARENITE_IMAGE_STEPS_H
 

@@ -7,7 +7,7 @@
  */
 #include "image.h"
 
-/* One function. KEEP: what is kept of a weighted sum below 2^30. */
+/* One function. KEEP: the part of a weighted sum below 2^30 that is kept. */
 #ifdef AR_ONE_CHANNEL
 #define AR_ROW_FUNCTION(KIND, TYPE, KEEP)                                              \
     void AR_ROW(KIND)(const ar_image *p, const ar_picture *from, uint32_t y, void *to) \

@@ -1,13 +1,13 @@
 #include "post.h"
 
-#define MOST (16 << 16)
+#define MAX_COORDINATE (16 << 16)
 
 static int32_t clamp(int64_t value, int32_t low)
 {
-    return (int32_t)(value < low ? low : value > MOST ? MOST : value);
+    return (int32_t)(value < low ? low : value > MAX_COORDINATE ? MAX_COORDINATE : value);
 }
 
-/* A coordinate on the axis of `anchor`, whose centre stands first and its size two further. */
+/* A coordinate on the axis of `anchor`, whose centre comes first and its size two further. */
 static int64_t placed(int64_t middle, const uint16_t *anchor)
 {
     return anchor ? ((middle * anchor[2]) >> 15) + anchor[0] * 2 : middle;
@@ -18,7 +18,7 @@ static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_
                  int32_t *end)
 {
     if (p->corners) {
-        *start = clamp(first, -MOST);
+        *start = clamp(first, -MAX_COORDINATE);
         *end = clamp(second, *start);
         return;
     }
@@ -27,7 +27,7 @@ static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_
         size = (size * anchor[2]) >> 15;
     }
     const int32_t wide = clamp(size, 0);
-    *start = clamp(placed(first, anchor), -MOST) - (wide >> 1);
+    *start = clamp(placed(first, anchor), -MAX_COORDINATE) - (wide >> 1);
     *end = *start + wide;
 }
 
@@ -47,8 +47,8 @@ static void decode(const ar_boxes *p, const void *boxes, ar_box *box, int32_t *p
         const uint32_t point = at + (p->point_first + k * p->point_values) * field;
         const int32_t across = ar_real(&p->centres, 1, boxes, p->boxes_dtype, point + x * field);
         const int32_t down = ar_real(&p->centres, 0, boxes, p->boxes_dtype, point + (1 - x) * field);
-        points[2 * k] = clamp(placed(across, anchor_x), -MOST);
-        points[2 * k + 1] = clamp(placed(down, anchor_y), -MOST);
+        points[2 * k] = clamp(placed(across, anchor_x), -MAX_COORDINATE);
+        points[2 * k + 1] = clamp(placed(down, anchor_y), -MAX_COORDINATE);
     }
 }
 
@@ -68,7 +68,7 @@ static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
     return (both >> 1) * (1 << 16) > (all >> 1) * p->iou;
 }
 
-/* Objectness times score, as the key of the product: of integers, what they are above their zero points. */
+/* Objectness times score, as the key of the product; integers count from their zero points. */
 static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
 {
     if (p->scores_dtype == AR_POST_FLOAT32) {
@@ -86,14 +86,14 @@ static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
     return (int32_t)(one * other >> 2);
 }
 
-/* The whole number from 0 to 65535 that is nearest. */
+/* The nearest whole number from 0 to 65535. */
 static uint32_t rounded(int32_t real)
 {
     const int64_t whole = ((int64_t)real + (1 << 15)) >> 16;
     return (uint32_t)(whole < 0 ? 0 : whole);
 }
 
-/* The class that row `i` names. */
+/* The class of row `i`. */
 static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
 {
     const int32_t whole =
@@ -135,7 +135,7 @@ static uint32_t candidates(const ar_boxes *p, const void *scores, const void *la
                            ar_box *found)
 {
     uint32_t count = 0;
-    /* Rows whose fields stand side by side are looked at one by one, since most are not worth it. */
+    /* Rows with adjacent fields are examined one by one, since most have too small a score. */
     const int singly = p->objectness && p->score.field == 1;
     for (uint32_t start = 0; start < rows; start += AR_POST_BLOCK) {
         int32_t keys[AR_POST_BLOCK];
@@ -173,13 +173,13 @@ static void copy(int32_t *to, const int32_t *from, uint32_t count)
     }
 }
 
-/* Of boxes that overlap a better one only the best stay. */
+/* Drop boxes that overlap a better one. */
 static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count && kept < p->most; i++) {
         ar_box box = found[i];
-        /* Row `kept` of the points is free: no more boxes were kept than looked at. */
+        /* Row `kept` of the points is free: no more boxes were kept than examined. */
         decode(p, boxes, &box, points + kept * 2 * p->points);
         uint32_t k = 0;
         while (k < kept && !overlap(p, &box, &found[k])) {
@@ -203,10 +203,10 @@ static int32_t weight(const ar_boxes *p, int32_t key)
 {
     int32_t real = ar_real_of_key(&p->weights, p->scores_dtype, key);
     real = p->logits ? ar_sigmoid(p->powers, real) : real;
-    return real < 1 ? 1 : real > MOST ? MOST : real;
+    return real < 1 ? 1 : real > MAX_COORDINATE ? MAX_COORDINATE : real;
 }
 
-/* Of boxes that overlap a better one the average by their scores takes its place. */
+/* Replace boxes that overlap by their average, weighted by their scores. */
 static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     const uint32_t row = 2u * p->points;
@@ -216,7 +216,7 @@ static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uin
     }
     for (; kept < count && kept < p->most; kept++) {
         const ar_box best = found[kept];
-        int64_t sums[4 + 2 * AR_POST_MOST_POINTS] = {0};
+        int64_t sums[4 + 2 * AR_POST_MAX_POINTS] = {0};
         int64_t total = 0;
         uint32_t rest = kept + 1;
         for (uint32_t i = kept; i < count; i++) {

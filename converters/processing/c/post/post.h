@@ -1,5 +1,6 @@
-/* Outputs to answers: classes, boxes, anomaly scores. Integers throughout, but for the one product that makes an
- * anomaly score a real number. Real numbers have 16 fractional bits, coordinates are fractions of the input's sides. */
+/* Outputs to answers: classes, boxes, anomaly scores. Integers throughout, except for the one product that
+ * turns an anomaly score into a real number. Real numbers have 16 fractional bits,
+ * coordinates are fractions of the input's sides. */
 #ifndef ARENITE_POST_H
 #define ARENITE_POST_H
 
@@ -38,7 +39,7 @@ void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, ui
 /* Element `index` as a real number, times the multiplier of channel `channel` of `affine`. */
 int32_t ar_real(const ar_affine *affine, uint32_t channel, const void *data, uint32_t dtype, uint32_t index);
 
-/* What ar_key stands for, as ar_real. */
+/* The value of an ar_key, as ar_real. */
 int32_t ar_real_of_key(const ar_affine *affine, uint32_t dtype, int32_t key);
 
 /* e^value with 16 fractional bits, value cut to [-10, 10]. `powers`: 2^(k / 128), k to 128, 30 fractional bits. */
@@ -47,14 +48,14 @@ int32_t ar_exponential(const uint32_t *powers, int32_t value);
 /* 1 / (1 + e^-value). */
 int32_t ar_sigmoid(const uint32_t *powers, int32_t value);
 
-/* Where numbers stand in a tensor: field `f` of row `i` is element first + i * step + f * field. */
+/* The positions of numbers in a tensor: field `f` of row `i` is element first + i * step + f * field. */
 typedef struct {
     uint32_t first;
     uint32_t step;
     uint32_t field;
 } ar_layout;
 
-/* At most so many rows are looked at in one go. */
+/* The largest number of rows in one step. */
 enum { AR_POST_BLOCK = 32 };
 
 /* For rows `start` to `start` + `count` the largest of the fields `first` to `last` - 1, of equal ones the lowest. */
@@ -67,7 +68,7 @@ typedef struct {
     uint32_t index;
 } ar_scored;
 
-/* The best k of `count` scores, best first, of equal ones the lower, none below `least`; how many there are. */
+/* The best k of `count` scores, best first, of equal ones the lower, none below `least`; returns their number. */
 uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k, int32_t least,
                   ar_scored *best);
 
@@ -93,7 +94,7 @@ typedef struct {
     uint16_t anchor;
 } ar_box;
 
-enum { AR_POST_MOST_POINTS = 32 };
+enum { AR_POST_MAX_POINTS = 32 };
 
 /* Affines have channel 0 for y and height, 1 for x and width. */
 typedef struct {
@@ -131,9 +132,9 @@ typedef struct {
     uint8_t labelled; /* classes are given */
 } ar_boxes;
 
-/* How many boxes there are, best first. `found` has room for p->candidates, `points` for as many times 2 * p->points:
- * x and y of each landmark. `labels`: classes where p->labelled, `count`: a number of rows, or 0 for all; both of
- * p->labels_dtype. */
+/* Returns the number of boxes, best first. `found` has room for p->candidates, `points` for as many times
+ * 2 * p->points: x and y of each landmark. `labels`: classes where p->labelled, `count`: a number of
+ * rows, or 0 for all; both of p->labels_dtype. */
 uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, const void *labels,
                    const void *count, ar_box *found, int32_t *points);
 
@@ -171,11 +172,11 @@ typedef struct {
     int32_t least;  /* key that the only channel has to reach */
     uint16_t first; /* channels `first` to `last` - 1 */
     uint16_t last;
-    uint8_t given; /* the tensor holds classes, whose lowest byte is looked at */
+    uint8_t given; /* the tensor holds classes, whose lowest byte is read */
 } ar_segments;
 
-/* The class of each pixel: the channel with the largest value, counted from the first; of one channel, whether it
- * reaches p->least, or the class that it says. */
+/* The class of each pixel: the channel with the largest value, counted from the first; for one channel, whether it
+ * reaches p->least, or the class that it holds. */
 void ar_mask(const ar_segments *p, const void *data, uint8_t *found);
 
 #endif

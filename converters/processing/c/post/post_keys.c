@@ -30,7 +30,7 @@ void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, ui
     }
 }
 
-/* The best field of one row whose fields stand side by side. */
+/* The best field of one row with adjacent fields. */
 static void best_of_row(const void *data, uint32_t dtype, uint32_t at, uint32_t first, uint32_t last,
                         int32_t *key, uint32_t *best)
 {

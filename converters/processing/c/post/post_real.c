@@ -2,7 +2,7 @@
 
 #define LOG2E 387270501 /* 28 fractional bits */
 
-/* Of float, 16 fractional bits of what is within 32000; a NaN is 0. */
+/* A float with 16 fractional bits, clipped to 32000 in magnitude; a NaN is 0. */
 static int32_t fixed(float value)
 {
     /* A comparison with a NaN is false. */

@@ -1,4 +1,4 @@
-/* Eight lanes of 32 bits, each also two of 16, for AVX2 and NEON alike: what the vector kernels are written in.
+/* Eight lanes of 32 bits, each also two of 16, for AVX2 and NEON alike: the operations of the vector kernels.
  *
  * Defines AR_VECTOR where there is such a machine; AVX2 is asked for function by function, with AR_TARGET, so that the
  * library loads on every x86-64 and decides when it runs. Microcontrollers compile none of it.

@@ -1,4 +1,4 @@
-/* Columns in vector code, of rows whose channels stand apart (see image_host.h). */
+/* Columns in vector code, of rows with separate channels (see image_host.h). */
 #include "image_steps.h"
 #include "vector.h"
 

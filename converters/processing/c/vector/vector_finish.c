@@ -1,5 +1,5 @@
 /* A line of fractions to a row of the tensor: ar_finish_affine, where no channel is repeated and shifts are 33 or more:
- * then all that is below the high 32 bits of a product falls away. 24 values at a time, at least so many. */
+ * only the high 32 bits of a product are then needed. 24 values at a time, and at least 24. */
 #include "image_host.h"
 #include "vector.h"
 

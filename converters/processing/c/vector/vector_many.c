@@ -1,4 +1,4 @@
-/* Rows of which each output reads many pixels: the stretch that is read is unpacked, then weighed. See image_host.h. */
+/* Rows of which each output reads many pixels: the part that is read is unpacked, then weighted. See image_host.h. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR

@@ -1,4 +1,4 @@
-/* Included by vector.h; what each function does, vector_avx2.h says. */
+/* Included by vector.h; vector_avx2.h describes each function. */
 #ifndef ARENITE_VECTOR_NEON_H
 #define ARENITE_VECTOR_NEON_H
 
@@ -62,7 +62,7 @@ AR_INLINE v8 v8_min16(v8 a, v8 b)
     return made;
 }
 
-/* Shifts whose count the compiler knows, once it has put the function where it is called. */
+/* Shifts by a count that is constant after inlining. */
 AR_INLINE v8 v8_sra(v8 a, int bits)
 {
     const int32x4_t by = vdupq_n_s32(-bits);

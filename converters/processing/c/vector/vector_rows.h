@@ -7,11 +7,11 @@
 
 #ifdef AR_VECTOR
 
-/* What is kept of a weighted sum: as AR_KEEP of image_row.h; the single tap of bytes is not weighed. */
+/* The part of a weighted sum that is kept: as AR_KEEP of image_row.h; the single tap of bytes has no weight. */
 enum { AR_OPENCV, AR_EXACT, AR_BYTES, AR_SINGLE };
-/* How bytes lie: pixels together, chroma in a plane of pairs, chroma in two planes. */
+/* The layout of bytes: pixels together, chroma in a plane of pairs, chroma in two planes. */
 enum { AR_PACKED, AR_PAIRED, AR_APART };
-/* What they are, as `order` has laid them: a and b the two taps.
+/* The bytes after sorting by `order`: a and b the two taps.
  * yuv: y u y' u' | v - v' -    colours: r g r' g' | b - b' -    565: low high low' high'    luma: y - y' - */
 enum { AR_YUV, AR_COLOURS, AR_565, AR_LUMA };
 
@@ -113,7 +113,7 @@ AR_INLINE void ar_vector_groups(const ar_image *p, const ar_picture *from, uint3
     const uint8_t *line = from->plane[0] + (uint64_t)y * from->stride[0];
     const uint8_t *us = lie == AR_PACKED ? 0 : from->plane[1] + (uint64_t)half * from->stride[1];
     const uint8_t *vs = lie == AR_APART ? from->plane[2] + (uint64_t)half * from->stride[2] : 0;
-    /* The row that is read later: memory takes longer to answer than a row to be made. */
+    /* Prefetch the row that is read later: memory takes longer to answer than a row to compute. */
     const uint64_t later = (uint64_t)p->window_y + h->ahead[y - p->window_y];
     const uint8_t *next = from->plane[0] + later * from->stride[0];
     const uint8_t *next_us = lie == AR_PACKED ? 0 : from->plane[1] + (later >> 1) * from->stride[1];

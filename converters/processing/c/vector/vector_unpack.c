@@ -1,5 +1,5 @@
-/* A stretch of a source row to planes of red, green and blue, or to one of grey: for rows of which each output reads
- * many pixels. 16 pixels at a time, at least so many; the last 16 may overlap those before. */
+/* A part of a source row to planes of red, green and blue, or to one of grey: for rows of which each output reads
+ * many pixels. 16 pixels at a time, and at least 16; the last 16 may overlap those before. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR
@@ -22,7 +22,7 @@ AR_INLINE void ar_vector_shared(v8 luma, v8 u, v8 v, v8 out[3])
     }
 }
 
-/* The formats, by what is done differently. */
+/* The formats, by their differences. */
 enum {
     AR_YUYV,
     AR_UYVY,

@@ -119,8 +119,8 @@ def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (RecipeSearchOptions(trials=0), "0 trials"),
-        (RecipeSearchOptions(workers=0), "0 workers"),
+        (RecipeSearchOptions(trials=0), "at least one trial, not 0"),
+        (RecipeSearchOptions(workers=0), "at least one worker, not 0"),
         (RecipeSearchOptions(kinds=("int3",)), "'int3'"),
         (RecipeSearchOptions(metric="f1"), "no metric"),
     ],
