@@ -177,7 +177,7 @@ def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
     for name, problem in (
         ("m.onnx", "'.onnx'"),
         ("full", "other things in it"),
-        ("file", "is a file already"),
+        ("file", "is already a file"),
         ("m.keras", "is already a folder"),
     ):
         with pytest.raises(UsageError, match=problem):
