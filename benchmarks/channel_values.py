@@ -1,4 +1,4 @@
-"""Which channels were seen to take two values? What a better analysis than that of intervals could still find.
+"""Channels that take two values: the ones that an analysis better than that of intervals could still fold.
 
     python -m benchmarks.channel_values model.tflite ...
 

@@ -1,4 +1,4 @@
-"""What a second core brings: every model on the emulated machine with two, against the same machine with one.
+"""The gain of a second core: every model on the emulated machine with two, against the same machine with one.
 
     python -m benchmarks.dual_core [--model NAME]... [--optimise MODE]... [--write-docs]
 

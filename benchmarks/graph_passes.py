@@ -1,4 +1,4 @@
-"""What the graph optimisations take from models: the tables of docs/passes.md.
+"""The savings of the graph optimizations: the tables of docs/passes.md.
 
 python -m benchmarks.graph_passes model.tflite ...
 """

@@ -1,4 +1,4 @@
-"""The planner's choice of what lies in a slow memory, beside simpler ones: ``python -m benchmarks.memory_split``.
+"""The planner's choice of tensors for a slow memory, beside simpler ones: ``python -m benchmarks.memory_split``.
 
 For each model and each size of the fast memory, four ways to choose: the planner's; the largest tensors first out (the
 usual advice); tensors into the fast memory in the order in which they are made, while there is room (what an allocator

@@ -1,1 +1,1 @@
-"""What a frame costs: the camera loop against what a user writes, and against MediaPipe, on the same frames."""
+"""The cost of a frame: the camera loop, a loop as users write it, and MediaPipe, on the same frames."""

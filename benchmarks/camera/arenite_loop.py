@@ -93,7 +93,7 @@ class AreniteLoop:
         return clock.answers
 
     def answer(self, picture: Picture) -> Answer:
-        """Of one picture, outside the loop."""
+        """Return the answer of one picture, outside the loop."""
         format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
         answer = self.server.serve(Frame(format, (picture.yuyv.ctypes.data,), picture, 0, 0)).answer
         assert answer is not None

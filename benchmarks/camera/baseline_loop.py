@@ -1,4 +1,4 @@
-"""What a user writes: VideoCapture, cvtColor, resize, set_tensor, invoke, get_tensor.
+"""The baseline, a loop as users write it: VideoCapture, cvtColor, resize, set_tensor, invoke, get_tensor.
 
 ``VideoCapture`` hands out BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the whole frame
 into a picture of its own and copies that into the one that ``read`` returns (``retrieveFrame`` of cap_v4l.cpp, 4.x and
@@ -53,7 +53,7 @@ class BaselineLoop:
         return best, float(scores[best])
 
     def read(self, yuyv: np.ndarray) -> np.ndarray:
-        """What ``VideoCapture.read`` does to a frame of the camera, without the system calls."""
+        """The work of ``VideoCapture.read`` on a frame of the camera, without the system calls."""
         cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2BGR_YUYV, dst=self.frame)
         return self.frame.copy()
 

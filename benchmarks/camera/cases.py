@@ -7,14 +7,14 @@ from pathlib import Path
 
 from arenite.models.zoo import fetch
 
-#: Where the development models lie, which are not part of the project; the zoo has a model of the same network.
+#: The folder of the development models, which are not part of the project; the zoo has a model of the same network.
 SHARED = Path(__file__).parents[3] / "shared" / "models"
 
 
 @dataclass(frozen=True)
 class Case:
-    """``overhead``: everything but invoke, in parts of invoke, at most; ``speedup``: against what a user writes, at
-    least. None: nothing is asked."""
+    """``overhead``: the largest time outside invoke, as a part of invoke; ``speedup``: the smallest speed-up over the
+    baseline loop. None: there is no target."""
 
     name: str
     title: str
@@ -24,7 +24,7 @@ class Case:
     speedup: float
 
     def model_argument(self) -> str:
-        """What ``--model`` takes."""
+        """Return the names that ``--model`` takes."""
         return str(self.path)
 
 

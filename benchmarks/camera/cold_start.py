@@ -42,7 +42,7 @@ def shortest(model: str, runs: int) -> ColdStart:
 
 
 def command_line(model: str, runs: int) -> ColdStart:
-    """``arenite camera`` for one frame; it says itself when the first answer was there. Raises ``ToolError``."""
+    """Run ``arenite camera`` for one frame; it reports the time of its first answer. Raises ``ToolError``."""
     return _measured(
         ["cli", "camera", "--source", "synthetic", "--model", model, "--frames", "1", "--json"], runs
     )

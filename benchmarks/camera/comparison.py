@@ -16,7 +16,7 @@ from benchmarks.camera.pictures import RING, ring
 #: Frames of one turn: long against a switch of caches, short against what else happens on a machine.
 FRAMES_PER_TURN = 30
 WARM_UP = 60
-#: How MediaPipe is run, what it is given, and how many processors its threads may use (0: all): it cannot be told to
+#: MediaPipe's mode, its input, and the number of processors for its threads (0: all): it has no option to
 #: use one thread.
 MEDIAPIPE = tuple(
     (mode, given, processors)
@@ -38,7 +38,7 @@ class LoopComparison:
 
 
 def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopComparison:
-    """At least ``frames`` of each, after warming up, on frames in so many ``buffers``."""
+    """Run at least ``frames`` of each, after warming up, on frames in this number of ``buffers``."""
     shown = [picture.yuyv for picture in ring(buffers)]
     naive = BaselineLoop(case)
     with AreniteLoop(case) as ours:

@@ -1,4 +1,4 @@
-"""How even the loop runs: the 99th percentile of a frame against the median, flat out and at a camera's rate."""
+"""Jitter of the loop: the 99th percentile of a frame against the median, flat out and at a camera's rate."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def _format(fps: float) -> Format:
 
 
 class FrameRing:
-    """A ``Source``. ``fps``: frames come at that rate, and the newest counts; None: as soon as they are asked for."""
+    """A ``Source``. ``fps``: frames come at that rate, and the newest counts; None: as soon as they are requested."""
 
     name = "ring"
 

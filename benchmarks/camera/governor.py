@@ -26,7 +26,7 @@ from arenite.host.governor.levers import CpufreqLever, DevfreqLever, StepLever, 
 from arenite.profiles.hosts import HostProfile, load_host
 
 AMBIENT_C, MINUTES = 35.0, 30.0
-#: Of the issue's table: frames against the ungoverned device, and mean power against the budget where that binds.
+#: Targets: frames against the ungoverned device, and mean power against the budget where that limits.
 MIN_FRAME_RATIO, BUDGET_BAND = 1.25, 0.03
 
 
@@ -73,7 +73,7 @@ ALL = ("fps", "resolution", "precision", "frequency")
 
 @dataclass
 class GovernorRun:
-    """What came of half an hour. Means over the whole run; ``worst_*``: the highest true value of a second."""
+    """The result of half an hour. Means over the whole run; ``worst_*``: the highest true value of a second."""
 
     scenario: str
     levers: tuple[str, ...]  # empty: ungoverned
@@ -123,7 +123,7 @@ def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: S
 
 def device(scenario: Scenario, seed: int) -> HostProfile:
     """The profile's device in its housing; from seed 2 on another sample of it, each figure up to a quarter off: a
-    profile is a guess, and the governor is told the profile."""
+    profile is an estimate, and the governor gets the profile."""
     profile, dice = load_host(scenario.host), random.Random(seed)
     off = [1.0] * 6 if seed <= 1 else [dice.uniform(0.8, 1.25) for _ in range(6)]
     heat = profile.thermal
@@ -197,7 +197,7 @@ def simulate(
 
 
 def targets(run: GovernorRun, free: GovernorRun, limits: Limits) -> dict[str, bool]:
-    """Which of the promises a governed run keeps, against the same device ungoverned."""
+    """Compare a governed run with the same device ungoverned, and return the targets that it meets."""
     limits_met = {"frames": run.frames >= MIN_FRAME_RATIO * free.frames}
     if limits.power_w is not None:
         limits_met["power"] = run.worst_w <= limits.power_w
@@ -229,7 +229,7 @@ def main(argv: list[str] | None = None) -> int:
             limits_met = targets(run, free, scenario.limits) if names else {}
             if names == ALL:
                 failed |= not all(limits_met.values())
-            else:  # one lever alone promises nothing: told is only whether it keeps the limits
+            else:  # one lever alone has no targets: only its limits are reported
                 limits_met = {
                     name: ok for name, ok in limits_met.items() if name in ("power", "temperature", "latency")
                 }

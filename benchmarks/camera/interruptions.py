@@ -1,5 +1,5 @@
-"""Did the kernel take the processor away? A frame in which it did says what else runs on the machine, nothing of the
-contender, and is left out; on an idle machine there are next to none."""
+"""Interruptions: frames during which the kernel gave the processor to another process. Such a frame measures the
+other load of the machine and is left out; on an idle machine there are next to none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PATIENCE = 6
 
 
 class Interruptions:
-    """Of the calling thread, or with ``whole`` of all threads of this process."""
+    """Count for the calling thread, or with ``whole`` for all threads of this process."""
 
     def __init__(self, whole: bool = False) -> None:
         self._who = resource.RUSAGE_SELF if whole else resource.RUSAGE_THREAD
@@ -21,7 +21,7 @@ class Interruptions:
         self._seen = resource.getrusage(self._who).ru_nivcsw
 
     def happened(self) -> bool:
-        """Since ``begin``, or since this was asked last."""
+        """Return the count since ``begin``, or since the latest call."""
         before = self._seen
         self.begin()
         self.count += self._seen != before

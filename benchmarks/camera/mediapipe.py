@@ -1,4 +1,4 @@
-"""MediaPipe Tasks' FaceDetector as the peer: in its own environment and process, asked for a round at a time."""
+"""MediaPipe Tasks' FaceDetector as the peer: in its own environment and process, one request for each round."""
 
 from __future__ import annotations
 

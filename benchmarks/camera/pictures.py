@@ -17,11 +17,11 @@ from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
 WIDTH, HEIGHT = 1280, 720
-#: Buffers of a V4L2 camera, and so many that they are larger than a level 3 cache: 44 MB.
+#: The usual number of buffers of a V4L2 camera, and one whose buffers exceed a level 3 cache: 44 MB.
 RING, LARGE_RING = 4, 24
 #: The pictures of the smallest ring: three with the face, one without.
 _FIRST = (1, 4, 8, 9)
-#: Of the portrait: head and shoulders, as someone before a camera is seen.
+#: The part of the portrait that is shown: head and shoulders, as in front of a camera.
 _HEAD = (64, 0, 384, 320)
 #: Backdrop, side of the portrait in pixels (0 for none), and its left and top edge.
 _SCENES = (

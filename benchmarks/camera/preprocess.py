@@ -78,7 +78,7 @@ def ring(pixels: str) -> list[Frame]:
 
 
 def opencv(model: str, pixels: str, out: np.ndarray) -> Callable[[Frame], None]:
-    """What people write for the three models."""
+    """The preprocessing that users write for the three models."""
     import cv2
 
     cv2.setNumThreads(1)

@@ -58,7 +58,7 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 class _CapturedLoop(BaselineLoop):
-    """What a user writes, from ``VideoCapture.read`` on. The file is opened anew at its end, outside the times."""
+    """The baseline loop from ``VideoCapture.read`` on. The file is opened anew at its end, outside the times."""
 
     def __init__(self, case: Case, path: Path) -> None:
         super().__init__(case)

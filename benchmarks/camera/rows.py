@@ -1,4 +1,4 @@
-"""The rows of the table: what is asked, what was measured, and whether that is met."""
+"""The rows of the table: targets, measurements, and whether the targets are met."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COLD_SECONDS, COLD_MB = 0.25, 60.0
 
 @dataclass(frozen=True)
 class Row:
-    """``met``: None where nothing is asked. ``group``: rows of one subject stand together."""
+    """``met``: None without a target. ``group``: rows of one subject are listed together."""
 
     group: str
     what: str
@@ -45,7 +45,7 @@ def stage_text(comparison: LoopComparison) -> str:
 
 
 def memory_row(comparison: LoopComparison) -> Row:
-    """The same as the first of ``naive_rows`` on frames that no cache holds; nothing is asked of it."""
+    """The same as the first of ``naive_rows`` on frames that no cache holds; it has no target."""
     times = comparison.ours
     invoke, besides = ms(times.stages["invoke"]), ms(times.besides_invoke())
     return Row(
@@ -96,7 +96,7 @@ def recorded_row(comparison: LoopComparison) -> Row:
     )
 
 
-#: What MediaPipe is given, its processors, how that is said, and what is asked: all of the table is of one thread.
+#: MediaPipe's input, its processors, their label, and the target: the whole table is for one thread.
 _PEERS = (
     ("rgb", 1, "given RGB, on one processor", PEER_SPEEDUP),
     ("yuyv", 1, "from the camera's YUYV, on one processor", None),
@@ -105,7 +105,7 @@ _PEERS = (
 
 
 def peer_rows(comparison: PeerComparison) -> list[Row]:
-    """Of MediaPipe's two modes the faster one."""
+    """Return the faster one of MediaPipe's two modes."""
     ours, invoke = ms(comparison.ours.whole), ms(comparison.ours.stages["invoke"])
     rows = []
     for given, processors, text, least in _PEERS:

@@ -57,8 +57,8 @@ _FLAGS = (
 
 @dataclass(frozen=True)
 class MeasuredLoop:
-    """What is measured. ``run(count, after)`` does ``count`` frames and calls ``after`` behind each; ``regions`` are
-    tensors, as address and bytes; ``runtime``: its ``invoke`` is not counted."""
+    """The program to measure. ``run(count, after)`` does ``count`` frames and calls ``after`` behind each;
+    ``regions`` are tensors, as address and bytes; ``runtime``: its ``invoke`` is not counted."""
 
     run: Callable[[int, Callable[[], None]], None]
     regions: dict[str, tuple[int, int]]
@@ -78,7 +78,7 @@ class StoreRun:
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """Of one frame, in bytes. Each address counts once, but in ``stored``, where every store counts."""
+    """Counts of one frame, in bytes. Each address counts once, but in ``stored``, where every store counts."""
 
     stored: int
     regions: dict[str, int]
@@ -89,12 +89,12 @@ class StoreCounts:
 
     @property
     def total(self) -> int:
-        """What the loop is charged with: tensors, buffers, and what it made the kernel copy."""
+        """Return the bytes that count for the loop: tensors, buffers, and copies that the kernel made for it."""
         return sum(self.regions.values()) + self.buffers + self.received
 
 
 def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -> list[StoreCounts]:
-    """Of each of ``frames`` frames, after ``warm`` that are not counted.
+    """Return the counts of each of ``frames`` frames, after ``warm`` that are not counted.
 
     Raises ``ToolError`` without QEMU or a C compiler, and when the measured program fails.
     """

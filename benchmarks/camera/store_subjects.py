@@ -1,4 +1,4 @@
-"""What ``written`` measures: the loop as it is, on frames of a camera of 1280 by 720 that sends YUYV."""
+"""Programs for the store counter: the loop as it is, on frames of a camera of 1280 by 720 that sends YUYV."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Camera:
 
 
 class _After:
-    """The sink that says when a frame is done."""
+    """The sink that reports the end of a frame."""
 
     def __init__(self, after: Callable[[], None]) -> None:
         self._after = after

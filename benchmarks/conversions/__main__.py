@@ -40,7 +40,7 @@ OUT = Path("out/conversions").resolve()
 RECIPES = ("int8", "int8_percentile", "int8_mse", "int8_entropy", "w4", "w4_mixed", "int16x8")
 SOURCES, MNIST, KEYWORDS, MODELS = "sources", "recipes mnist", "recipes keywords", "models"
 BUDGET, SMALL_BOARD = "budget", "qemu_netduinoplus2"
-#: What ``python -m benchmarks.flash_budget`` trains.
+#: The network that ``python -m benchmarks.flash_budget`` trains.
 DENSE = Path("out/budget/dense.tflite").resolve()
 
 

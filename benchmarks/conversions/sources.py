@@ -20,7 +20,7 @@ from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
 CHILDREN = Path(__file__).parent / "children"
-#: Where the trained network and the samples lie.
+#: The folder of the trained network and the samples.
 SOURCES = Path("out/conversions/sources").resolve()
 FACTORY = "mnist_factory:network"
 

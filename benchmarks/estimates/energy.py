@@ -41,7 +41,7 @@ def _rows(board: str, stack: str, **results: tuple[float, float]) -> list[Publis
     return [Published(board, stack, task, *values) for task, values in results.items()]
 
 
-#: github.com/mlcommons/tiny_results_v0.5 … v1.3. Supplies differ and are not all told.
+#: github.com/mlcommons/tiny_results_v0.5 … v1.3. Supplies differ and are not all documented.
 PUBLISHED = [
     *_rows(
         "nucleo_l4r5zi",

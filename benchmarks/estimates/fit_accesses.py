@@ -73,7 +73,7 @@ def fit_all(counts: Iterable[ModelAccesses]) -> dict[str, AccessRates]:
             op = layer.op
             kernel = key_of(layer.call.kernel, first_work(graph, op, layer.macs))
             for position, t in enumerate(op.inputs):
-                # A tensor that is read twice, or written in place of itself, cannot be told apart.
+                # A tensor that is read twice, or written in place of itself, cannot be distinguished.
                 if t in touched and op.inputs.count(t) == 1 and t not in op.outputs and touched[t].loads:
                     work = work_of(graph, op, layer.macs, position)
                     loads[kernel].append(((work.nbytes, work.window, work.macs), touched[t].loads))

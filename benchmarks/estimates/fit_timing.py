@@ -90,7 +90,7 @@ def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost
 
 
 def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) -> float:
-    """What the coefficients say of a measured inference."""
+    """Return the estimate that the coefficients give for a measured inference."""
     costs = cores[result["board"]["core"]]
     return sum(costs[kernel].of(macs, outputs) for kernel, macs, outputs, _ in rows_of(result))
 

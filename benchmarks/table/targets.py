@@ -1,4 +1,4 @@
-"""What the figures of the table are meant to reach, read from targets.toml, and whether they do."""
+"""Targets for the figures of the table, read from targets.toml, and whether the figures meet them."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def verdict_on(
     records: Sequence[BaselineRecord],
     other: Callable[[str], Mapping[str, Any] | None],
 ) -> Verdict | None:
-    """The verdict on one result; None where nothing says what to compare with. ``other``: a variant's own result."""
+    """Return the verdict on one result; None without a target. ``other``: a variant's own result."""
     limit, figure = target.limit(model), figures_of(result)[target.figure]
     if limit is None or figure is None:
         return None

@@ -24,7 +24,8 @@ from mediapipe.tasks.python import BaseOptions, vision
 
 
 def with_normalisation(model: bytes) -> bytes:
-    """``model`` with the metadata that MediaPipe asks of a float input: (p - 127.5) / 127.5. Nothing else changes."""
+    """``model`` with the metadata that MediaPipe requires for a float input: (p - 127.5) / 127.5. Nothing else
+    changes."""
     normalisation = metadata.NormalizationOptionsT()
     normalisation.mean, normalisation.std = [127.5], [127.5]
     unit = metadata.ProcessUnitT()
@@ -84,7 +85,8 @@ class Detectors:
 
 
 def confine(processors: int, allowed: set) -> None:
-    """All threads of this process, and those that they start, to so many processors; 0: to all that are ``allowed``."""
+    """Bind all threads of this process, and those that they start, to ``count`` processors; 0: to all ``allowed``
+    ones."""
     chosen = set(sorted(allowed)[:processors]) if processors else allowed
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), chosen)
