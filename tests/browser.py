@@ -6,7 +6,9 @@ import base64
 import contextlib
 import itertools
 import json
+import os
 import shutil
+import signal
 import subprocess
 import time
 import urllib.request
@@ -29,7 +31,7 @@ class Browser:
         self._process = subprocess.Popen(
             [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
              "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}", "about:blank"],
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self.errors: list[str] = []
         self._numbers = itertools.count(1)
@@ -38,7 +40,7 @@ class Browser:
             tab = _wait(lambda: _first_tab(port))
             self._socket = websocket.create_connection(tab, timeout=_WAIT_S)
         except BaseException:
-            self._process.kill()
+            self._end(signal.SIGKILL)
             raise
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
@@ -49,12 +51,17 @@ class Browser:
     def __exit__(self, *_: object) -> None:
         with contextlib.suppress(Exception):
             self._socket.close()
-        self._process.terminate()
+        self._end(signal.SIGTERM)
         try:
             self._process.wait(60)
         except subprocess.TimeoutExpired:
-            self._process.kill()
+            self._end(signal.SIGKILL)
             self._process.wait()
+
+    def _end(self, number: signal.Signals) -> None:
+        """To the whole group: Debian's command is a shell script, and the browser is its child."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, number)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         number = next(self._numbers)
