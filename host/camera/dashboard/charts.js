@@ -37,7 +37,7 @@ function ceiling(value) {
 }
 
 export class Chart {
-  // `fields`: the first is drawn with its area, the others thinner. `low`: where the axis begins, 0 unless told.
+  // `fields`: the first is drawn with its area, the others with thinner lines. `low`: the start of the axis, 0 by default.
   constructor(place, fields, { unit = "", title = "", marks = true, low = null } = {}) {
     Object.assign(this, { place, fields, unit, title, low });
     this.limits = [];
@@ -66,7 +66,7 @@ export class Chart {
     this.columns = this.fields.map((field) => columns.get(field));
     this.time = columns.get("t");
     const last = points.length ? points[points.length - 1][this.time] : 0;
-    // A young run fills the width too.
+    // A short run fills the whole width too.
     this.seconds = Math.min(Math.max(points.length ? last - points[0][this.time] : 0, 30), MINUTES * 60);
     this.from = last - this.seconds;
     let highest = 0, lowest = Infinity;
@@ -78,7 +78,7 @@ export class Chart {
         if (value < lowest) lowest = value;
       }
     }
-    // Only limits near enough to matter stretch the axis.
+    // Only a limit that is near the values extends the axis.
     const shown = this.limits.filter((limit) => limit.value <= (limit.near || 2.5) * highest);
     const most = highest;
     for (const limit of shown) highest = Math.max(highest, limit.value);

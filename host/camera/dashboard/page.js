@@ -1,10 +1,10 @@
-// Connection to the loop: server-sent events, with a watch that notices when they stop, and begins anew.
+// Connection to the loop: server-sent events, and a timer that reconnects when they stop.
 
 import { Panels } from "./panels.js";
 import { Picture } from "./picture.js";
 
-const SILENT_MS = 40_000; // the server says something at least every 15 s
-const STALE_MS = 5_000; // the loop, twice a second
+const SILENT_MS = 40_000; // the server sends an event at least every 15 s
+const STALE_MS = 5_000; // the loop sends its state twice a second
 const $ = (id) => document.getElementById(id);
 
 const panels = new Panels();
@@ -12,7 +12,7 @@ const picture = new Picture();
 let run = null, events = null, timer = null, retry = 500, heard = 0, news = 0, ready = false;
 
 function status(kind, text) {
-  // Announced by screen readers: only when it changes.
+  // Screen readers announce the text, so it is set only when it changes.
   if ($("status-text").textContent === text) return;
   $("status").className = `pill ${kind}`;
   $("status-text").textContent = text;
@@ -64,7 +64,7 @@ function connect() {
     panels.add(found.point);
     picture.cameras(found.cameras);
     panels.log(found.log, false);
-    // A hidden page keeps its points and draws them when it is looked at.
+    // A hidden page keeps its points and draws them when it becomes visible.
     if (!document.hidden) show(found.state);
     watch();
   });
@@ -76,10 +76,10 @@ function failed() {
   events.close();
   picture.stop();
   lost("Connection lost. Trying again…");
-  // Events do not tell why they were refused; a plain request does.
+  // An event source does not report why it was refused; a plain request does.
   fetch("/state").then((answer) => {
     if (answer.status === 401) lost("This dashboard needs its token: open the address that the command printed.");
-    if (answer.status === 503) lost("Too many pages look at this dashboard. Trying again…");
+    if (answer.status === 503) lost("Too many pages are open on this dashboard. Trying again…");
   }).catch(() => {});
   if (timer) return;
   timer = setTimeout(connect, retry);
@@ -91,7 +91,7 @@ function watch() {
   if (!document.body.classList.contains("lost")) {
     if (now - heard > SILENT_MS) { failed(); return; }
     if (!news) status("wait", "Waiting for the loop");
-    else if (now - news > STALE_MS) status("wait", `No news for ${Math.round((now - news) / 1000)} s`);
+    else if (now - news > STALE_MS) status("wait", `No update for ${Math.round((now - news) / 1000)} s`);
     else if (!ready) status("wait", "Warming up");
     else status("live", "Live");
   }

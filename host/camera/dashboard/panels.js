@@ -1,4 +1,4 @@
-// Tiles, stages, governor and counts from the loop's state (state.py says what is in it).
+// Tiles, stages, governor and counts from the loop's state, which loop_state.py describes.
 
 import { Chart, make, number } from "./charts.js";
 
@@ -6,7 +6,7 @@ const STAGES = ["capture", "preprocess", "invoke", "postprocess"];
 const ROWS = [...STAGES, "total", "age"];
 const NAMES = { total: "in all", age: "since capture" };
 const LOGGED = 200;
-const MANY = 12; // steps of a lever that are drawn one by one
+const MANY = 12; // the largest number of steps of a lever that are drawn one by one
 const $ = (id) => document.getElementById(id);
 const known = (value) => value !== null && value !== undefined;
 

@@ -1,4 +1,4 @@
-// The newest picture, and what the model found in it. Nothing is fetched while the page is hidden or paused.
+// The newest picture with the model's answer. Nothing is fetched while the page is hidden or paused.
 
 import { make, number } from "./charts.js";
 
@@ -7,7 +7,7 @@ const LEAST_MS = 90;
 const colour = (index) => COLOURS[((index % COLOURS.length) + COLOURS.length) % COLOURS.length];
 const $ = (id) => document.getElementById(id);
 
-// `ARF1`, length, JSON, RGB, mask: as preview.py packs it.
+// `ARF1`, length, JSON, RGB, mask, as preview.py encodes it.
 function unpack(buffer) {
   const view = new DataView(buffer);
   const length = view.getUint32(4, true);
@@ -43,13 +43,13 @@ export class Picture {
     this.go();
   }
 
-  // Another run counts its pictures anew.
+  // A new run counts its pictures from the beginning.
   restart() {
     this.after = -1;
     this.go();
   }
 
-  // A button for each camera, where there are several.
+  // One button per camera, when there are several.
   cameras(count) {
     const place = $("cameras");
     if (count < 2 || place.children.length === count) return;
@@ -85,7 +85,7 @@ export class Picture {
         if (rest > 0) await new Promise((done) => setTimeout(done, rest));
       }
     } catch {
-      // The connection's own watch says that it is lost, and starts this anew.
+      // The connection's timer reports the loss and restarts this.
     } finally {
       this.running = false;
     }
@@ -114,7 +114,7 @@ export class Picture {
   }
 
   drawOverlay() {
-    // The picture's place inside its box, which may have another shape.
+    // The rectangle of the picture inside its box, which may have another shape.
     const box = $("stage").getBoundingClientRect(), scale = window.devicePixelRatio || 1;
     this.overlay.width = Math.round(box.width * scale);
     this.overlay.height = Math.round(box.height * scale);
@@ -146,7 +146,7 @@ export class Picture {
   }
 }
 
-// Of the model, and of others that looked at the same frame.
+// The answers of the model and of others that ran on the same frame.
 function answers(header) { return [header.answer, ...Object.values(header.also || {})].filter(Boolean); }
 
 function entries(all) {
