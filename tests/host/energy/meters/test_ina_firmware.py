@@ -198,7 +198,7 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
     ("wrong", "said"),
     [
         ({"address": 0x20}, "not an address of an INA"),
-        ({"shunt_ohm": 0.0}, "cannot be"),
+        ({"shunt_ohm": 0.0}, "is out of range"),
         ({"mark_pins": tuple("123456789")}, "more than 8"),
         ({"mark_pins": ("2; evil",)}, "not the name of a pin"),
         ({"gain_ppm": 200_000}, "more than a tenth"),

@@ -40,7 +40,7 @@ def test_errors_are_said():
         pytest.raises(DeviceError, match="no automation licence"),
     ):
         meter.start()
-    with SimOtii(truth) as sim, pytest.raises(DeviceError, match="only: My Arc"):
+    with SimOtii(truth) as sim, pytest.raises(DeviceError, match="connected are: My Arc"):
         Otii(sim.where, device="Yours").open()
     with SimDmm(truth) as other, pytest.raises(DeviceError, match="does not answer"):
         impatient = Otii(other.where)
