@@ -12,7 +12,7 @@ VENV_PYTHON = .venv/bin/python
 C_FILES = $(shell git ls-files 'firmware/**/*.[ch]' 'firmware/meter/*.cpp' 'converters/**/*.[ch]' 'host/emulator/plugin/*.[ch]' 'benchmarks/**/*.c')
 # Material for MkDocs advertises its successor unless it is told not to.
 DOCS_SITE = NO_MKDOCS_2_WARNING=1 $(VENV_PYTHON) -m mkdocs build --quiet --strict
-PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks docs/_site setup.py
+PY_DIRS = arenite/*.py converters firmware host models profiles tests benchmarks examples docs/_site setup.py
 
 # COVERAGE=1: measure which lines the tests run; the pages are in out/coverage.
 COVERAGE_OPTIONS = $(if $(COVERAGE),--cov --cov-report=term --cov-report=html)

@@ -1,0 +1,1 @@
+"""The examples: the notebooks are executed."""

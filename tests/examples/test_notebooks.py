@@ -1,0 +1,97 @@
+"""The notebooks of examples/ run from the first cell to the last in a kernel, and are stored without outputs."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+EXAMPLES = ROOT / "examples"
+NOTEBOOKS = sorted(EXAMPLES.glob("*.ipynb"))
+
+NEEDS_QEMU = pytest.mark.skipif(
+    not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
+    reason="no Arm compiler or no emulator: see `arenite doctor`",
+)
+
+
+@pytest.fixture(autouse=True)
+def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep the user's Jupyter and IPython settings, such as start-up files, out of the kernels."""
+    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(name, str(tmp_path / name.lower()))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+
+def execute(notebook: Path, folder: Path) -> str:
+    """Return what the cells of ``notebook`` print, run in ``folder``; a cell that fails raises its error."""
+    nbformat = pytest.importorskip("nbformat")
+    nbclient = pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    document = nbformat.read(notebook, as_version=4)
+    client = nbclient.NotebookClient(
+        document, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+    )
+    client.execute()
+    outputs = [output for cell in document.cells for output in cell.get("outputs", [])]
+    return "".join(o["text"] for o in outputs if o["output_type"] == "stream" and o["name"] == "stdout")
+
+
+@pytest.mark.slow
+def test_quantize_and_fit(tmp_path: Path) -> None:
+    shown = execute(EXAMPLES / "quantize_and_fit.ipynb", tmp_path)
+    agreement = re.search(r"agreement with the float model: ([\d.]+)%", shown)
+    assert agreement is not None and float(agreement[1]) >= 90
+    assert re.search(r"^FULLY_CONNECTED .* to ", shown, re.MULTILINE)  # a row of the coverage
+    assert re.search(r"^nucleo_l4r5zi +yes ", shown, re.MULTILINE)
+    assert re.search(r"^bluepill_f103c8 +no ", shown, re.MULTILINE)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@NEEDS_QEMU
+def test_bench_and_compare(tmp_path: Path) -> None:
+    shown = execute(EXAMPLES / "bench_and_compare.ipynb", tmp_path)
+    assert shown.count("2 of 2 samples bit-exact") == 2
+    rows = re.findall(r"^(instructions|RAM) +([\d,]+) +([\d,]+) +\d+%$", shown, re.MULTILINE)
+    figures = {name: [int(value.replace(",", "")) for value in values] for name, *values in rows}
+    assert figures["instructions"][0] < figures["instructions"][1]  # built for speed, built for little RAM
+    assert figures["RAM"][0] > figures["RAM"][1]
+
+
+def test_camera(tmp_path: Path) -> None:
+    shown = execute(EXAMPLES / "camera.ipynb", tmp_path)
+    assert len(re.findall(r"^frame +\d+: \w+ +\d+% ", shown, re.MULTILINE)) == 6
+    assert "30 of 30 frames served, 0 dropped" in shown
+    assert re.search(r"^invoke +[\d.]+ +[\d.]+ +[\d.]+$", shown, re.MULTILINE)
+
+
+def test_a_cell_that_fails_fails_the_run(tmp_path: Path) -> None:
+    nbclient = pytest.importorskip("nbclient")
+    document = json.loads((EXAMPLES / "camera.ipynb").read_text("utf-8"))
+    document["cells"] = [
+        next(cell for cell in document["cells"] if cell["cell_type"] == "code")
+        | {"source": ["raise ValueError('this cell fails')"]}
+    ]
+    broken = tmp_path / "broken.ipynb"
+    broken.write_text(json.dumps(document), "utf-8")
+    with pytest.raises(nbclient.exceptions.CellExecutionError, match="this cell fails"):
+        execute(broken, tmp_path)
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_is_stored_without_outputs(notebook: Path) -> None:
+    document = json.loads(notebook.read_text("utf-8"))
+    code = [cell for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert code and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
+
+
+def test_the_page_of_notebooks_lists_every_one() -> None:
+    page = (ROOT / "docs/notebooks.md").read_text("utf-8")
+    listed = re.findall(r"\]\(\.\./examples/([\w.]+)\)", page)
+    assert sorted(listed) == [path.name for path in NOTEBOOKS] and len(listed) >= 3
