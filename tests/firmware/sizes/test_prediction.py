@@ -247,7 +247,9 @@ def test_what_is_chosen_beyond_serving_is_counted_too(
         prepared(classifier(), tmp_path),
         target,
         tmp_path / "p",
-        BuildOptions("balanced", protocol=protocol, **vars(features)),
+        BuildOptions(
+            "balanced", protocol=protocol, mark=features.mark, health=features.health, cores=features.cores
+        ),
     )
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
 
