@@ -79,6 +79,7 @@ def test_what_the_header_says_is_what_the_importer_reads() -> None:
     assert found.labels[3] == "cat"  # MLPerf's models are known by their hash
 
 
+@pytest.mark.slow
 def test_every_record_is_of_a_file_of_the_zoo_and_opens() -> None:
     for known in pictures.picture_models():
         if known.zoo:
@@ -279,6 +280,7 @@ def test_opening_imports_nothing_heavy() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_grid_of_a_record_has_as_many_anchors_as_the_model() -> None:
     from arenite.converters.processing.post.plan import plan_post
 
