@@ -432,7 +432,7 @@ def test_bias_axis_outside_its_rank() -> None:
         for op in root.subgraphs[0].operators[:2]:
             root.subgraphs[0].tensors[op.inputs[2]].quantization.quantizedDimension = 3
 
-    with pytest.raises(ModelError, match="LiteRT refuses"):
+    with pytest.raises(ModelError, match="LiteRT does not load the model"):
         Reference(damaged(small_models.conv_net(), change))
     mended = _mended(small_models.conv_net(), change)
     assert mended.repairs == (

@@ -148,7 +148,7 @@ def test_a_board_that_platformio_has_not_is_a_sentence(model: Prepared, tmp_path
 
 
 def test_a_mark_is_refused_where_the_port_knows_no_pins(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="its port for Zephyr knows no pins"):
+    with pytest.raises(UsageError, match="its port for Zephyr has no function that sets a pin"):
         write_project(
             tmp_path / "p", toy_model.sources(), [], load_board("frdm_k64f"), features=Features(mark="5")
         )

@@ -68,7 +68,7 @@ def test_cold_and_a_higher_cut_off_shorten_the_life() -> None:
 def test_shelf_life_average_current_and_assumptions_are_told() -> None:
     thionyl = load_battery("lisocl2_aa")
     assert any("10 years" in w for w in battery_life(thionyl, 3e-6, 3e-2).warnings)
-    assert any("for long" in w for w in battery_life(thionyl, 0.3, 0.3).warnings)
+    assert any("continuous rating of 50 mA" in w for w in battery_life(thionyl, 0.3, 0.3).warnings)
     assert any(text.startswith("resistance: assumed") for text in battery_life(thionyl, 3e-6, 3e-2).assumed)
 
 

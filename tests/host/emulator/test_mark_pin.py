@@ -81,7 +81,7 @@ def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: P
         ("qemu_mps2_an386", "2", "no pin '2'"),
         ("qemu_microbit", "24", "no pin '24'"),
         ("qemu_mps2_an386", "LED", "no pin 'LED'"),
-        ("nucleo_l4r5zi", DEFAULT_PIN, "which pin of nucleo_l4r5zi"),
+        ("nucleo_l4r5zi", DEFAULT_PIN, "nucleo_l4r5zi has no default pin for the mark"),
         ("nucleo_l4r5zi", "5; system()", "is not a pin"),
     ],
 )

@@ -375,7 +375,7 @@ def test_firmware_without_health_says_how_to_get_it(firmware: Callable[..., Path
 
 
 def test_the_monitor_has_no_health(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="MLPerf monitor cannot tell"):
+    with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         write_project(
             tmp_path / "p",
             toy_model.sources(),
@@ -389,7 +389,7 @@ def test_the_monitor_has_no_health(tmp_path: Path) -> None:
 
 def test_a_project_with_both_is_refused(tmp_path: Path) -> None:
     ready = prepare(save(classifier(), tmp_path / "m.tflite"))
-    with pytest.raises(UsageError, match="MLPerf monitor cannot tell"):
+    with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         generate_project(
             ready, load_board(BOARD), tmp_path / "p", BuildOptions(protocol="mlperf", health=True)
         )

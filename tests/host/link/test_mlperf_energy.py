@@ -74,7 +74,7 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
 
 
 def test_a_board_without_pins_has_no_energy_mode(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no pin that could be raised"):
+    with pytest.raises(UsageError, match="has no pin that can be raised"):
         write_project(
             tmp_path / "p",
             toy_model.sources(),
@@ -87,7 +87,7 @@ def test_a_board_without_pins_has_no_energy_mode(tmp_path: Path) -> None:
 
 def test_a_real_board_names_its_pin(tmp_path: Path) -> None:
     board = load_board("nucleo_l4r5zi")
-    with pytest.raises(UsageError, match="which pin"):
+    with pytest.raises(UsageError, match="has no default pin for the mark"):
         write_project(tmp_path / "p", toy_model.sources(), [], board, protocol="mlperf-energy", input_bytes=8)
     write_project(
         tmp_path / "p",

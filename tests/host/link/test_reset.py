@@ -201,4 +201,4 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert (told["port"], told["way"], told["done"]) == ("/dev/ttyNOPE", "esp", False)
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev"]) == 3
     assert main(["reset", "/dev/ttyNOPE", "--board", "teensy40"]) == 2
-    assert "names no way" in capsys.readouterr().err
+    assert "does not name a way" in capsys.readouterr().err

@@ -54,7 +54,7 @@ def test_nothing_fits_is_an_answer(arenite: Arenite, large: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--board", BOARD, "--samples", "3"], "--samples is for --measure"),
+        (["--board", BOARD, "--samples", "3"], "--samples has no effect without --measure"),
         (["--board", "nucleo_l4r5zi", "--measure"], "is a real board"),
         (["--board", "nowhere"], "nowhere"),
     ],

@@ -33,8 +33,8 @@ def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem", "hint"),
     [
-        ([], "What to train is missing", "--list"),
-        (["dscnn", "--data", "digits"], "no place for the model", "-o"),
+        ([], "No architecture or training was named", "--list"),
+        (["dscnn", "--data", "digits"], "No output file was named", "-o"),
         (["dscnn", "-o", "m.keras"], "data for 'dscnn' are missing", "--data"),
         (["dscn", "-o", "m.keras"], "no architecture and no recorded training 'dscn'", "dscnn"),
         (["dscnn", "--data", "digit", "-o", "m.keras"], "no data called 'digit'", "digits"),
