@@ -56,6 +56,7 @@ lint: setup
 	$(VENV_PYTHON) -m ruff check $(PY_DIRS)
 	$(VENV_PYTHON) -m ruff format --check $(PY_DIRS)
 	$(VENV_PYTHON) -m mypy
+	$(VENV_PYTHON) -m pyright --pythonpath $(VENV_PYTHON)
 	.venv/bin/lint-imports
 	$(VENV_PYTHON) -m tests.structure.circles
 	.venv/bin/clang-format --dry-run --Werror $(C_FILES)

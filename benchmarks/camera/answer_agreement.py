@@ -44,7 +44,8 @@ FLOAT, PILLOW = "float", "Pillow"
 
 def agreement(case: Case) -> AnswerAgreement:
     reference = Reference(case)
-    unlike, skew, same = [], 0, dict.fromkeys((FLOAT, PILLOW), 0)
+    unlike, skew = [], 0
+    same: dict[str, int] = dict.fromkeys((FLOAT, PILLOW), 0)
     with AreniteLoop(case) as ours:
         answers = [ours.answer(picture) for picture in pictures()]
         letterbox = any(isinstance(step, Letterbox) for step in ours.model.preprocessing.steps)

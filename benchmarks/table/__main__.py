@@ -59,7 +59,9 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _arguments(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.table", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.table", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("models", nargs="*", type=Path)
     parser.add_argument("--board", action="append", help="default: every emulated board")
     parser.add_argument("--samples", type=int, default=3)

@@ -7,6 +7,7 @@ and ``register.cc``; operators that are not listed are read without these checks
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _KINDS = """
@@ -137,7 +138,7 @@ def _span(text: str) -> tuple[int, int]:
     return int(low), int(high or low)
 
 
-def _kind(fields: list[str]) -> OperatorKind:
+def _kind(fields: Sequence[str]) -> OperatorKind:
     options, inputs, outputs, *optional = fields
     absent = frozenset(int(p) for p in optional[0].split(",")) if optional else frozenset()
     return OperatorKind("" if options == "-" else options, _span(inputs), _span(outputs), absent)

@@ -143,8 +143,8 @@ def _check_option(location: str, field: str, key: str, value: Any, *, mapped: bo
     for v in value if isinstance(value, tuple) else (value,):
         if isinstance(v, float) and not math.isfinite(v):
             raise malformed(location, field, f"is {v}, expected a finite number")
-    if mapped and key in _POSITIVE and value < 1:
-        raise malformed(location, field, f"is {value}, must be at least 1")
+        if mapped and key in _POSITIVE and v < 1:
+            raise malformed(location, field, f"is {value}, must be at least 1")
 
 
 def _check_arity(

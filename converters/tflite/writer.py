@@ -55,7 +55,7 @@ class _Writer:
     def buffer(self, value: bytes) -> int:
         """The buffer that holds ``value``; equal values share one."""
         if value not in self._by_content:
-            buffer = schema.BufferT()
+            buffer: Any = schema.BufferT()
             buffer.data = np.frombuffer(value, np.uint8)
             self._by_content[value] = len(self.buffers)
             self.buffers.append(buffer)
@@ -124,7 +124,7 @@ def _tensor(t: Tensor, writer: _Writer) -> Any:
         )
     out.shapeSignature = None if t.shape_signature is None else list(t.shape_signature)
     if t.quant is not None:
-        q = schema.QuantizationParametersT()
+        q: Any = schema.QuantizationParametersT()
         q.scale = np.array(t.quant.scale, np.float32)
         q.zeroPoint = np.array(t.quant.zero_point, np.int64)
         q.quantizedDimension = t.quant.axis if t.quant.per_axis else 0
@@ -137,7 +137,7 @@ def _little_endian(values: np.ndarray) -> bytes:
 
 
 def _op(o: Op, writer: _Writer) -> Any:
-    out = schema.OperatorT()
+    out: Any = schema.OperatorT()
     out.opcodeIndex = writer.code(o)
     out.inputs, out.outputs = list(o.inputs), list(o.outputs)
     out.intermediates = list(o.intermediates) or None

@@ -83,7 +83,7 @@ def parse_window(text: str) -> CropWindow:
     try:
         left, top, width, height = (int(part) for part in text.split(","))
     except ValueError:
-        width = 0
+        left = top = width = height = 0
     if width <= 0 or height <= 0 or left < 0 or top < 0:
         raise UsageError(f"'{text}' is not a window.", "Give LEFT,TOP,WIDTH,HEIGHT in pixels of the frame.")
     return CropWindow(left, top, width, height)

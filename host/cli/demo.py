@@ -85,4 +85,4 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
 
 def _shown(fits: list[FitVerdict]) -> set[str]:
     known = {v.board.name for v in fits}
-    return set(SHOWN) & known
+    return known.intersection(SHOWN)

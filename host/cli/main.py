@@ -45,11 +45,11 @@ class _Lazy(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"arenite.host.cli.{COMMANDS[name][0]}")
-        value: click.Command | None = getattr(module, name)
+        module = importlib.import_module(f"arenite.host.cli.{COMMANDS[cmd_name][0]}")
+        value: click.Command | None = getattr(module, cmd_name)
         return value
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -102,8 +102,8 @@ class RecordedEvents:
         """The first ``count`` arrival times of the trace, repeated without end."""
         times = np.asarray(self.times_s)
         rounds = -(-count // times.size)
-        value: Floats = (np.arange(rounds)[:, None] * self.duration_s + times[None, :]).ravel()[:count]
-        return value
+        repeated = np.arange(rounds)[:, None] * self.duration_s + times[None, :]
+        return np.asarray(repeated.ravel()[:count], np.float64)
 
 
 Events = PeriodicEvents | PoissonEvents | RecordedEvents

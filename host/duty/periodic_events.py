@@ -55,6 +55,7 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
     idle = (per_period - np.arange(per_period)) * step  # of an event that ends at these cells of its period
     asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)  # share of the cell
     wait = np.eye(1, size)[0]
+    done, sleeps = wait, 0.0
     for _ in range(8000):
         done = np.maximum(np.fft.irfft(np.fft.rfft(wait) * services, size), 0.0)
         sleeps = float(done[:per_period] @ asleep)
@@ -119,7 +120,7 @@ def replay(
     times = service.draw(count, rng)
     # From one multiple of the period to another, so that each share is over whole periods.
     if isinstance(events, RecordedEvents):
-        begin, end = events.duration_s, rounds * events.duration_s
+        begin, end = events.duration_s, count // skip * events.duration_s
     else:
         begin, end = float(arrivals[skip]), float(arrivals[-1] + 1 / events.rate_hz)
 

@@ -110,7 +110,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
 def _spread(wake_s: float, step: float, size: int) -> Floats:
     """Uniform distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
-    return np.diff(edges, prepend=0.0)
+    return np.asarray(np.diff(edges, prepend=0.0), np.float64)
 
 
 def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Floats, float]:

@@ -94,4 +94,4 @@ def split(values: Floats, weights: Floats, step: float, size: int) -> Floats:
     low = np.floor(where + 1e-9).astype(np.int64)
     part = np.clip(where - low, 0.0, 1.0)
     out = np.bincount(low, weights * (1 - part), size) + np.bincount(low + 1, weights * part, size)
-    return np.asarray(out[:size])
+    return np.asarray(out[:size], np.float64)

@@ -122,7 +122,8 @@ def _split(operands: str) -> list[str]:
 
 
 def _registers(text: str) -> frozenset[str]:
-    return frozenset(_ALIASES.get(r, r) for r in _REGISTER.findall(text))
+    names: list[str] = _REGISTER.findall(text)
+    return frozenset(_ALIASES.get(name, name) for name in names)
 
 
 def _timing_class(name: str, operands: list[str], results: int, *, also_read: bool) -> TimingClass:

@@ -132,6 +132,7 @@ def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[PinE
     watch, usual, hertz = _watch(board)
     number = usual if pin is None else pin
     latest: int | None = None  # the counter, extended past its 32 bits from its first read on
+    first = 0  # its value then
     level = False
     for line in log.read_text("utf-8", "replace").splitlines():
         if watch.counter is not None and (read := re.search(watch.counter, line)):

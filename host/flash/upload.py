@@ -47,15 +47,19 @@ class Uploader(Protocol):
     @property
     def name(self) -> str:
         """The name for --tool."""
+        ...
 
     def missing(self) -> str | None:
         """How to install the uploader's program; None when it is installed."""
+        ...
 
     def describe(self, upload: Upload) -> list[str]:
         """The commands of the upload, as lines for a shell."""
+        ...
 
     def run(self, upload: Upload) -> int:
         """Upload, and return the number of bytes written. Raises ToolError, DeviceError, UsageError."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,11 @@ class Lever(Protocol):
 
     name: str  # fps, resolution, model, threads, frequency, accelerator, rest
     levels: int
-    level: int
+
+    @property
+    def level(self) -> int:
+        """The level now."""
+        ...
 
     def label(self, level: int) -> float | int | str:
         """The meaning of the level, such as 30, "320x240" or "int8"."""

@@ -25,8 +25,17 @@ _GONE_S = 5.0  # a board that recognised the 1200-baud touch leaves the bus with
 class ControlLines(Protocol):
     """The functions of an open serial port that are used here (pyserial's names)."""
 
-    dtr: bool
-    rts: bool
+    @property
+    def dtr(self) -> bool: ...
+
+    @dtr.setter
+    def dtr(self, value: bool) -> None: ...
+
+    @property
+    def rts(self) -> bool: ...
+
+    @rts.setter
+    def rts(self, value: bool) -> None: ...
 
     def send_break(self, duration: float) -> None:
         """Hold the transmit line low for ``duration`` seconds."""

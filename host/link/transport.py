@@ -23,6 +23,7 @@ class Transport(Protocol):
 
     def read(self, timeout_s: float) -> bytes:
         """The bytes that have arrived; waits up to ``timeout_s`` for the first byte, then may return nothing."""
+        ...
 
     def write(self, data: bytes) -> None:
         """Send all of ``data``."""

@@ -186,7 +186,7 @@ def batches(models: Sequence[Model], most_bytes: int) -> list[list[Model]]:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
-        prog="python -m tests.fuzz.emulated", description=__doc__.splitlines()[0]
+        prog="python -m tests.fuzz.emulated", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--board", default="qemu_mps2_an386")
     parser.add_argument("--cases", type=int, default=500)

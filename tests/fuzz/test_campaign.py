@@ -33,6 +33,7 @@ def test_wrong_results_are_found_shrunk_and_saved(tmp_path: Path, monkeypatch: p
 
     def wrong(self: Mean, ctx: LowerContext) -> KernelCall:
         call = right(self, ctx)
+        assert call is not None
         fields: Mapping[str, Any] = call.fields
         if "output_offset" in fields:
             fields = {**fields, "output_offset": fields["output_offset"] ^ 1}

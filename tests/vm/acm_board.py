@@ -124,12 +124,13 @@ class AcmBoard(UsbDevice):
         return int(struct.unpack_from("<I", self._coding)[0])
 
     def _lines(self, request: int, value: int, data: bytes) -> None:
-        told: tuple[str, object]
+        event: str
+        state: object
         if request == SET_CODING:
             self._coding = data
-            told = ("baud", self._baud)
+            event, state = "baud", self._baud
         elif request == SET_LINES:
-            told = ("lines", (bool(value & 1), bool(value & 2)))
+            event, state = "lines", (bool(value & 1), bool(value & 2))
         else:
-            told = ("break", value)
-        self.lines.append((*told, time.monotonic()))
+            event, state = "break", value
+        self.lines.append((event, state, time.monotonic()))

@@ -48,6 +48,7 @@ def a_new_signal_is_followed() -> Any:
     number.release()
     vivid.set_control(vivid.HDMI, "DV Timings", 4)
     vivid.set_control(vivid.HDMI, "DV Timings Signal Mode", 4)  # "Selected DV Timings"
+    changed, size, sequence = False, (0, 0), 0
     end = time.monotonic() + 60
     while time.monotonic() < end:
         frame = source.read(1.0)

@@ -8,19 +8,23 @@ The reply is a line, too: {"ns": [per frame; with all processors only those in w
 "found": [per picture: [left, top, right, bottom, score] or null]}.
 """
 
+import importlib
 import json
 import os
 import resource
 import sys
 import time
+from typing import Any
 
 import cv2
 import flatbuffers
-import mediapipe as mp
 import numpy as np
 from mediapipe.tasks.metadata import metadata_schema_py_generated as metadata
 from mediapipe.tasks.metadata import schema_py_generated as schema
 from mediapipe.tasks.python import BaseOptions, vision
+
+# Type checkers take `import mediapipe` for the module of that name in the folder above.
+mp: Any = importlib.import_module("mediapipe")
 
 
 def with_normalisation(model: bytes) -> bytes:
@@ -115,7 +119,8 @@ def main() -> None:
         request = json.loads(line)
         confine(request["processors"], allowed)
         from_camera = request["input"] == "yuyv"
-        times, detections = [], [None] * len(rgb)
+        times: list[int] = []
+        detections: list[list[float] | None] = [None] * len(rgb)
         interrupted = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
         for number in range(request["frames"]):
             k = number % len(rgb)

@@ -4,4 +4,5 @@ from pathlib import Path
 
 import onnx
 
+assert onnx.__file__ is not None
 print(Path(onnx.__file__).parents[1])

@@ -41,7 +41,7 @@ def convert(job: Any) -> Any:
     safe = [f"input_{k}" if not n.isidentifier() else n for k, n in enumerate(names)]
     dtypes = [tf.as_dtype(onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)) for i in inputs]
     last = [
-        tuple(s[a] for a in channels_last(s)) if n in turned else s
+        tuple(s[a] for a in axes) if n in turned and (axes := channels_last(s)) else s
         for n, s in zip(names, shapes, strict=True)
     ]
     outputs = [o.name for o in model.graph.output]

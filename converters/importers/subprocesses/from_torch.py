@@ -94,6 +94,7 @@ def _factory(job: Any) -> Any:
     """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
     job.stage = f"run {job.source}"
     result = _called(job.source)
+    module: Any
     module, examples = (
         (result[0], _flat(result[1])) if isinstance(result, tuple) and len(result) == 2 else (result, None)
     )

@@ -16,7 +16,7 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
     which become int8.
     """
     specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
-    module = tf.Module()
+    module: Any = tf.Module()
     concrete = tf.function(lambda **kwargs: function(**kwargs)).get_concrete_function(**specs)
     if any(n.op.startswith("Assign") for n in _nodes(concrete)):
         module.tracked = trackable  # state between calls: its variables stay variables

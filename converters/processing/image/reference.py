@@ -156,11 +156,11 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
         # Each product loses its low 16 bits before the sum; a tap of negative weight is at the position of the other
         # one.
         rows >>= 4
-        both = []
+        total: np.ndarray = np.zeros((), np.int64)
         for t in range(down.taps):
             at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
-            both.append((rows[at] * np.abs(_weight(down, t))) >> 16)
-        value: np.ndarray = ((sum(both) + 2) >> 2).astype(np.uint8)
+            total = total + ((rows[at] * np.abs(_weight(down, t))) >> 16)
+        value: np.ndarray = ((total + 2) >> 2).astype(np.uint8)
         return value
     below = 2 * WEIGHT_BITS - FRACTION_BITS
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below

@@ -113,8 +113,8 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
             ours = values / (1 << FEATURE_BITS)
         yield stage, unit, expected, ours
         before = values
-    real = input_values.apply_affine(spec.real, plan.affine, values[..., np.newaxis])
-    yield from _normalize_and_quantize(spec, values[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
+    real = input_values.apply_affine(spec.real, plan.affine, before[..., np.newaxis])
+    yield from _normalize_and_quantize(spec, before[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
 
 
 def _normalize_and_quantize(

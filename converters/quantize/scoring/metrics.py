@@ -136,7 +136,7 @@ def over_parts(
     if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":
         for number in np.unique(labels):
             named = 0 <= number < len(classes)
-            _add(per_class, classes[number] if named else str(number), measure, labels == number)
+            _add(per_class, classes[int(number)] if named else str(number), measure, labels == number)
     by_slice: dict[str, dict[str, PartMetric]] = {}
     for name, groups in slices.items():
         by_slice[name] = {}

@@ -117,7 +117,7 @@ class DaskWorkers:
                 "The package distributed is not installed.", "Install it with pip install 'arenite[dask]'."
             ) from error
         try:
-            self._client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+            self._client: Any = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
             raise UsageError(
                 f"There is no Dask scheduler at {address}: {error or 'no answer'}.",

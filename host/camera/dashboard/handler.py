@@ -76,7 +76,8 @@ class Handler(BaseHTTPRequestHandler):
     server_version = "arenite"
     sys_version = ""
     timeout = 20  # of each read and write
-    server: DashboardServer
+    # Every handler has the server that made it; socketserver declares only the base class.
+    server: DashboardServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def handle_one_request(self) -> None:
         self.server.expect_request(self.connection)

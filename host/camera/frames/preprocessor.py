@@ -7,6 +7,9 @@ which releases the interpreter lock while it runs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from arenite.converters.processing.image.plan import plan_image
@@ -57,6 +60,9 @@ class FramePreprocessor:
         for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
             self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
         self._several = len(self._strides) if len(self._strides) > 1 else 0
+        self._plane: Any  # of ctypes, or a list
+        self._call: Callable[..., Any]
+        self._arguments: tuple[Any, ...]
         library = native.library()
         self._compiled = CompiledImage(library, plan, planar) if library is not None else None
         if self._compiled is not None:

@@ -50,6 +50,7 @@ class Statistics:
             rows = block.rows.get(kind)
             if rows is None:
                 rows = block.rows[kind] = []
+            span = (0, 0)
             for span in spans.values():
                 rows += span
             rows.append(served.time_ns)

@@ -72,7 +72,7 @@ class OnnxSession:
         }
         chosen = [(providers[0], provider_options), *providers[1:]] if provider_options else list(providers)
         try:
-            self._session = ort.InferenceSession(str(path), settings, providers=chosen)
+            self._session: Any = ort.InferenceSession(str(path), settings, providers=chosen)
             if self._session.get_providers()[0] != providers[0]:
                 raise UsageError(f"{providers[0]} did not start.", f"It needs {_BUILDS[name]}.")
             inputs, outputs = self._shapes(options)

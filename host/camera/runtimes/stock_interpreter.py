@@ -53,6 +53,7 @@ class StockInterpreter:
         self.notes: tuple[str, ...] = ()
         module = import_interpreter()
         before = allocated_bytes()
+        self._interpreter: Any
         try:
             (self._interpreter, delegates), log = lite.with_captured_log(
                 lambda: _prepared(module, path, threads, options, delegate)

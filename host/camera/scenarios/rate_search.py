@@ -62,9 +62,10 @@ def find_max_rate(
             high = middle
     # When no trial was good, the lowest rate is run in full, and its result has the reasons.
     rate = low or high
-    for _ in range(_FULL_RUNS):
+    full_runs = 0
+    while True:
         result = server_run(rules, system, clock, seconds, rate, limit_ms)
-        if _counts(result, "full"):
-            break
+        full_runs += 1
+        if _counts(result, "full") or full_runs == _FULL_RUNS:
+            return result.with_trials(trials)
         rate *= _STEP
-    return result.with_trials(trials)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,7 @@ class MjpegDecoder:
                 "The camera sends JPEG, and no decoder for it is installed.",
                 "Install the extra: pip install 'arenite[mjpeg]', or request a size that is sent uncompressed.",
             ) from error
-        self._jpeg = simplejpeg
+        self._jpeg: Any = simplejpeg
         self._pixels, (self._colour, self._bytes) = pixels, _COLOURS[pixels]
         self._least = least or (0, 0)
         self._memory = BufferPool()

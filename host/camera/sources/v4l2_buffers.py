@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from typing import Any
 from weakref import ref
 
 from arenite.host.camera.frames.frame import Format
@@ -92,15 +93,16 @@ class V4l2Buffers:
         for index in range(self.count):
             self.queue(index)
 
-    def _buffer(self, index: int):  # type: ignore[no-untyped-def]
+    def _buffer(self, index: int) -> tuple[Any, Any]:
+        """The driver's record of buffer ``index``, and its plane array; None for formats of one area."""
         buffer = API.Buffer(index=index, type=self._kind, memory=MMAP)
-        array = None
+        array: Any = None
         if self._mplane:
             array = (API.Plane * MAX_PLANES)()
             buffer.m.planes, buffer.length = ctypes.addressof(array), MAX_PLANES
         return buffer, array
 
-    def _map(self, index: int, buffer, array, areas: int) -> MappedBuffer:  # type: ignore[no-untyped-def]
+    def _map(self, index: int, buffer: Any, array: Any, areas: int) -> MappedBuffer:
         where = (
             [(array[k].m.mem_offset, array[k].length) for k in range(areas)]
             if areas

@@ -7,6 +7,7 @@ not connected.
 
 from __future__ import annotations
 
+import importlib
 import threading
 import time
 from collections.abc import Iterator
@@ -77,7 +78,8 @@ class JoulescopeMeter(Meter):
         connected."""
         try:
             # Not in every installation, because it is a megabyte of native code.
-            import joulescope  # type: ignore[import-not-found,unused-ignore]
+            # By name, because type checkers take `import joulescope` for this file.
+            joulescope = importlib.import_module("joulescope")
         except ImportError as error:
             raise UsageError(
                 "A Joulescope needs the manufacturer's package.", "pip install 'arenite[joulescope]'"

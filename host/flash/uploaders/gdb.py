@@ -49,12 +49,14 @@ def load(remote: GdbRemote, program: Program) -> None:
 
 def restart(remote: GdbRemote) -> None:
     """Reset the target, which stays halted. Raises DeviceError when the server knows none of RESETS."""
+    last: DeviceError | None = None
     for command in RESETS:
         try:
             remote.monitor(command)
             return
         except DeviceError as error:
             last = error
+    assert last is not None
     raise last
 
 

@@ -24,14 +24,14 @@ def test_a_sleep_is_no_interruption() -> None:
 def test_two_threads_on_one_processor_interrupt_each_other() -> None:
     allowed = os.sched_getaffinity(0)
     interruptions = Interruptions(whole=True)
+    os.sched_setaffinity(0, {min(allowed)})
+    child = os.fork()
+    if child == 0:
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            pass
+        os._exit(0)
     try:
-        os.sched_setaffinity(0, {min(allowed)})
-        child = os.fork()
-        if child == 0:
-            end = time.monotonic() + 60
-            while time.monotonic() < end:
-                pass
-            os._exit(0)
         interruptions.begin()
         end = time.monotonic() + 60
         while not interruptions.happened() and time.monotonic() < end:

@@ -36,7 +36,7 @@ class Made:
 
     def refused(self, name: str, kind: type[AreniteError], *said: str) -> None:
         result = self.results[name]
-        assert type(result) is kind, result
+        assert isinstance(result, AreniteError) and type(result) is kind, result
         assert result.hint
         for text in said:
             assert text in str(result)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import flatbuffers
 import numpy as np
@@ -26,7 +27,7 @@ from tests.converters.small_models import conv_net
 
 def as_old_converters_wrote(model: Model) -> bytes:
     """Only ``deprecated_builtin_code``, and no signature."""
-    table = schema.ModelT.InitFromObj(schema.Model.GetRootAs(to_flatbuffer(model), 0))
+    table: Any = schema.ModelT.InitFromObj(schema.Model.GetRootAs(to_flatbuffer(model), 0))
     for code in table.operatorCodes:
         code.builtinCode = 0
     table.signatureDefs = None
@@ -39,7 +40,7 @@ def test_an_old_file_gets_codes_and_a_signature_and_keeps_its_values() -> None:
     old = as_old_converters_wrote(conv_net())
     new = modernize(old)
     table = schema.Model.GetRootAs(new, 0)
-    codes = [table.OperatorCodes(i) for i in range(table.OperatorCodesLength())]
+    codes: list[Any] = [table.OperatorCodes(i) for i in range(table.OperatorCodesLength())]
     assert all(c.BuiltinCode() == c.DeprecatedBuiltinCode() for c in codes)
     assert sum(c.BuiltinCode() != 0 for c in codes) == len(codes) - 1  # ADD is code 0
     assert table.SignatureDefsLength() == 1

@@ -141,7 +141,7 @@ def test_writing_is_deterministic_and_constants_are_aligned(name: str) -> None:
     model = ALL[name]()
     data = image_bytes(model, planned(model))
     assert data == image_bytes(ALL[name](), planned(ALL[name]()))
-    table = schema.Model.GetRootAs(data, 0)
+    table: Any = schema.Model.GetRootAs(data, 0)
     start = np.frombuffer(data, np.uint8).ctypes.data
     for k in range(table.BuffersLength()):
         values = table.Buffers(k).DataAsNumpy()
@@ -154,7 +154,7 @@ def test_equal_constants_share_a_buffer() -> None:
     x = n.input((1, 4))
     a = n.op("RESHAPE", [x, n.ints([4, 1])], (4, 1), options="ReshapeOptions", quant=n.tensors[x].quant)
     y = n.op("RESHAPE", [a, n.ints([4, 1])], (4, 1), options="ReshapeOptions", quant=n.tensors[x].quant)
-    root = schema.ModelT.InitFromPackedBuf(to_flatbuffer(n.model([y])), 0)
+    root: Any = schema.ModelT.InitFromPackedBuf(to_flatbuffer(n.model([y])), 0)
     assert len(root.buffers) == 2
     assert len({t.buffer for t in root.subgraphs[0].tensors if t.buffer}) == 1
 
@@ -189,7 +189,7 @@ def test_plan_of_another_model_is_refused() -> None:
 def _edited(data: bytes, change: Any) -> bytes:
     """The image with its JSON changed by another tool."""
     model = parse_image(data).model
-    raw = schema.ModelT.InitFromPackedBuf(data, 0)
+    raw: Any = schema.ModelT.InitFromPackedBuf(data, 0)
     entries = {m.name.decode(): bytes(np.asarray(raw.buffers[m.buffer].data, np.uint8)) for m in raw.metadata}
     entries[METADATA] = change(entries[METADATA])
     return to_flatbuffer(replace(model, metadata=entries))

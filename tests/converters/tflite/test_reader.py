@@ -496,7 +496,8 @@ def test_repeated_metadata() -> None:
     def change(root: Any) -> None:
         root.metadata = []
         for value in (b"first", b"second"):
-            entry, buffer = schema.MetadataT(), schema.BufferT()
+            entry: Any = schema.MetadataT()
+            buffer: Any = schema.BufferT()
             buffer.data = np.frombuffer(value, np.uint8)
             entry.name, entry.buffer = "note", len(root.buffers)
             root.buffers.append(buffer)
@@ -522,7 +523,8 @@ def test_types_without_numpy_are_kept_as_bytes(code: int, count: int) -> None:
     weights = parse(damaged(small_models.conv_net(), change)).main.tensors[1]
     assert weights.is_constant and weights.itemsize == 0
     np.testing.assert_array_equal(weights.data, raw)
-    root = schema.ModelT.InitFromPackedBuf(to_flatbuffer(parse(damaged(small_models.conv_net(), change))), 0)
+    packed = to_flatbuffer(parse(damaged(small_models.conv_net(), change)))
+    root: Any = schema.ModelT.InitFromPackedBuf(packed, 0)
     np.testing.assert_array_equal(root.buffers[root.subgraphs[0].tensors[1].buffer].data, raw)
 
 
@@ -559,7 +561,7 @@ def test_constant_without_elements() -> None:
 def _behind(model: Model, *, offset: int = 0) -> bytes:
     """``model`` with its first weights behind the flatbuffer, as converters write models above 2 GiB."""
     raw = np.asarray(model.main.tensors[1].data).tobytes()
-    size = 0
+    size, data = 0, b""
     for _ in range(2):  # the offset is a fixed-size field: the second pass knows the file's size
 
         def change(root: Any, at: int = size) -> None:

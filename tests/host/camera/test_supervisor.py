@@ -58,9 +58,9 @@ class GovernorProtocol:
     def begin(self, t_s: float = 0.0) -> list[Action]:
         return []
 
-    def step(self, seen: Observation) -> list[Action]:
-        self.seen.append(seen)
-        return [Action(seen.t_s, "fps", 30, 24, "too hot")]
+    def step(self, observation: Observation) -> list[Action]:
+        self.seen.append(observation)
+        return [Action(observation.t_s, "fps", 30, 24, "too hot")]
 
     def state(self) -> dict:
         return {"log": [{"lever": "fps"}]}
@@ -230,10 +230,10 @@ def test_a_capped_frequency_is_put_back(tmp_path: Path) -> None:
     lever, seen = CpufreqLever(tmp_path), []
 
     class Capping(GovernorProtocol):
-        def step(self, now: Observation) -> list[Action]:
+        def step(self, observation: Observation) -> list[Action]:
             lever.move(2)
             seen.append(limit.read_text().strip())
-            return super().step(now)
+            return super().step(observation)
 
     instruments = Instruments(None, None, Capping(), (lever.restore,))
     run(Supervisor(ran(), {}, instruments=lambda: instruments, root=tmp_path))

@@ -61,10 +61,11 @@ def test_it_is_quick_and_gone_afterwards(elf: Path) -> None:
 
 @pytest.mark.qemu
 def test_it_is_gone_after_an_error_too(elf: Path) -> None:
+    process = None
     with pytest.raises(RuntimeError, match="mine"), start(BOARD, elf) as machine:
         process = machine.process
         raise RuntimeError("mine")
-    assert process.poll() is not None
+    assert process is not None and process.poll() is not None
 
 
 @pytest.mark.qemu

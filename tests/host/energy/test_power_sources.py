@@ -54,9 +54,11 @@ def test_a_lost_sensor_is_waited_for_then_replaced_then_taken_back(tmp_path: Pat
     put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": None})
     clock.now += 1
     assert meter.read(1.0).watts == 5.0  # one failure is no loss
+    power = None
     for _ in range(3):
         clock.now += 1
         power = meter.read(1.0)
+    assert power is not None
     assert power.kind == "estimated" and power.watts == pytest.approx(LAPTOP.idle_w + LAPTOP.core_w)
     assert "no longer answers" in meter.name
     put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": 1200})

@@ -29,7 +29,7 @@ def device(minutes: float, power, ambient: float = 30.0, seed: int = 1, noise: f
 
 
 def fitted(minutes: float, power, **options: Any) -> tuple[ThermalModel, float]:  # type: ignore[no-untyped-def]
-    model = ThermalModel()
+    model, celsius = ThermalModel(), math.nan
     for t, watts, celsius in device(minutes, power, **options):
         model.add(t, watts, celsius)
     return model, celsius
@@ -80,6 +80,7 @@ def test_a_change_of_the_air_is_followed() -> None:
     model = ThermalModel()
     for t, watts, celsius in device(15, lambda t: 5.0 if (t // 100) % 2 else 4.0):
         model.add(t, watts, celsius)
+    celsius = math.nan
     for t, watts, celsius in device(25, lambda t: 5.0 if (t // 100) % 2 else 4.0):
         model.add(900 + t, watts, celsius + 8 * min(1.0, t / 600) + 14.0)  # the sun comes out
     assert model.predict(4.5, 60)[0] == pytest.approx(celsius + 22, abs=3)

@@ -32,9 +32,9 @@ class _Balanced(HTMLParser):
         self.open: list[str] = []
         self.text = ""
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         assert tag not in ("script", "link", "img", "iframe")
-        assert not any(name in ("src", "href") for name, _ in attributes)
+        assert not any(name in ("src", "href") for name, _ in attrs)
         if tag not in _VOID:
             self.open.append(tag)
 

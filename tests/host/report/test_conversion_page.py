@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -153,7 +154,8 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
     source = tmp_path / "<b>&.tflite"
     source.write_bytes(to_flatbuffer(hostile(parse(trained_models.classifier()))))
     x, y = trained_models.samples(60, 5)
-    np.savez(tmp_path / "<i>.npz", x=x, y=y, **{"slice_<u>": np.array(["<script>", "b"])[y % 2]})
+    arrays: dict[str, Any] = {"x": x, "y": y, "slice_<u>": np.array(["<script>", "b"])[y % 2]}
+    np.savez(tmp_path / "<i>.npz", **arrays)
     made = convert(
         ConversionRequest(
             str(source),

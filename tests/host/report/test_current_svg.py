@@ -55,6 +55,7 @@ def test_a_peak_of_one_sample_is_seen():
 
 def test_a_gap_is_no_line():
     truth = _result().trace
+    assert truth.marks is not None
     keep = (truth.time_s < 0.2) | (truth.time_s > 0.35)
     result = _result()
     cut = replace(truth, time_s=truth.time_s[keep], current_a=truth.current_a[keep], marks=truth.marks[keep])

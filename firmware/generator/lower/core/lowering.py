@@ -15,6 +15,7 @@ from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.target import Target
 
 T = TypeVar("T")
+LoweringT = TypeVar("LoweringT", bound="Lowering")
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Lowering(ABC):
 LOWERINGS: dict[str, Lowering] = {}
 
 
-def register(cls: type[Lowering]) -> type[Lowering]:
+def register(cls: type[LoweringT]) -> type[LoweringT]:
     """Class decorator: one instance of ``cls`` lowers ``cls.op_name``."""
     if cls.op_name in LOWERINGS:
         raise ValueError(f"{cls.op_name} is registered twice")

@@ -6,13 +6,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext
 from arenite.firmware.generator.lower.core.row_functions import convolution_rows, one_row
 from arenite.firmware.generator.target import Target
+
+VariantT = TypeVar("VariantT", bound="Variant")
 
 
 class Variant(ABC):
@@ -60,7 +62,7 @@ class Variant(ABC):
 _VARIANTS: dict[str, list[Variant]] = {}
 
 
-def variant(cls: type[Variant]) -> type[Variant]:
+def variant(cls: type[VariantT]) -> type[VariantT]:
     """Class decorator: one instance of ``cls`` is offered for ``cls.op_name``."""
     known = _VARIANTS.setdefault(cls.op_name, [])
     known.append(cls())

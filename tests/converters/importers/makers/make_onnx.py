@@ -32,7 +32,7 @@ def save(name, nodes, constants, inputs, outputs, sizes):
         for k in range(3)
     ]
     arrays: dict = {f"x{i}": g for i, g in enumerate(given)}
-    arrays |= {f"y{i}": np.concatenate([r[i] for r in rows]) for i in range(len(outputs))}
+    arrays |= {f"y{i}": np.concatenate([np.asarray(r[i]) for r in rows]) for i in range(len(outputs))}
     np.savez(OUT / f"{name}.onnx.npz", **arrays)
 
 

@@ -204,6 +204,7 @@ def test_the_revision_is_that_of_the_models_folder(tmp_path: Path, monkeypatch: 
     git("add", "net.tflite")
     git("commit", "-q", "-m", "one")
     found = revision(model)
+    assert found is not None
     assert found == Revision(str((tmp_path / "r").resolve()), git("rev-parse", "HEAD"), False)
     model.write_bytes(b"2")
     assert revision(model) == Revision(found.repository, found.commit, True)

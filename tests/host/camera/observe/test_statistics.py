@@ -107,6 +107,7 @@ def test_a_short_pause_empties_its_slices_only() -> None:
 def test_named_windows() -> None:
     made = Statistics()
     assert made.restart("governor") is None
+    finished = None
     for number in range(30):
         made.add(frame(number, START + number * 10 * MS, (number + 1) * MS))
         if number == 9:

@@ -208,7 +208,8 @@ def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]
     cameras, jitter, timeout, depth, arrivals, polls = pattern
     rig = Rig(cameras, jitter, timeout, depth)
     sets: list[FrameSet] = []
-    events: list[tuple[int, Arrival | None]] = [(a.now, a) for a in arrivals] + [(now, None) for now in polls]
+    events: list[tuple[int, Arrival | None]] = [(a.now, a) for a in arrivals]
+    events += [(now, None) for now in polls]
     for now, arrival in sorted(events, key=lambda each: each[0]):
         if arrival is not None:
             rig.add_frame(arrival.camera, arrival.captured, arrival.now)

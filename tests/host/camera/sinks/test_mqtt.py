@@ -67,16 +67,20 @@ class Reader:
 
     def __init__(self, port: int, ca: Path | None = None, user: str | None = None) -> None:
         import paho.mqtt.client as mqtt
+        from paho.mqtt.enums import CallbackAPIVersion
+
+        def subscribe(client: mqtt.Client, *_: Any) -> None:
+            client.subscribe("#", qos=1)
 
         self.found: list[tuple[str, str, bool]] = []
-        self._client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)  # type: ignore[attr-defined]
+        self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
         if ca is not None:
             self._client.tls_set(str(ca))
         if user is not None:
             self._client.username_pw_set(user, "s%cret")
         ready: list[Any] = []
         self._client.on_message = lambda _, __, m: self.found.append((m.topic, m.payload.decode(), m.retain))
-        self._client.on_connect = lambda client, *_: client.subscribe("#", qos=1)
+        self._client.on_connect = subscribe
         self._client.on_subscribe = lambda *_: ready.append(1)
         self._client.connect("localhost" if ca else "127.0.0.1", port)
         self._client.loop_start()

@@ -46,7 +46,8 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Handler(socketserver.StreamRequestHandler):
-    server: Server
+    # Every handler has the server that made it; socketserver declares only the base class.
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def handle(self) -> None:
         try:

@@ -39,6 +39,7 @@ def test_formats_with_rows_that_end_in_gaps(name: str) -> None:
     try:
         format = source.open()
         assert (format.pixels, format.width, format.height, format.fps) == (FORMATS[name][0], 162, 120, 50.0)
+        found = np.zeros((1, 1, 1), int)
         for _ in range(3):  # a wrong size of a frame would shift the ones after the first
             frame = source.read(5)
             assert frame is not None

@@ -107,12 +107,13 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     most = 10**9
     pause_s = 0.01
-    size = (WIDE, HIGH)
+    size: tuple[int, int] = (WIDE, HIGH)
     connections = 0
 
 
 class Handler(BaseHTTPRequestHandler):
-    server: Server
+    # Every handler has the server that made it; socketserver declares only the base class.
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_GET(self) -> None:
         self.server.connections += 1
