@@ -45,7 +45,7 @@ class Segment:
     slots: Mapping[int, int]  # tensor -> rows that are in memory at the same time
     state_offset: int  # of the working memory, see row_requirements.StateLayout
     state_bytes: int
-    pushed: int | None = None  # the source whose rows arrive one by one, a graph input
+    streamed_input: int | None = None  # the source whose rows arrive one by one, a graph input
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class Plan:
         record = self._to_json()
         if self.segments:
             record["segments"] = [
-                dict(vars(s)) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}}
+                _segment_record(s) | {"slots": {str(k): s.slots[k] for k in sorted(s.slots)}}
                 for s in self.segments
             ]
         if self.split is not None:
@@ -153,7 +153,7 @@ def _segment(record: Mapping[str, Any]) -> Segment:
         slots={int(k): _count(v) for k, v in record["slots"].items()},
         state_offset=_count(record["state_offset"]),
         state_bytes=_count(record["state_bytes"]),
-        pushed=None if record["pushed"] is None else _count(record["pushed"]),
+        streamed_input=None if record["pushed"] is None else _count(record["pushed"]),
     )
 
 
@@ -191,3 +191,8 @@ def _read(record: object) -> Plan:
         segments=tuple(_segment(s) for s in record.get("segments", ())),
         split=_split(record["split"]) if "split" in record else None,
     )
+
+
+def _segment_record(segment: Segment) -> dict[str, Any]:
+    """The fields of ``segment`` by their names in the image's metadata."""
+    return {"pushed" if name == "streamed_input" else name: value for name, value in vars(segment).items()}

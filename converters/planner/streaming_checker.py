@@ -130,8 +130,8 @@ class _PlanExecution:
                 self._check_stage(k)
             if not self.violations:
                 self._check_tensors(segment)
-        pushed = [s.pushed for s in self.plan.segments if s.pushed is not None]
-        if len(pushed) > 1:
+        streamed_input = [s.streamed_input for s in self.plan.segments if s.streamed_input is not None]
+        if len(streamed_input) > 1:
             self.add_violation("More than one segment waits for rows from outside.")
 
     def _check_stage(self, k: int) -> None:
@@ -166,12 +166,14 @@ class _PlanExecution:
                 f"The segment of {self.op_name(segment.stages[0])} gives slots to tensors that it does not use."
             )
             return
-        pushed = segment.pushed
-        if pushed is not None and (
-            pushed not in segment.sources or pushed not in graph.inputs or pushed in graph.outputs
+        streamed_input = segment.streamed_input
+        if streamed_input is not None and (
+            streamed_input not in segment.sources
+            or streamed_input not in graph.inputs
+            or streamed_input in graph.outputs
         ):
             self.add_violation(
-                f"The streamed input, tensor {pushed}, is not an input that the segment reads."
+                f"The streamed input, tensor {streamed_input}, is not an input that the segment reads."
             )
         for t, slots in segment.slots.items():
             if not 1 <= slots <= self.rows_of(t):
@@ -179,7 +181,7 @@ class _PlanExecution:
             outside = t in graph.outputs or any(
                 t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
             )
-            if slots != self.rows_of(t) and (outside or not (t in written or t == pushed)):
+            if slots != self.rows_of(t) and (outside or not (t in written or t == streamed_input)):
                 self.add_violation(f"{self.tensor_name(t)} must be held whole.")
         if segment.state_bytes != self._layout(segment):
             self.add_violation(
@@ -241,9 +243,9 @@ class _PlanExecution:
         self.holds = np.zeros(self.plan.arena_bytes, np.int32)
         self.empty = {t for t in self.plan.offsets if not self.graph.tensors[t].nbytes}
         try:
-            pushed = {s.pushed for s in self.plan.segments}
+            streamed_input = {s.streamed_input for s in self.plan.segments}
             for t in self.graph.inputs:
-                if t in self.plan.offsets and t not in pushed:
+                if t in self.plan.offsets and t not in streamed_input:
                     self._write_tensor(t, f"input {self.tensor_name(t)}", fresh=True)
             for k in self.plan.order:
                 if k in self.segment_at:
@@ -349,10 +351,10 @@ class _PlanExecution:
             if entry < len(segment.stages):
                 self._stage(segment, entry, done, arrived)
                 done[entry] += 1
-            elif segment.pushed is not None and segment.sources[entry - len(segment.stages) :][:1] == (
-                segment.pushed,
-            ):
-                self._put_row(segment, segment.pushed, arrived, "the host", [])
+            elif segment.streamed_input is not None and segment.sources[entry - len(segment.stages) :][
+                :1
+            ] == (segment.streamed_input,):
+                self._put_row(segment, segment.streamed_input, arrived, "the host", [])
                 arrived += 1
             else:
                 self._wrong(f"The schedule has the entry {entry}, which is not a stage.")
@@ -360,8 +362,8 @@ class _PlanExecution:
         for s, k in enumerate(segment.stages):
             if done[s] != self._runs(k):
                 self._wrong(f"{self.op_name(k)} computes {done[s]} rows instead of {self._runs(k)}.")
-        if segment.pushed is not None and arrived != self.rows_of(segment.pushed):
-            self._wrong(f"{arrived} rows of {self.tensor_name(segment.pushed)} are scheduled.")
+        if segment.streamed_input is not None and arrived != self.rows_of(segment.streamed_input):
+            self._wrong(f"{arrived} rows of {self.tensor_name(segment.streamed_input)} are scheduled.")
 
     def _runs(self, k: int) -> int:
         rows, op = self._rows(k), self.graph.ops[k]
@@ -403,7 +405,7 @@ class _PlanExecution:
                 if self._rows(k).accumulates:
                     self._wrong(f"{self.tensor_name(t)} of {self.op_name(k)} is read within its segment.")
                 return done[s]
-        return arrived if t == segment.pushed else self.rows_of(t)
+        return arrived if t == segment.streamed_input else self.rows_of(t)
 
     def _put_row(
         self, segment: Segment, t: int, r: int, writer: str, used: Sequence[tuple[int, int]]

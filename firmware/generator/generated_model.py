@@ -36,11 +36,11 @@ class Layer:
 
 @dataclass(frozen=True)
 class SegmentCode:
-    """Layers that run row by row, with one call: that of ``ar_stream_whole``, or nothing when rows are pushed."""
+    """Layers that run row by row, with one call: ``ar_stream_whole``, or nothing when the input is streamed."""
 
     first: int  # position of the first stage's layer
     call: KernelCall
-    pushed: bool
+    streamed_input: bool
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,9 @@ class Generated:
     shared: SharedArena | None = None  # where its tensors lie, if not in an arena of its own
 
     @property
-    def pushed(self) -> SegmentCode | None:
+    def streamed_input(self) -> SegmentCode | None:
         """The segment that takes the model's input row by row."""
-        return next((s for s in self.segments if s.pushed), None)
+        return next((s for s in self.segments if s.streamed_input), None)
 
     @property
     def calls(self) -> tuple[Layer, ...]:

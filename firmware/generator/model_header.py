@@ -69,7 +69,7 @@ def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
             "/* The state that inferences carry back to its first value: before the first inference, and when a new\n"
             f" * sequence begins. */\nvoid {p}model_reset(void);"
         )
-    if g.pushed is not None:
+    if g.streamed_input is not None:
         parts.append(_ROWS.replace("@P@", p).replace("@U@", upper))
     parts.append(
         f"/* The same as data: names, sizes, types, and the layers one by one. */\nextern const ar_model {p}model;"
@@ -161,7 +161,7 @@ def _tensor(g: Generated, kind: str, k: int, tensor: Tensor) -> str:
     if tensor.quant is not None and not tensor.quant.per_axis:
         lines.append(f"#define {name}_SCALE {tensor.scale!r}f")
         lines.append(f"#define {name}_ZERO_POINT {tensor.zero_point}")
-    rows = kind == "input" and k == 0 and g.pushed is not None
+    rows = kind == "input" and k == 0 and g.streamed_input is not None
     if rows:
         lines.append(f"#define {name}_ROWS {tensor.shape[1]}")
         lines.append(f"#define {name}_ROW_BYTES {tensor.nbytes // tensor.shape[1]}")

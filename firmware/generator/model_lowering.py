@@ -221,7 +221,7 @@ def segment_code(
             }
         )
     items += [{"run": NULL} | tensor(t) for t in segment.sources]
-    pushed = segment.pushed is not None
+    streamed_input = segment.streamed_input is not None
     schedule = np.array(segment.schedule, np.uint8)
     fields = {
         "stages": StructArray("ar_stage", items),
@@ -233,10 +233,10 @@ def segment_code(
         "layer": sum(layer.call is not None for layer in layers[:first]),
         "stage_count": len(segment.stages),
         "source_count": len(segment.sources),
-        "arriving": numbers[segment.pushed] if segment.pushed is not None else NO_STAGE,
+        "arriving": numbers[segment.streamed_input] if segment.streamed_input is not None else NO_STAGE,
     }
     whole = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
-    return SegmentCode(first, whole, pushed)
+    return SegmentCode(first, whole, streamed_input)
 
 
 def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:

@@ -104,7 +104,7 @@ def _model(g: Generated) -> str:
     parts += [_layer(g, layer) for layer in g.layers]
     parts += [_segment(g, segment) for segment in g.segments]
     entered = {layer.index for layer in g.calls if not layer.streamed}
-    entered |= {segment.first for segment in g.segments if not segment.pushed}
+    entered |= {segment.first for segment in g.segments if not segment.streamed_input}
     names = [f"{p}layer_{layer.index}" if layer.index in entered else "0" for layer in g.calls] or ["0"]
     parts.append(_list(f"static const ar_layer_fn {p}layers[]", names))
     for kind in ("input", "output"):
@@ -126,14 +126,14 @@ def _model(g: Generated) -> str:
         f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {memory_symbol(g)}.head,\n"
         f"    .arena_bytes = {size},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n"
-        + (f"    .stream = &{p}segment_{g.pushed.first},\n" if g.pushed else "")
+        + (f"    .stream = &{p}segment_{g.streamed_input.first},\n" if g.streamed_input else "")
         + (f"    .slow = &{p}slow_part,\n" if slow_arena_bytes(g) else "")
         + "};"
     )
     calls = "\n".join(f"    {p}layer_{index}();" for index in sorted(entered))
     parts.append(f"void {p}model_invoke(void)\n{{\n{calls}\n}}")
-    if g.pushed is not None:
-        segment = f"&{p}segment_{g.pushed.first}"
+    if g.streamed_input is not None:
+        segment = f"&{p}segment_{g.streamed_input.first}"
         parts += [
             _function(f"void {p}model_begin_rows(void)", f"ar_stream_begin({segment});"),
             _function(f"int8_t *{p}model_next_row(void)", f"return ar_stream_place({segment});"),
@@ -270,7 +270,7 @@ def _segment(g: Generated, segment: SegmentCode) -> str:
     """The stages of a segment, and the function of the layer that it begins with."""
     name = f"{g.prefix}segment_{segment.first}"
     text = f"static const ar_segment {name} = {_struct(segment.call.fields, g, 1)};"
-    if segment.pushed:
+    if segment.streamed_input:
         return text
     call = f"{segment.call.kernel}(&{name});"
     return f"{text}\n\n" + _function(f"static void {g.prefix}layer_{segment.first}(void)", call)

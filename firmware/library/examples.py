@@ -48,7 +48,7 @@ def _fill_rows(models: Sequence[Generated]) -> str:
     """The row callbacks of models that take their input row by row."""
     text = ""
     for g in models:
-        if g.pushed is not None:
+        if g.streamed_input is not None:
             size = f"{g.prefix.upper()}MODEL_INPUT_0_ROW_BYTES"
             text += (
                 f"static void {g.prefix}row(int8_t *row, uint32_t index, void *context)\n{{\n"
@@ -63,9 +63,9 @@ def _inference(g: Generated) -> str:
     lines = [f"/* {g.name} */"]
     for kind, k, tensor in io_names(g):
         name, size = f"{p}model_{kind}_{k}", f"{upper}MODEL_{kind.upper()}_{k}_BYTES"
-        if kind == "input" and tensor.nbytes and not (k == 0 and g.pushed is not None):
+        if kind == "input" and tensor.nbytes and not (k == 0 and g.streamed_input is not None):
             lines.append(f"read_input({name}(), {size});")
-    call = f"{p}model_invoke_rows({p}row, 0);" if g.pushed is not None else f"{p}model_invoke();"
+    call = f"{p}model_invoke_rows({p}row, 0);" if g.streamed_input is not None else f"{p}model_invoke();"
     lines.append(call)
     for kind, k, tensor in io_names(g):
         if kind == "output" and tensor.nbytes and tensor.dtype in C_TYPES:

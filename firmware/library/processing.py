@@ -51,7 +51,7 @@ def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None
         spec = Preprocessing.from_json(extra[PRE_KEY]).bound(inputs[0])
         if isinstance(spec.source, ImageSource):
             before = _image(spec, inputs[0])
-        elif g.pushed is None:
+        elif g.streamed_input is None:
             before = _audio(spec, inputs[0])
     if POST_KEY in extra:
         after = plan_post(Postprocessing.from_json(extra[POST_KEY]), inputs, outputs)
@@ -141,7 +141,7 @@ def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
 
 def _fill(w: ProcessingWriter, scratch: str) -> str:
     """The statements that make input 0 of ``picture``: whole, or as many rows as the model takes."""
-    if w.g.pushed is None:
+    if w.g.streamed_input is None:
         return f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n"
     return (
         "    ar_image_rows state;\n    uint32_t y = 0;\n    int8_t *row;\n"

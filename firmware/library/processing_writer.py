@@ -49,7 +49,7 @@ class ProcessingWriter:
 
     def scratch(self, nbytes: int) -> str:
         """An expression for memory that is free before an inference."""
-        at = free_in_arena(self.g, nbytes) if self.g.pushed is None else None
+        at = free_in_arena(self.g, nbytes) if self.g.streamed_input is None else None
         if at is not None:
             return f"{memory_symbol(self.g)}.arena + {at}"
         name = f"{self.p}scratch"

@@ -116,7 +116,7 @@ def predict(
     table = size_table(target.name)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
     features = replace(features, second_stack=SECOND_STACK if generated.parallel else 0)
-    support = _support(table, target, support_key(protocol, generated.pushed is not None, features))
+    support = _support(table, target, support_key(protocol, generated.streamed_input is not None, features))
     merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
     if _FORK in merged.sections:
         # The measured sample's own layer is not this model's; what it calls may start the board again.
@@ -127,7 +127,7 @@ def predict(
         kernels.append("ar_reset_state")
     if scored:
         kernels += ["ar_quantize_reals", "ar_score"]
-    kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.pushed})
+    kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.streamed_input})
     rows = {layer.call.kernel for layer in generated.calls if layer.call and layer.streamed}
     # Functions that a kernel is given in its parameters.
     given: dict[str, set[str]] = {}
@@ -200,7 +200,7 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
         bytes_ += 0 if item.second is None else _word(layer)
         bytes_ += sum(call_bytes(call, engine) for call in item.all_calls)
     for segment in generated.segments:
-        bytes_ += (0 if segment.pushed else _word(layer)) + call_bytes(segment.call, engine)
+        bytes_ += (0 if segment.streamed_input else _word(layer)) + call_bytes(segment.call, engine)
     graph = generated.model.main
     bytes_ += 4 * max(len(generated.calls), 1)
     bytes_ += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)

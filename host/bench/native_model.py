@@ -83,7 +83,7 @@ class NativeModel:
         self._layers = [_LAYER(layer) for layer in layers if layer]
         self._reset = _LAYER(self._model.reset) if self._model.reset else None
         self._rows = None
-        if generated.pushed is not None:
+        if generated.streamed_input is not None:
             names = ("begin_rows", "next_row", "row_ready")
             self._rows = [getattr(library, f"{generated.prefix}model_{name}") for name in names]
             self._rows[1].restype = ctypes.c_void_p

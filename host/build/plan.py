@@ -61,21 +61,27 @@ def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whol
     return whole
 
 
-def _streaming(model: Model, needs: Sequence[OpRequirements], pushed: int | None) -> Plan | None:
-    """The smallest streaming plan within the share of extra instructions, or, for a pushed input, the smallest at all
-    where there is none; checked. None when there is none."""
+def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: int | None) -> Plan | None:
+    """Return the smallest streaming plan within the share of extra instructions, checked; None when there is none.
+
+    For a streamed input it is the smallest plan of all when none keeps within the share.
+    """
     graph = model.main
     work = sum(
         _PER_MAC * op_macs(graph, op) + _PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))
         for op in graph.ops
     )
-    if pushed == -1:
+    if streamed_input == -1:
         return None
     new_plan = plan_streaming(
-        graph, needs, alignment=ALIGNMENT, pushed=pushed, extra_limit=round(MAX_EXTRA_WORK * work)
+        graph,
+        needs,
+        alignment=ALIGNMENT,
+        streamed_input=streamed_input,
+        extra_limit=round(MAX_EXTRA_WORK * work),
     )
-    if new_plan is None and pushed is not None:
-        new_plan = plan_streaming(graph, needs, alignment=ALIGNMENT, pushed=pushed)
+    if new_plan is None and streamed_input is not None:
+        new_plan = plan_streaming(graph, needs, alignment=ALIGNMENT, streamed_input=streamed_input)
     if new_plan is not None:
         check(graph, new_plan, needs)
     return new_plan

@@ -78,7 +78,7 @@ def generate_project(
         protocol=protocol,
         optimise=optimise,
         stack_bytes=stack,
-        stream_input=generated.pushed is not None,
+        stream_input=generated.streamed_input is not None,
         features=features,
         second=choice.second,
         input_bytes=monitor_bytes(generated.model.main),

@@ -21,7 +21,7 @@ def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirement
             {
                 "operators": [position[k] for k in segment.stages],
                 "steps": len(segment.schedule),
-                "input_arrives_in_rows": segment.pushed is not None,
+                "input_arrives_in_rows": segment.streamed_input is not None,
                 "tensors": [
                     {
                         "index": t,

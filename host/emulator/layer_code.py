@@ -18,12 +18,12 @@ class SegmentLayers:
     """A segment: the layer whose function runs it, and the layer of each row in the order in which they are
     computed.
 
-    ``pushed``: it runs as its input arrives, without a layer function.
+    ``streamed_input``: it runs as its input arrives, without a layer function.
     """
 
     first: int
     order: tuple[int, ...]
-    pushed: bool
+    streamed_input: bool
 
 
 def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
@@ -33,7 +33,7 @@ def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
         count = len(segment.stages)
         order = tuple(first + which for which in segment.schedule if which < count)
-        segments.append(SegmentLayers(first, order, code.pushed))
+        segments.append(SegmentLayers(first, order, code.streamed_input))
     return tuple(segments)
 
 
@@ -114,10 +114,10 @@ def _entries(
     words: Sequence[int], segments: Sequence[SegmentLayers], spans: dict[str, tuple[int, int]]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
     """Addresses at which the same order of layers begins or continues."""
-    starts = {s.first: s.order for s in segments if not s.pushed}
+    starts = {s.first: s.order for s in segments if not s.streamed_input}
     for position, address in enumerate(words):
         if address:
             yield [address], starts.get(position, (position,))
     for segment in segments:
-        if segment.pushed:
+        if segment.streamed_input:
             yield [spans[n][0] for n in ("ar_stream_begin", "ar_stream_run") if n in spans], segment.order

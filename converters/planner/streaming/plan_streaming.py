@@ -80,12 +80,12 @@ def plan_streaming(
     needs: Sequence[OpRequirements],
     *,
     alignment: int = ALIGNMENT,
-    pushed: int | None = None,
+    streamed_input: int | None = None,
     extra_limit: int | None = None,
 ) -> Plan | None:
     """The smallest arena found for ``graph`` when operators may run row by row.
 
-    ``pushed`` is the streamed input: a graph input whose rows arrive one by one and that is never held whole.
+    ``streamed_input`` is the streamed input: a graph input whose rows arrive one by one and that is never held whole.
     ``extra_limit`` bounds the estimated instructions that running by rows adds. None when nothing can be streamed: no
     operator has a row function, the graph has state, or the streamed input is not read by rows. Raises ``PlanError``
     for a graph that cannot be planned at all.
@@ -98,7 +98,9 @@ def plan_streaming(
     ordered = best_order(demand, budget=ORDER_BUDGET)
     best: Plan | None = None
     for order in dict.fromkeys((ordered.order, demand.ops)):
-        candidate = _SegmentSearch(graph, needs, demand, order, pushed, alignment).best(extra_limit, best)
+        candidate = _SegmentSearch(graph, needs, demand, order, streamed_input, alignment).best(
+            extra_limit, best
+        )
         if candidate is not None and (best is None or candidate.arena_bytes < best.arena_bytes):
             best = candidate
     return best
@@ -111,13 +113,13 @@ class _SegmentSearch:
         needs: Sequence[OpRequirements],
         demand: ArenaRequirements,
         order: tuple[int, ...],
-        pushed: int | None,
+        streamed_input: int | None,
         alignment: int,
     ) -> None:
         self.graph, self.needs, self.demand, self.order = graph, needs, demand, order
         self.alignment = alignment
-        self.pushed = pushed
-        if pushed is not None and (len(graph.inputs) != 1 or pushed in graph.outputs):
+        self.streamed_input = streamed_input
+        if streamed_input is not None and (len(graph.inputs) != 1 or streamed_input in graph.outputs):
             raise PlanError(
                 "Only a model with one input that is not also an output can take its input by rows.",
                 "Leave out --stream-input.",
@@ -147,7 +149,7 @@ class _SegmentSearch:
 
     def _whole(self, p: int) -> _PlanItem | None:
         k = self.order[p]
-        if self.pushed is not None and self.pushed in self.graph.ops[k].inputs:
+        if self.streamed_input is not None and self.streamed_input in self.graph.ops[k].inputs:
             return None
         touched = {*self.demand.inputs_of[k], *self.demand.outputs_of[k]}
         live = sum(self.demand.values[v].size for v in touched) + self.demand.scratch.get(k, 0)
@@ -160,14 +162,18 @@ class _SegmentSearch:
     def _segment(self, first: int, end: int) -> _PlanItem | None:
         """The operators at positions [first, end) as a segment."""
         stages = self.order[first:end]
-        pushed = self.pushed
-        readers = [k for k in self.order if pushed in self.graph.ops[k].inputs] if pushed is not None else []
+        streamed_input = self.streamed_input
+        readers = (
+            [k for k in self.order if streamed_input in self.graph.ops[k].inputs]
+            if streamed_input is not None
+            else []
+        )
         if readers and set(readers) & set(stages):
             if not set(readers) <= set(stages):
                 return None
         else:
-            pushed = None
-        schedule = make_schedule(self.graph, self.needs, stages, pushed)
+            streamed_input = None
+        schedule = make_schedule(self.graph, self.needs, stages, streamed_input)
         if schedule is None:
             return None
         touched = {self.demand.value_of[t] for t in schedule.rows}
@@ -294,7 +300,7 @@ class _SegmentSearch:
                 slots={t: timeline.slots(t, i.schedule) for t in sorted(i.schedule.rows)},
                 state_offset=state[i.first],
                 state_bytes=self.state_bytes(i.schedule),
-                pushed=self.pushed if self.pushed in i.schedule.sources else None,
+                streamed_input=self.streamed_input if self.streamed_input in i.schedule.sources else None,
             )
             for i in cut
             if i.schedule is not None
@@ -343,7 +349,7 @@ class _Timeline:
     def slots(self, t: int, schedule: Schedule) -> int:
         """Slots of a tensor: a ring when it lives inside one segment only, its height otherwise."""
         value = self.demand.values[self.demand.value_of[t]]
-        made_here = value.writer in schedule.stages or t == self.cutter.pushed
+        made_here = value.writer in schedule.stages or t == self.cutter.streamed_input
         inside = made_here and not value.stays and value.readers <= set(schedule.stages)
         whole = height(self.graph.tensors[t])
         return min(fewest_slots(schedule.rows[t]), whole) if inside else whole

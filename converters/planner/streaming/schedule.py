@@ -59,12 +59,12 @@ def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
 
 
 def make_schedule(
-    graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], pushed: int | None = None
+    graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], streamed_input: int | None = None
 ) -> Schedule | None:
     """The schedule of ``stages``, given in an order in which they could run one after the other.
 
-    ``pushed`` is the streamed input, whose rows arrive one by one. None when the operators cannot form a segment: the
-    result of an accumulating operator has no rows for later stages.
+    ``streamed_input`` is the input whose rows arrive one by one. The result is None when the operators cannot form a
+    segment: the result of an accumulating operator has no rows for later stages.
     """
     rows = [row_needs(needs, k) for k in stages]
     writer = {graph.ops[k].outputs[0]: s for s, k in enumerate(stages)}
@@ -77,7 +77,7 @@ def make_schedule(
         return None
     if any(rows[writer[t]].accumulates for t in used & set(writer)):
         return None
-    if pushed is not None and pushed not in sources:
+    if streamed_input is not None and streamed_input not in sources:
         return None
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
@@ -86,8 +86,10 @@ def make_schedule(
     furthest = [
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]
-    source_reader = max((s for s, r in enumerate(reads) if any(t == pushed for t, _ in r)), default=-1)
-    available = {t: heights[t] if t in sources and t != pushed else 0 for t in heights}
+    source_reader = max(
+        (s for s, r in enumerate(reads) if any(t == streamed_input for t, _ in r)), default=-1
+    )
+    available = {t: heights[t] if t in sources and t != streamed_input else 0 for t in heights}
     done = [0] * len(stages)
     computed = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
     last = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
@@ -122,12 +124,12 @@ def make_schedule(
                 s = max(furthest[s], s)
             else:
                 s -= 1
-        elif pushed is not None and available[pushed] < heights[pushed]:
+        elif streamed_input is not None and available[streamed_input] < heights[streamed_input]:
             step = len(entries)
-            entries.append(len(stages) + sources.index(pushed))
-            available[pushed] += 1
-            computed[pushed].append(step)
-            last[pushed].append(step)
+            entries.append(len(stages) + sources.index(streamed_input))
+            available[streamed_input] += 1
+            computed[streamed_input].append(step)
+            last[streamed_input].append(step)
             s = source_reader
         else:
             break

@@ -15,8 +15,8 @@ def streamed(model: Model, target: Target, prefix: str) -> Generated | None:
     """The model with all that can be streamed; None where nothing can be."""
     check_supported(model)
     needs = op_needs(model.main, target)
-    pushed = model.main.inputs[0] if target.stream_input else None
-    made = plan_streaming(model.main, needs, pushed=pushed)
+    streamed_input = model.main.inputs[0] if target.stream_input else None
+    made = plan_streaming(model.main, needs, streamed_input=streamed_input)
     if made is None or not made.segments:
         return None
     check(model.main, made, needs)

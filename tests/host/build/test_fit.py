@@ -40,7 +40,7 @@ def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Builds of the sizes above."""
 
     def sized(generated: Generated, board: Board, optimise: str, *_: object) -> FirmwareRequirements:
-        ram, flash = SIZES[optimise] if generated.pushed is None else STREAMED
+        ram, flash = SIZES[optimise] if generated.streamed_input is None else STREAMED
         return FirmwareRequirements(optimise, ram - 900, 400, 500, 1000, flash - 1000, True, 1e6, 1.3)
 
     monkeypatch.setattr(fit_module, "needs", sized)

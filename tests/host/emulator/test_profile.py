@@ -201,7 +201,7 @@ def test_entries_of_segments(tmp_path: Path) -> None:
     elf = toy_elf(load_board("qemu_mps2_an386"), tmp_path)
     plain = layer_code(elf)
     assert plain.count == toy_model.LAYERS and plain.orders == ((0,), (1,), (2,))
-    streamed = layer_code(elf, [SegmentLayers(1, (1, 2, 2), pushed=False)])
+    streamed = layer_code(elf, [SegmentLayers(1, (1, 2, 2), streamed_input=False)])
     assert streamed.entries == plain.entries and streamed.orders == ((0,), (1, 2, 2), (2,))
 
 

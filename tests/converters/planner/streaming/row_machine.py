@@ -63,9 +63,9 @@ class Machine:
 
     def run(self) -> list[bytes]:
         graph = self.case.graph
-        pushed = {s.pushed for s in self.plan.segments}
+        streamed_input = {s.streamed_input for s in self.plan.segments}
         for t in graph.inputs:
-            if t not in pushed:
+            if t not in streamed_input:
                 self.write(self.plan.offsets[t], b"".join(self.given(t)))
         segments = {k: s for s in self.plan.segments for k in s.stages}
         for k in self.plan.order:
@@ -91,7 +91,9 @@ class Machine:
 
     def segment(self, segment: Segment) -> None:
         graph = self.case.graph
-        count: dict[int, int] = {t: 0 if t == segment.pushed else self.shape(t)[0] for t in segment.sources}
+        count: dict[int, int] = {
+            t: 0 if t == segment.streamed_input else self.shape(t)[0] for t in segment.sources
+        }
         done = [0] * len(segment.stages)
         sums: dict[int, list[bytes]] = {}
         arrived = 0

@@ -24,20 +24,22 @@ def violations(case: Case, made: Plan) -> list[str]:
     return find_violations(case.graph, made, case.needs)
 
 
-def streamed(case: Case, pushed: bool = False, **options: Any) -> Plan | None:
-    return plan_streaming(case.graph, case.needs, pushed=case.graph.inputs[0] if pushed else None, **options)
+def streamed(case: Case, streamed_input: bool = False, **options: Any) -> Plan | None:
+    return plan_streaming(
+        case.graph, case.needs, streamed_input=case.graph.inputs[0] if streamed_input else None, **options
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(chains(), st.booleans(), st.sampled_from([1, 4, 16]))
-def test_plans_compute_what_whole_tensors_compute(case: Case, pushed: bool, alignment: int) -> None:
-    made = streamed(case, pushed, alignment=alignment)
+def test_plans_compute_what_whole_tensors_compute(case: Case, streamed_input: bool, alignment: int) -> None:
+    made = streamed(case, streamed_input, alignment=alignment)
     assume(made is not None)
     assert made is not None
     assert violations(case, made) == []
     assert made.lower_bound <= made.arena_bytes
-    if pushed or made.segments:
+    if streamed_input or made.segments:
         assert Machine(case, made).run() == reference(case)
     assert Plan.from_json(json.loads(json.dumps(made.to_json()))) == made
 
@@ -112,9 +114,9 @@ def test_a_residual_block_needs_a_few_rows() -> None:
     assert segment.stages == (0, 1, 2, 3, 4)
     assert [segment.slots[t] for t in range(6)] == [20, 3, 3, 1, 1, 1]
     assert made.arena_bytes < plan(case.graph, case.needs).arena_bytes / 1.5
-    taken = streamed(case, pushed=True)
+    taken = streamed(case, streamed_input=True)
     assert taken is not None
-    assert taken.segments[0].slots[0] == 3 and taken.segments[0].pushed == 0
+    assert taken.segments[0].slots[0] == 3 and taken.segments[0].streamed_input == 0
     assert taken.arena_bytes < made.arena_bytes - 8 * 8
 
 
@@ -142,7 +144,7 @@ def test_nothing_to_stream() -> None:
     x = b.input(4, 4)
     case = b.case(b.whole(x, 3))
     assert streamed(case) is None
-    assert streamed(case, pushed=True) is None
+    assert streamed(case, streamed_input=True) is None
 
 
 def test_two_inputs_cannot_be_taken_by_rows() -> None:
@@ -150,7 +152,7 @@ def test_two_inputs_cannot_be_taken_by_rows() -> None:
     x, y = b.input(4, 4), b.input(4, 4)
     case = b.case(b.add(x, y))
     with pytest.raises(PlanError, match="one input"):
-        streamed(case, pushed=True)
+        streamed(case, streamed_input=True)
 
 
 def test_what_accumulates_ends_a_segment() -> None:
@@ -190,7 +192,7 @@ WRONG: dict[str, tuple[Change, str]] = {
         "tensor 0 't0' must be held whole",
     ),
     "few slots": (first(lambda s: replace(s, slots={**s.slots, 1: 2})), "whose slot is taken again|but byte"),
-    "pushed": (first(lambda s: replace(s, pushed=1)), "not an input that the segment reads"),
+    "pushed": (first(lambda s: replace(s, streamed_input=1)), "not an input that the segment reads"),
     "state": (first(lambda s: replace(s, state_bytes=s.state_bytes - 4)), "bytes of state"),
     "short": (first(lambda s: replace(s, schedule=s.schedule[:-1])), "computes 19 rows instead of 20"),
     "early": (first(lambda s: replace(s, schedule=s.schedule[1:])), "before it is computed"),
