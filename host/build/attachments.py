@@ -1,4 +1,4 @@
-"""What belongs to a model besides its graph: preprocessing, postprocessing, labels. Recorded in the image."""
+"""The parts of a model besides its graph: preprocessing, postprocessing and labels. The image records them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ LABELS, MADE_FROM = "labels", "made_from"
 
 @dataclass(frozen=True)
 class Attachments:
-    """None, or (), for what the user did not give."""
+    """Preprocessing, postprocessing and labels of a model. A part that the user did not give is None or ()."""
 
     preprocessing: Preprocessing | None = None
     postprocessing: Postprocessing | None = None
@@ -32,27 +32,28 @@ class Attachments:
     def extra(
         self, model: Model, made_from: Mapping[str, Any], known: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The image's ``extra``; ``known``: of the image that was given, whose entries stay where none are new.
+        """Return the image's ``extra``.
 
-        Raises ``UsageError`` where something does not suit ``model``.
+        ``known`` is the ``extra`` of the image that the user gave; its entries stay unless a new one replaces them.
+        Raises ``UsageError`` when a part does not match ``model``.
         """
-        made = dict(known or {})
-        made.setdefault(MADE_FROM, dict(made_from))
+        entries = dict(known or {})
+        entries.setdefault(MADE_FROM, dict(made_from))
         if self.preprocessing is not None:
             self.check_preprocessing(model)
-            made[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
+            entries[KEY] = self.preprocessing.bound(model.main.tensors[model.main.inputs[0]]).to_json()
         if self.postprocessing is not None:
             graph = model.main
             inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
             plan_post(self.postprocessing, inputs, outputs)
-            made[POST_KEY] = self.postprocessing.to_json()
+            entries[POST_KEY] = self.postprocessing.to_json()
         if self.labels:
             self.check_labels(model)
-            made[LABELS] = list(self.labels)
-        return made
+            entries[LABELS] = list(self.labels)
+        return entries
 
     def or_recorded(self, extra: Mapping[str, Any]) -> Attachments:
-        """The same, with preprocessing and labels of an image's ``extra`` where the user gave none."""
+        """Return these attachments, completed with the preprocessing and the labels of an image's ``extra``."""
         known = extra.get(LABELS)
         names = tuple(map(str, known)) if isinstance(known, list) else ()
         return replace(
@@ -62,14 +63,16 @@ class Attachments:
         )
 
     def check_preprocessing(self, model: Model) -> None:
-        """Raises ``UsageError`` unless the preprocessing makes what the model's first input takes."""
+        """Check that the preprocessing fills the model's first input. Raises ``UsageError``."""
         if self.preprocessing is not None:
             tensor = model.main.tensors[model.main.inputs[0]]
             _check_size(self.preprocessing.bound(tensor), tensor)
 
     def check_labels(self, model: Model) -> None:
-        """Raises ``UsageError`` unless there is a label for each value of an output: of several, as a detector has,
-        one is of the classes."""
+        """Check that there is a label for each value of an output. Raises ``UsageError``.
+
+        A model with several outputs, such as a detector, has one of them for the classes.
+        """
         values = [(model.main.tensors[i].shape or (1,))[-1] for i in model.main.outputs]
         if self.labels and len(self.labels) not in values:
             raise UsageError(
@@ -79,44 +82,44 @@ class Attachments:
 
 
 def _check_size(spec: Preprocessing, tensor: Tensor) -> None:
-    """Raises ``UsageError`` unless ``spec`` makes as many values as ``tensor`` has.
+    """Check that ``spec`` yields as many values as ``tensor`` holds. Raises ``UsageError``.
 
-    A picture whose size the source does not name has that of the input, or what its crops want.
+    Where the source names no size, a picture is taken to be as large as the input, or as its crops require.
     """
     source = spec.source
     if isinstance(source, ImageSource):
         shape = (*tensor.shape, 1) if len(tensor.shape) == 3 and tensor.shape[0] == 1 else tensor.shape
         if not source.width and len(shape) < 3:
-            return  # a size that only the files tell
+            return  # only the files themselves show the size
         height, width = shape[-3:-1] if len(shape) >= 3 else (0, 0)
         crops = [step for step in spec.steps if isinstance(step, Crop)]
         width = source.width or max(width, *(c.width + max(c.x, 0) for c in crops), 0)
         height = source.height or max(height, *(c.height + max(c.y, 0) for c in crops), 0)
         plan = plan_image(spec, source.format, width, height)
-        made = (plan.canvas[1], plan.canvas[0], plan.channels)
+        size = (plan.canvas[1], plan.canvas[0], plan.channels)
     else:
         sound = plan_audio(spec)
-        made = (sound.frames, sound.features, 1)
-    if made[0] * made[1] * made[2] != tensor.elements:
+        size = (sound.frames, sound.features, 1)
+    if size[0] * size[1] * size[2] != tensor.elements:
         raise UsageError(
-            f"Preprocessing makes {'x'.join(map(str, made))} values, the model's input '{tensor.name}' is "
+            f"Preprocessing yields {'x'.join(map(str, size))} values, but the model's input '{tensor.name}' has "
             f"{'x'.join(map(str, tensor.shape))}.",
             "Change the sizes in the preprocessing's steps.",
         )
 
 
 def recorded_preprocessing(extra: Mapping[str, Any]) -> Preprocessing | None:
-    """The preprocessing that an image records. Raises ``UsageError`` when it is damaged."""
+    """Return the preprocessing that an image records, or None. Raises ``UsageError`` when it is damaged."""
     return None if KEY not in extra else Preprocessing.from_json(extra[KEY], "The image's preprocessing")
 
 
 def read_labels(path: Path) -> tuple[str, ...]:
-    """One label per line. Raises ``UsageError``."""
+    """Read labels from a text file with one label per line. Raises ``UsageError``."""
     try:
         lines = path.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"Cannot read the labels {path}: {error}.", "Give a text file, one label a line."
+            f"Cannot read the labels {path}: {error}.", "Give a text file with one label per line."
         ) from error
     labels = tuple(line.strip() for line in lines if line.strip())
     if not labels:

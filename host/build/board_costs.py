@@ -1,4 +1,4 @@
-"""What a quantised model takes on a board, in every way to build it, without building."""
+"""Predicted RAM, flash and instructions of a quantized model on a board, for every way to build it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class BoardCosts:
-    """Called with a quantised flatbuffer: its builds, in the order of ``modes``.
+    """A function from a quantized flatbuffer to the cost of its builds, in the order of ``modes``.
 
-    ``stream_input``: also those that take their input row by row, where the model can; they ask more of the program
-    around it. Can be sent to other processes and machines.
+    ``stream_input`` adds the builds that take their input row by row, where the model can; they demand more of the
+    program that calls them. Objects of this class can be pickled.
     """
 
     board: Board
@@ -31,11 +31,13 @@ class BoardCosts:
 
     @property
     def identity(self) -> str:
-        """Another one whenever the same image could get other figures: of the board's profile, and of what is stored of
-        the kernels' sizes and timing."""
+        """A digest of the board's profile and of the stored sizes and timing of the kernels.
+
+        It differs whenever the same image could get other figures.
+        """
         kernels = size_table(target_of(self.board).name).digest
-        what = repr((self.board, self.modes, self.stream_input, kernels))
-        return hashlib.sha256(what.encode() + TIMING.read_bytes()).hexdigest()
+        parameters = repr((self.board, self.modes, self.stream_input, kernels))
+        return hashlib.sha256(parameters.encode() + TIMING.read_bytes()).hexdigest()
 
     def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
         with tempfile.TemporaryDirectory(prefix="arenite-costs-") as folder:

@@ -14,8 +14,11 @@ from arenite.firmware.generator.model_source import GUARD_BYTES
 
 @dataclass(frozen=True)
 class ElfSizes:
-    """All in bytes. ``code`` is everything in flash but weights and biases, first values of data included.
-    ``arena_slow``: what of ``arena`` lies in a second memory."""
+    """Sizes in bytes.
+
+    ``code`` is everything in flash except weights and biases, including the initial values of data. ``arena_slow`` is
+    the part of ``arena`` that is in a second memory.
+    """
 
     weights: int
     code: int
@@ -30,10 +33,10 @@ class ElfSizes:
 
 
 def read_elf(path: Path) -> ElfSizes:
-    """Sizes of a linked firmware; ``ToolError`` for a file that is none.
+    """Return the sizes of a linked firmware. Raises ``ToolError`` when the file is not an ELF.
 
-    Arenite's linker scripts keep arena, weights and stack in sections of their own. Under another script (a real
-    board's framework) they are found by their symbols, and what the framework brings counts as code and static data.
+    Arenite's linker scripts keep arena, weights and stack in sections of their own. With another linker script (of a
+    real board's framework) they are identified by their symbols, and the framework counts as code and static data.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -64,7 +67,7 @@ def _own(sections: Mapping[str, int]) -> ElfSizes:
 
 
 def _framework(elf: Any) -> ElfSizes:
-    """Any other firmware: flash is what is loaded, RAM what is writable, the model's parts by symbol."""
+    """Return the sizes of any other firmware: flash is all loaded data, RAM all writable data."""
     allocated, writable = 2, 1
     flash = ram = 0
     for section in elf.iter_sections():
@@ -75,7 +78,7 @@ def _framework(elf: Any) -> ElfSizes:
     symbols = list(table.iter_symbols()) if table is not None else []
     arena = sum(s["st_size"] for s in symbols if s.name == "model_memory") - GUARD_BYTES
     if arena <= 0:
-        raise ToolError("The firmware holds no arena.", "Build a project that `arenite firmware` wrote.")
+        raise ToolError("The firmware has no arena.", "Build a project that `arenite firmware` wrote.")
     slow = max(sum(s["st_size"] for s in symbols if s.name == "model_slow_memory") - GUARD_BYTES, 0)
     weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
     return ElfSizes(weights, flash - weights, arena + slow, ram - arena - slow, 0, slow)

@@ -1,4 +1,4 @@
-"""What a prepared model needs on a board, from stored kernel sizes and timing."""
+"""The memory and time that a prepared model needs on a board, predicted from stored kernel sizes and timing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,10 @@ def needs(
     features: Features = NO_FEATURES,
     split: SplitModel | None = None,
 ) -> FirmwareRequirements:
-    """Bytes and estimated instructions of the firmware that serves the model by ``protocol``; ``split`` is what
-    ``generated`` was made from when its arena lies in two memories."""
+    """Return the bytes and the estimated instructions of the firmware that serves the model by ``protocol``.
+
+    ``split`` is the model that ``generated`` was lowered from, when its arena is in two memories.
+    """
     p = predict(generated, board, optimise, protocol, features)
     return FirmwareRequirements(
         optimise=optimise,
@@ -48,7 +50,8 @@ def needs(
     )
 
 
-#: Tried in this order when the user names no goal: the fastest first, then what gives up speed for memory.
+#: The goals in the order in which they are tried when the user names none: the fastest comes first, then those that
+#: give up speed for memory.
 AUTOMATIC_GOALS = ("speed", "balanced", "ram", "flash")
 
 
@@ -66,7 +69,7 @@ class BuildChoice:
 
     @property
     def second(self) -> MemoryRegion | None:
-        """The second memory, where a part of the arena lies in one."""
+        """The second memory, when a part of the arena is in one."""
         return self.verdict.needs.second if self.verdict.needs.slow_ram else None
 
 
@@ -94,9 +97,9 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
             return build(mode)
     if not stream_input:
         for mode in modes:
-            found = _split(build(mode), board, protocol, features, fast_ram)
-            if found is not None:
-                return found
+            split_choice = _split(build(mode), board, protocol, features, fast_ram)
+            if split_choice is not None:
+                return split_choice
     chosen = min(tried.values(), key=lambda choice: choice.verdict.missing)
     others = [
         (f"--optimise {mode}", build(mode).verdict.needs)
@@ -112,16 +115,16 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
 
 
 def _why_no_split(whole: BuildChoice, board: Board, fast_ram: int | None) -> str:
-    """Why the arena does not lie in two memories."""
+    """Return the reason why the arena is not split over two memories."""
     scratch = max((need.scratch for need in whole.prepared.needs), default=0)
     if scratch > _room(whole.verdict.needs, board, fast_ram):
-        return f"the kernels' scratch alone takes {scratch:,} B of {board.ram[0].name}, where it stays"
+        return f"the kernels' scratch alone takes {scratch:,} B of {board.ram[0].name}, and scratch cannot be split"
     where = " or ".join(region.name for region in board.second_rams)
-    return f"no way was found to put the rest of the arena into {where}"
+    return f"there is no plan with the rest of the arena in {where}"
 
 
 def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> int:
-    """Bytes of the first memory that the arena may take."""
+    """Return the bytes of the first memory that the arena may take."""
     room = board.ram_bytes - needs.static - needs.stack
     return room if fast_ram is None else min(room, fast_ram)
 
@@ -129,7 +132,10 @@ def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> in
 def _split(
     whole: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
 ) -> BuildChoice | None:
-    """The build with its arena over two memories, the fastest second one that makes it fit; None where none does."""
+    """Return the build with its arena over two memories, or None when no second memory makes it fit.
+
+    Second memories are tried from the fastest to the slowest.
+    """
     wanted = whole.verdict.needs
     if wanted.flash > board.flash_bytes:
         return None
@@ -139,11 +145,13 @@ def _split(
             continue
         planned = split.prepared
         if whole.generated.segments or (whole.generated.parallel and board.emulated):
-            generated = planned.generated  # other functions, maybe; of a real board all sizes are estimates
+            generated = planned.generated  # the split may change which functions are generated
         else:
-            generated = replace(whole.generated, plan=planned.plan)  # of the same size, and sooner known
-        found = needs(generated, board, whole.optimise, protocol, features, split)
-        verdict = fit(found, board, fast_ram=fast_ram)
+            generated = replace(
+                whole.generated, plan=planned.plan
+            )  # same size, without lowering the model again
+        split_needs = needs(generated, board, whole.optimise, protocol, features, split)
+        verdict = fit(split_needs, board, fast_ram=fast_ram)
         if verdict.fits:
             return BuildChoice(whole.optimise, planned, verdict)
     return None
@@ -152,7 +160,7 @@ def _split(
 def _streamed(
     prepared: Prepared, board: Board, protocol: str, features: Features
 ) -> list[tuple[str, FirmwareRequirements]]:
-    """What a build that takes its input row by row needs; nothing where the model or the protocol cannot."""
+    """Return what a build with a streamed input needs; an empty list when the model or the protocol has none."""
     if protocol != "arenite":
         return []
     try:
@@ -179,7 +187,7 @@ def _build(
 def target_for(
     board: Board, optimise: str, stream_input: bool = False, features: Features = NO_FEATURES
 ) -> Target:
-    """What a model is generated for on ``board``; ``UsageError`` for more cores than it has."""
+    """Return the target for which a model is generated on ``board``. Raises ``UsageError`` for too many cores."""
     second = board.second_core if features.cores_on(board) == 2 else None
     if second is None:
         return Target.of(board.core, optimise, stream_input)

@@ -1,4 +1,4 @@
-"""Image × board → verdict: does it fit, and if not, by how many bytes it misses."""
+"""The verdict on an image and a board: whether the model fits, and if not, how many bytes are missing."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 
 from arenite.profiles.board import Board, MemoryRegion
 
-#: For boards whose profile has no current: 100 uA/MHz at 3.3 V, about the middle of today's microcontrollers. Assumed.
+#: An assumption for boards whose profile has no current: 100 uA/MHz at 3.3 V, typical of today's microcontrollers.
 ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 
 
 @dataclass(frozen=True)
 class FirmwareRequirements:
-    """What a firmware takes, in bytes, and what an inference costs.
+    """The memory that a firmware takes, in bytes, and the cost of an inference.
 
-    ``optimise``: the goal that it is built for. ``stack`` is an upper bound. ``exact`` is False where the board's own
-    start-up code could not be measured; then ``code`` and ``static`` are estimates. ``instructions`` per inference and
+    ``optimise`` is the goal of the build. ``stack`` is an upper bound. ``exact`` is False when the board's own start-up
+    code could not be measured; ``code`` and ``static`` are then estimates. ``instructions`` per inference and
     ``cycles_per_instruction`` are estimates.
 
-    Of an arena over two memories, ``arena_slow`` bytes lie in ``second`` and take ``slow_ram`` bytes of it, guard words
-    included; accesses there last ``slow_cycles`` longer in all than in the first memory, an estimate (negative where
-    the second is the faster one).
+    When the arena is split over two memories, ``arena_slow`` bytes of it are in ``second`` and take ``slow_ram`` bytes
+    there, guard words included. ``slow_cycles`` is the estimated extra time of all accesses to ``second``, compared
+    with the first memory; it is negative when the second memory is faster.
     """
 
     optimise: str
@@ -41,17 +41,17 @@ class FirmwareRequirements:
 
     @property
     def ram(self) -> int:
-        """Of the first memory."""
+        """Bytes of the first memory."""
         return self.arena + self.static + self.stack - self.slow_ram
 
     @property
     def arena_fast(self) -> int:
-        """What of the arena lies in the first memory."""
+        """Bytes of the arena in the first memory."""
         return self.arena - self.arena_slow
 
     @property
     def cycles(self) -> float:
-        """Per inference, an estimate."""
+        """Estimated cycles per inference."""
         return self.instructions * self.cycles_per_instruction + self.slow_cycles
 
     @property
@@ -61,8 +61,11 @@ class FirmwareRequirements:
 
 @dataclass(frozen=True)
 class FitVerdict:
-    """The answer for one board. Latency in ms per inference is an estimate; so is energy in mJ where the profile has
-    the board's current and supply, otherwise ``energy_kind`` is "assumed"."""
+    """The verdict for one board.
+
+    The latency in ms per inference is an estimate. The energy in mJ is an estimate when the profile has the board's
+    current and supply voltage; otherwise ``energy_kind`` is "assumed".
+    """
 
     board: Board
     needs: FirmwareRequirements
@@ -71,18 +74,18 @@ class FitVerdict:
     energy_mj: float
     energy_kind: str
     reasons: tuple[str, ...] = field(default=())
-    fast_ram: int | None = None  # what the arena may take of the first memory, where somebody set a limit
+    fast_ram: int | None = None  # limit in bytes on the arena's part in the first memory, if the user set one
     notes: tuple[str, ...] = field(default=())
 
     @property
     def missing(self) -> int:
-        """Bytes of RAM and flash that the board would need more; 0 when it fits."""
+        """Bytes of RAM and flash that the board lacks; 0 when the model fits."""
         ram, flash = self.needs.ram - self.board.ram_bytes, self.needs.flash - self.board.flash_bytes
         over = 0 if self.fast_ram is None else self.needs.arena_fast - self.fast_ram
         return max(ram, over, 0) + max(flash, 0)
 
     def to_json(self) -> dict[str, Any]:
-        """The board's entry of ``arenite.fit/1``."""
+        """Return the board's entry of ``arenite.fit/1``."""
         kind = {} if self.needs.exact else {"kind": "estimated"}
         return {
             "board": self.board.name,
@@ -111,7 +114,7 @@ class FitVerdict:
         }
 
     def _slow_ram(self) -> dict[str, Any] | None:
-        """The second memory, where a part of the arena lies in one."""
+        """Return the use of the second memory, or None when the whole arena is in the first one."""
         second = self.needs.second
         if second is None or not self.needs.slow_ram:
             return None
@@ -130,10 +133,10 @@ def fit(
     *,
     fast_ram: int | None = None,
 ) -> FitVerdict:
-    """Compare ``needs`` with the memory of ``board``. ``fast_ram``: what the arena may take of the first one.
+    """Compare ``needs`` with the memory of ``board``.
 
     ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): the reasons name the
-    first one that fits, and what it would take.
+    first one that fits, and the bytes that it takes. ``fast_ram`` limits the bytes of the arena in the first memory.
     """
     reasons = []
     ram_short = needs.ram - board.ram_bytes
@@ -145,7 +148,7 @@ def fit(
     over = 0 if fast_ram is None else needs.arena_fast - fast_ram
     if over > 0:
         reasons.append(
-            f"the arena takes {over:,} B more of {board.ram[0].name} than the {fast_ram:,} B it may"
+            f"the arena takes {over:,} B more of {board.ram[0].name} than the limit of {fast_ram:,} B"
         )
     if needs.second is not None and needs.slow_ram > needs.second.size:
         reasons.append(f"needs {needs.slow_ram - needs.second.size:,} B more {needs.second.name}")
@@ -167,7 +170,7 @@ def fit(
 
 
 def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
-    """What it means that a part of the arena lies in a second memory."""
+    """Return a note on the speed of the second memory when a part of the arena is in one."""
     if needs.second is None or not needs.slow_ram:
         return ()
     where = f"{needs.arena_slow:,} B of the arena in {needs.second.name}"
@@ -179,7 +182,7 @@ def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
 
 
 def _better(alternatives: Sequence[tuple[str, FirmwareRequirements]], board: Board, what: str) -> str:
-    """The first alternative that fits, as the end of a reason; nothing when none does."""
+    """Return the first alternative that fits, as the end of a reason; "" when none does."""
     for option, other in alternatives:
         if other.ram <= board.ram_bytes and other.flash <= board.flash_bytes:
             return f": try {option} (then {getattr(other, what):,} B)"

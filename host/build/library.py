@@ -1,4 +1,4 @@
-"""Models as a library of C sources for a program of one's own."""
+"""Models as a library of C sources for the user's own program."""
 
 from __future__ import annotations
 
@@ -16,23 +16,29 @@ from arenite.firmware.library.processing import bind_processing
 from arenite.host.build.prepare import Prepared
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: The engine's own prefix: a model of that name could define what the engine does.
-_TAKEN = ("ar", "arenite")
+#: Prefixes of the engine: a model of that name could define a function of the engine a second time.
+_RESERVED = ("ar", "arenite")
 
 
 def identifier(text: str) -> str:
-    """``text`` as a C identifier in lower case; anything that none may hold becomes an underscore."""
+    """Return ``text`` as a C identifier in lower case; characters that are not allowed become underscores."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower()
     return name if name[:1].isalpha() else f"m{name}" if name else "model"
 
 
 def named_image(text: str) -> tuple[str, Path]:
-    """``NAME=IMAGE`` or ``IMAGE``, whose file name then gives the name. Raises ``UsageError`` for a bad name."""
+    """Return the name and the path in ``NAME=IMAGE``; for ``IMAGE`` alone the file name gives the name.
+
+    Raises ``UsageError`` for a reserved name.
+    """
     name, separator, path = text.partition("=")
     if not separator or Path(text).exists() or not _IDENTIFIER.fullmatch(name):
         name, path = identifier(Path(text).stem), text
-    if name in _TAKEN:
-        raise UsageError(f"A model cannot be called '{name}'.", "Choose another: NAME=IMAGE.")
+    if name in _RESERVED:
+        raise UsageError(
+            f"A model cannot be called '{name}': the engine's functions have that prefix.",
+            "Choose another name: NAME=IMAGE.",
+        )
     return name, Path(path)
 
 
@@ -43,8 +49,10 @@ def generate_library(
     target: Target,
     accept: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Write the library ``name`` with ``models`` by name, all planned for ``target``; returns its manifest, which
-    ``accept`` has seen, and may have refused, before anything is written."""
+    """Write the library ``name`` with ``models`` by name, all planned for ``target``, and return its manifest.
+
+    ``accept`` is called with the manifest before anything is written, and may raise to refuse it.
+    """
     lowered = []
     for model, prepared in models.items():
         planned = prepared.retarget(target)
@@ -55,9 +63,9 @@ def generate_library(
             )
         )
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
-    found = {
+    bound = {
         g.prefix: bind_processing(g, prepared.extra)
         for g, prepared in zip(lowered, models.values(), strict=True)
     }
-    steps = {prefix: made for prefix, made in found.items() if made is not None}
+    steps = {prefix: sources for prefix, sources in bound.items() if sources is not None}
     return write_library(directory, name, lowered, target, origins, accept, steps)

@@ -1,4 +1,4 @@
-"""How a model becomes firmware: one value for every function and every command that builds."""
+"""The options of a firmware build, shared by all functions and commands that build."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.firmware.generator.features import Features
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """The options that decide what is generated.
+    """The options that determine the generated code.
 
     Attributes:
         optimise: the goal (``speed``, ``balanced``, ``ram`` or ``flash``); None is the fastest that fits the board.
@@ -33,9 +33,9 @@ class BuildOptions:
 
     @property
     def features(self) -> Features:
-        """What the firmware has beyond serving the model."""
+        """The parts of the firmware besides the model and its protocol."""
         return Features(mark=self.mark, health=self.health, cores=self.cores)
 
 
-#: The options of a command that was given none.
+#: The default options.
 DEFAULT_BUILD = BuildOptions()

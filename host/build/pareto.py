@@ -1,7 +1,7 @@
-"""The builds of one model for one board, and which of them are worth having: RAM, flash and instructions.
+"""The builds of one model for one board and their Pareto front over RAM, flash and instructions.
 
-A build is dominated when another one takes no more of any of the three and less of one. A build with its input in rows
-asks more of the program around it, so that it dominates only others of its kind.
+A build is dominated when another one takes no more of any of the three and less of one. A build with a streamed input
+demands more of the program that calls it, so it dominates only other builds with a streamed input.
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 
-#: Called before each build with its label, how many are done, and how many there are.
+#: Called before each build with its label, the number of builds that are done, and the number of all builds.
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class Build:
-    """One way to build. RAM and flash in bytes, instructions per inference; ``kind`` says of all three whether they are
-    "estimated" (the bytes then are fit's prediction) or "measured". ``bit_exact``: None when it was not run."""
+    """One way to build a model.
+
+    ``ram`` and ``flash`` are in bytes, ``instructions`` per inference. ``kind`` is "estimated" (the bytes are then the
+    prediction of ``fit``) or "measured", for all three. ``bit_exact`` is None when the build was not run.
+    """
 
     optimise: str
     passes: bool
@@ -39,7 +42,7 @@ class Build:
 
     @property
     def label(self) -> str:
-        """The options that make it, without their dashes."""
+        """The options of the build, without their dashes."""
         parts = [self.optimise, *(["no-passes"] * (not self.passes)), *(["stream-input"] * self.stream_input)]
         return " ".join(parts)
 
@@ -54,7 +57,7 @@ class Build:
         return self.ram, self.flash, self.instructions
 
     def to_json(self) -> dict[str, Any]:
-        """The build's entry of ``arenite.pareto/1``."""
+        """Return the build's entry of ``arenite.pareto/1``."""
         return {
             "label": self.label,
             "options": self.options,
@@ -78,15 +81,18 @@ def builds(
     measure: Callable[[Prepared, Board, Build], Build] | None = None,
     progress: Progress = lambda *_: None,
 ) -> list[Build]:
-    """Every build of the model at ``path`` for ``board``: each mode, with and without passes, with the input whole or
-    in rows. A build that the model does not allow is left out.
+    """Return every build of the model at ``path`` for ``board``.
 
-    ``measure`` returns a build with measured figures in place of the estimated ones; it is called for the builds that
-    fit, on an emulated board. None: all figures are estimates.
-    Raises ``UsageError`` to measure on a real board, and what ``prepare`` and ``measure`` raise.
+    The builds combine each mode with and without passes, and with a whole or a streamed input. A build that the model
+    does not support is left out. ``measure`` returns a build with measured figures in place of the estimated ones; it
+    is called for the builds that fit, on an emulated board. With None all figures are estimates.
+    Raises ``UsageError`` when ``measure`` is given for a real board, and the errors of ``prepare`` and ``measure``.
     """
     if measure is not None and not board.emulated:
-        raise UsageError(f"{board.name} is a real board.", "Leave out --measure, or choose a qemu_* board.")
+        raise UsageError(
+            f"{board.name} is a real board; builds are measured on emulated boards only.",
+            "Leave out --measure, or choose a qemu_* board.",
+        )
     with_passes, without = prepare(path), prepare(path, passes=False)
     versions = [(with_passes, True), *([(without, False)] if with_passes.passes else [])]
     wanted = [
@@ -109,7 +115,7 @@ def builds(
 
 
 def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool) -> Build | None:
-    """What fit says of a build; None when the model cannot take its input in rows."""
+    """Return a build with the figures that ``fit`` predicts; None when the model cannot take its input in rows."""
     try:
         planned = prepared.retarget(target_for(board, mode, streamed))
     except UsageError:
@@ -120,7 +126,7 @@ def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streame
 
 
 def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
-    """The builds with ``dominated_by`` filled in. Of equal builds the first is the one to have."""
+    """Return the builds with ``dominated_by`` filled in. Among equal builds the first dominates the others."""
 
     def better(place: int, other: int) -> bool:
         mine, its = all_builds[place], all_builds[other]
@@ -132,7 +138,7 @@ def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
     marked = []
     for place, build in enumerate(all_builds):
         rivals = [other for other in range(len(all_builds)) if other != place and better(place, other)]
-        # Named is one that nothing dominates in turn.
+        # The build that is named is not dominated itself.
         best = next(
             (r for r in rivals if not any(better(r, o) for o in range(len(all_builds)) if o != r)), None
         )
@@ -141,7 +147,7 @@ def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
 
 
 def describe(image: Path, board: Board, all_builds: Sequence[Build]) -> dict[str, Any]:
-    """The ``arenite.pareto/1`` object."""
+    """Return the ``arenite.pareto/1`` object."""
     return {
         "schema": "arenite.pareto/1",
         "model": {"path": str(image), "sha256": hashlib.sha256(image.read_bytes()).hexdigest()},

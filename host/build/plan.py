@@ -1,4 +1,4 @@
-"""Which plan a target asks for: whole tensors, or operators that run row by row."""
+"""The choice of a plan for a target: whole tensors, or operators that run row by row."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from arenite.firmware.generator.operator_needs import op_macs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import Target
 
-#: TFLM wants offsets at multiples of 16; with this alignment it follows every offset of the plan.
+#: TFLM requires offsets at multiples of 16; with this alignment it follows every offset of the plan.
 ALIGNMENT = 16
 
-#: Share of the instructions of whole tensors that running by rows may add, as far as it can be estimated, which is
-#: roughly. What is beyond this share is worth no memory.
+#: The instructions that running by rows may add, as a share of the instructions with whole tensors. Both are rough
+#: estimates; a plan that adds more is rejected, however much memory it saves.
 MAX_EXTRA_WORK = 0.25
-#: Instructions per product and per output element of a fast kernel, about: what that share is of.
+#: Approximate instructions per product and per output element of a fast kernel, the basis of that share.
 _PER_MAC, _PER_OUTPUT = 0.9, 5
 
 
 def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
-    """A plan and its independent check, which alone makes it good."""
+    """Plan whole tensors and have the independent checker verify the plan. Raises ``PlanError``."""
     persistent = resource_sizes(model)
     new_plan = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
     check(model.main, new_plan, needs, persistent=persistent)
@@ -33,17 +33,17 @@ def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
 
 
 def same_plan(one: Target, other: Target) -> bool:
-    """Whether two targets whose kernels have the same needs are planned alike."""
+    """Return whether two targets whose kernels have the same needs get the same plan."""
     if one.stream_input or other.stream_input:
         return one.stream_input == other.stream_input
     return (one.optimise == "ram") == (other.optimise == "ram")
 
 
 def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whole: Plan | None) -> Plan:
-    """The plan that ``target`` asks for: of whole tensors, or streaming where that takes less RAM; ``whole`` is the
-    former when it is known.
+    """Return the plan for ``target``: whole tensors, or streaming when that takes less RAM.
 
-    Raises ``UsageError`` for a model that cannot take its input by rows.
+    ``whole`` is the plan for whole tensors when it is already known.
+    Raises ``UsageError`` when the target streams the input and the model cannot take it row by row.
     """
     if target.stream_input:
         streamed = _streaming(model, needs, model.main.inputs[0] if len(model.main.inputs) == 1 else -1)
@@ -62,10 +62,12 @@ def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whol
 
 
 def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: int | None) -> Plan | None:
-    """Return the smallest streaming plan within the share of extra instructions, checked; None when there is none.
+    """Return the smallest streaming plan that adds at most ``MAX_EXTRA_WORK`` instructions, verified by the checker.
 
-    For a streamed input it is the smallest plan of all when none keeps within the share.
+    For a streamed input the smallest plan at any cost is returned when none is within that share. Returns None when
+    there is no streaming plan.
     """
+
     graph = model.main
     work = sum(
         _PER_MAC * op_macs(graph, op) + _PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))

@@ -1,4 +1,4 @@
-"""What a change of a model would take of a board, in bytes, without building or training anything."""
+"""Predicted bytes of changed versions of a model on a board, without a build or a training."""
 
 from __future__ import annotations
 
@@ -30,8 +30,11 @@ _RANDOM = 4
 
 @dataclass(frozen=True)
 class Prediction:
-    """Bytes that a build takes, and has: ``optimise`` is the goal it is built for, ``stream_input`` whether its input
-    comes by rows. ``exact`` is False where the board's own start-up code is estimated."""
+    """Bytes that a build needs, and bytes that the board has.
+
+    ``optimise`` is the goal of the build, ``stream_input`` says whether its input arrives in rows. ``exact`` is False
+    when the board's own start-up code is estimated.
+    """
 
     fits: bool
     optimise: str
@@ -54,13 +57,13 @@ class Prediction:
 
 @dataclass(frozen=True)
 class _Random:
-    """What ``observe`` wants of samples."""
+    """Random samples in the form that ``observe`` takes."""
 
     inputs: list[list[np.ndarray]]
 
 
 class Predictor:
-    """Predictions for changes of one model; each variant is quantised and planned once for all boards."""
+    """Predictions for changes of one model; each variant is quantized and planned once for all boards."""
 
     def __init__(
         self, prepared: Prepared, flatbuffer: bytes | None, observations: Observations | None
@@ -73,18 +76,18 @@ class Predictor:
         return self._flatbuffer is not None
 
     def streamed(self, board: Board) -> Prediction:
-        """The model as it is, its input row by row. Raises ``UsageError`` when it cannot."""
+        """Predict the unchanged model with a streamed input. Raises ``UsageError`` when it cannot be streamed."""
         return _prediction(_verdict(self._prepared, board, "ram", True), True)
 
     def by_recipe(self, recipe: Recipe, board: Board) -> Prediction:
-        """The model quantised by ``recipe``. Raises ``AreniteError`` where it cannot be, or cannot be told."""
-        return _best(self._variant(("recipe", recipe.name), lambda: self._quantised(recipe)), board)
+        """Predict the model quantized by ``recipe``. Raises ``AreniteError`` when it cannot be quantized or planned."""
+        return _best(self._variant(("recipe", recipe.name), lambda: self._quantized(recipe)), board)
 
     def untrained(self, size: NetworkSize, board: Board) -> Prediction:
-        """A network of the project's own of ``size``, in int8."""
+        """Predict an untrained network of ``size``, of an architecture in Arenite's zoo, in int8."""
         return _best(self._variant(size, lambda: _int8(random_model(size.network()))), board)
 
-    def _quantised(self, recipe: Recipe) -> bytes:
+    def _quantized(self, recipe: Recipe) -> bytes:
         if self._flatbuffer is None:
             return to_flatbuffer(int4_weights(self._prepared.source, recipe))
         if self._observations is None:
@@ -97,14 +100,17 @@ class Predictor:
                 self._variants[key] = _prepared(make())
             except AreniteError as error:
                 self._variants[key] = error
-        found = self._variants[key]
-        if isinstance(found, AreniteError):
-            raise found
-        return found
+        variant = self._variants[key]
+        if isinstance(variant, AreniteError):
+            raise variant
+        return variant
 
 
 def int4_weights(model: Model, recipe: Recipe) -> Model:
-    """``model``, which is int8, with the weights in int4 that ``recipe`` wants so: right in size, not in value."""
+    """Return the int8 ``model`` with the layers in int4 that ``recipe`` selects.
+
+    The sizes are right; the values are only rounded and must not be used for inference.
+    """
     graph = model.main
     tensors = list(graph.tensors)
     for op in graph.ops:
@@ -130,7 +136,7 @@ def _int8(flatbuffer: bytes) -> bytes:
 
 
 def _quick(recipe: Recipe) -> Recipe:
-    """The same types without what only accuracy gains by, and takes long."""
+    """Return a recipe with the same types, without the slow steps that only improve accuracy."""
     settings = replace(
         recipe.settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max", rounding="nearest"
     )
@@ -154,8 +160,10 @@ def _prepared(flatbuffer: bytes) -> Prepared:
 
 
 def _best(prepared: Prepared, board: Board) -> Prediction:
-    """The fastest build that fits, else the one that misses least. What favours the memory that is short is tried
-    before what favours the other."""
+    """Return the fastest build that fits, or else the one that lacks the fewest bytes.
+
+    The goal for the memory that is short is tried before the goal for the other memory.
+    """
     tried: list[FitVerdict] = []
     for mode in ("speed", "ram", "flash"):
         if mode == "flash" and tried[-1].needs.ram > board.ram_bytes:

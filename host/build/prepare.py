@@ -1,4 +1,4 @@
-"""From a model file to a planned image: the way that every command takes."""
+"""The way from a model file to a planned image, which every command shares."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from arenite.host.build.plan import plan_for, same_plan, whole_plan
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model that is ready to be generated: supported, folded, optimised and planned.
+    """A model that is ready for code generation: supported, folded, optimized and planned.
 
-    ``sha256`` is of the file that the user gave; ``source_sha256`` of the model behind it when that file is an image,
-    so that an image of an image is the same image. ``notes`` has one sentence for each thing that was mended or folded.
-    ``source`` is the model as the file has it, mended but neither folded nor optimised: what every output is judged by.
-    ``passes`` has a report for each graph optimisation that changed the model, ``source_macs`` the multiply-accumulates
-    before them. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not depend on it. ``extra`` is
-    what else the image records, such as preprocessing and what it was made from.
+    ``sha256`` is the hash of the user's file. When that file is an image, ``source_sha256`` is the hash of the model
+    from which it was made, so that an image of an image is the same image. ``notes`` has one sentence for each repair
+    and each folded operator. ``source`` is the repaired model, neither folded nor optimized; every output is verified
+    against it. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` the
+    multiply-accumulates before the passes. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not
+    depend on it. ``extra`` holds the image's other records, such as preprocessing and the source of the model.
     """
 
     path: Path
@@ -56,7 +56,7 @@ class Prepared:
 
     @cached_property
     def image(self) -> bytes:
-        """The image as bytes, ready to be written: with the plan for portable kernels, which TFLM follows as well."""
+        """The bytes of the image, with the plan for portable kernels, which TFLM also follows."""
         portable = self._by_target.get(PORTABLE, self)
         if portable is not self:
             return portable.image
@@ -64,7 +64,7 @@ class Prepared:
 
     @cached_property
     def reference(self) -> bytes:
-        """The flatbuffer by which outputs are judged: the source, which no optimisation has touched."""
+        """The flatbuffer against which outputs are verified: the source, before any graph pass."""
         return to_flatbuffer(self.source)
 
     @cached_property
@@ -74,20 +74,20 @@ class Prepared:
 
     @cached_property
     def generated(self) -> Generated:
-        """Lower the model for a firmware project of its own; the firmware carries the image's hash."""
+        """The model, lowered for a firmware project; the firmware contains the image's hash."""
         digest = hashlib.sha256(self.image).digest()
         return lower_model(self.model, self.plan, target=self.target, sha256=digest, name=self.path.stem)
 
     def retarget(self, target: Target) -> Prepared:
-        """The same model, planned for the kernels of another target; made once."""
+        """Return the same model, planned for the kernels of ``target``; each target is planned once."""
         self._by_target.setdefault(self.target, self)
         if target not in self._by_target:
             needs = tuple(op_needs(self.model.main, target))
             same = (p for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target))
             twin = next(same, None)
             known = self.plan if needs == self.needs and not self.plan.segments else None
-            made = plan_for(self.model, needs, target, known) if twin is None else twin.plan
-            self._by_target[target] = replace(self, needs=needs, plan=made, target=target)
+            new_plan = plan_for(self.model, needs, target, known) if twin is None else twin.plan
+            self._by_target[target] = replace(self, needs=needs, plan=new_plan, target=target)
         return self._by_target[target]
 
 
@@ -96,9 +96,9 @@ def _macs(model: Model) -> int:
 
 
 def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
-    """Read, fold, check, optimise and plan the model or image at ``path``, for portable kernels.
+    """Read, fold, check, optimize and plan the model or image at ``path``, for portable kernels.
 
-    ``passes`` off leaves out the graph optimisations. None of them changes an output.
+    ``passes=False`` leaves out the graph passes; none of them changes an output.
     Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     path = Path(path)
@@ -106,7 +106,7 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
 
 
 def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
-    """Like ``prepare``, of an image or a plain ``.tflite`` that is in memory; ``path`` gives it a name."""
+    """Prepare an image or a plain ``.tflite`` that is in memory, as ``prepare`` does; ``path`` gives it a name."""
     model, folds = fold_constants(image.model)
     model = int8_weights(model)
     check_supported(model)
@@ -118,17 +118,17 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
             check_supported(model)
     needs = op_needs(model.main)
     notes = [*image.model.repairs, *folds, *(n for r in reports for n in r.notes)]
-    made = None
+    image_plan = None
     if image.plan is not None and image.plan.split is None and not folds and not reports:
         try:
             check(model.main, image.plan, needs, persistent=resource_sizes(model))
-            made = image.plan
+            image_plan = image.plan
         except PlanError as error:
             notes.append(
-                f"The image's own plan does not suit these kernels and was made anew: {error.problem}"
+                f"The image's own plan does not match these kernels; the model was planned again: {error.problem}"
             )
-    if made is None:
-        made = whole_plan(model, needs)
+    if image_plan is None:
+        image_plan = whole_plan(model, needs)
     source = image.source_sha256 or image.sha256
     return Prepared(
         path,
@@ -136,7 +136,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         source,
         model,
         tuple(needs),
-        made,
+        image_plan,
         tuple(notes),
         image.model,
         before,

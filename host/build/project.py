@@ -1,4 +1,4 @@
-"""A prepared model as a firmware project on disk, with what is known of it before the build."""
+"""A prepared model as a firmware project on disk, with the predictions made before the build."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board, MemoryRegion
 
-#: Reserved beyond the predicted deepest stack where the board has room: for interrupts of user code, and a debugger.
+#: Bytes reserved beyond the predicted deepest stack when the board has room, for the user's interrupts and a debugger.
 STACK_MARGIN = 128
 
 
@@ -31,17 +31,17 @@ class Project:
     optimise: str
     protocol: str
     second: MemoryRegion | None = (
-        None  # where a part of the arena lies; None: all is in the board's first memory
+        None  # the memory with a part of the arena; None when all of it is in the board's first memory
     )
-    notes: tuple[str, ...] = ()  # what that means
+    notes: tuple[str, ...] = ()  # sentences on the speed of that memory
 
     def arena_regions(self) -> list[dict[str, Any]]:
-        """Which memory holds how many bytes of the arena, as predicted."""
+        """Return the predicted bytes of the arena in each memory."""
         return arena_regions(self.board, self.second, self.prediction.arena, self.prediction.arena_slow)
 
 
 def arena_regions(board: Board, second: MemoryRegion | None, arena: int, slow: int) -> list[dict[str, Any]]:
-    """The same of an arena of ``arena`` bytes, ``slow`` of them in ``second``."""
+    """Return the bytes in each memory of an arena of ``arena`` bytes, ``slow`` of them in ``second``."""
     regions = [{"region": board.ram[0].name, "bytes": arena - slow}]
     return [*regions, {"region": second.name, "bytes": slow}] if second is not None else regions
 
@@ -58,7 +58,7 @@ def generate_project(
     small, and ``UsageError`` for options that exclude each other.
     """
     protocol, features = options.protocol, options.features
-    features.on(board, protocol)  # refuses what does not go together, before anything is counted
+    features.on(board, protocol)  # refuses options that exclude each other before any work is done
     choice = choose(prepared, board, options)
     prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
     if not choice.verdict.fits:

@@ -1,4 +1,4 @@
-"""What a plan streams, for people and for programs: which operators, how many rows, and what it costs."""
+"""Descriptions of a plan's streaming segments, for people and for programs: operators, rows and extra work."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from arenite.converters.planner.requirements import OpRequirements
 
 
 def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[dict[str, Any]]:
-    """One object per segment. ``operators`` are positions in execution order; ``rows`` of a tensor have a place at the
-    same time, out of ``of``; ``instructions_added`` is an estimate."""
+    """Return one object per segment.
+
+    ``operators`` are positions in execution order. ``rows`` is the number of rows of a tensor that are in memory at the
+    same time, out of ``of``. ``instructions_added`` is an estimate.
+    """
     position = {k: p for p, k in enumerate(plan.order)}
     described = []
     for segment in plan.segments:
@@ -41,16 +44,16 @@ def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirement
 
 
 def segment_sentences(described: Sequence[Mapping[str, Any]]) -> list[str]:
-    """One sentence for each segment."""
+    """Return one sentence for each segment."""
     sentences = []
     for segment in described:
         first, last = segment["operators"][0], segment["operators"][-1]
-        who = f"operator {first} runs" if first == last else f"operators {first} to {last} run"
+        subject = f"operator {first} runs" if first == last else f"operators {first} to {last} run"
         rings = [f"{t['rows']} of {t['of']}" for t in segment["tensors"] if t["rows"] < t["of"]]
-        kept = f" rows kept: {', '.join(rings)};" if rings else ""
+        ring_rows = f" rows kept: {', '.join(rings)};" if rings else ""
         source = " while the input arrives" if segment["input_arrives_in_rows"] else ""
         sentences.append(
-            f"{who} row by row{source}:{kept} {segment['steps']} steps, about "
+            f"{subject} row by row{source}:{ring_rows} {segment['steps']} steps, about "
             f"{segment['instructions_added']['value']:,} instructions more (estimated)"
         )
     return sentences

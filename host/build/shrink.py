@@ -1,7 +1,7 @@
-"""What would fit, when a model fits no board: other recipes, and smaller sizes of the project's own architectures.
+"""Suggestions for a model that fits no board: other recipes, and smaller sizes of the architectures in Arenite's zoo.
 
 Every figure is predicted as `arenite fit` predicts it, and nothing is built. A smaller network is predicted from an
-untrained one of that size; training may leave channels dead, and then it takes less.
+untrained one of that size; when training leaves channels dead, the trained network takes less.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from arenite.host.build.prepare import Prepared
 from arenite.models.architectures.recognize import NetworkSize, recognize_architecture
 from arenite.profiles.boards import Board
 
-#: Widths and shares of the resolution that are tried, as shares of the model's own. Below these little is learnt.
+#: Widths and resolutions that are tried, as shares of the model's own. Smaller networks learn little.
 WIDTHS = (0.75, 0.5, 0.35, 0.25, 0.2, 0.15, 0.1)
 RESOLUTIONS = (0.85, 0.75, 0.67, 0.5, 0.42, 0.33, 0.25)
 
-#: Recipes that need less than int8, the one that costs less accuracy first.
+#: Recipes that need less memory than int8; the one that costs less accuracy comes first.
 SMALLER_RECIPES = ("w4_mixed", "w4")
 
-#: Share of the flash that a suggested size leaves free: which kernels are used depends on the trained weights as well,
-#: and has changed the flash of trained networks by up to 2.5 % of the untrained ones'. RAM was the same.
+#: Share of the flash that a suggested size leaves free. The choice of kernels also depends on the trained weights: the
+#: flash of trained networks differed from that of untrained ones by up to 2.5 %; RAM did not differ.
 MARGIN = 0.03
 
-#: After so many seconds nothing more is tried.
+#: The search stops after this number of seconds.
 SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Suggestion:
-    """A change after which the model fits ``board``, with what it will then take in bytes (predicted).
+    """A change after which the model fits ``board``, with the predicted bytes.
 
-    ``kind`` is "build", "recipe", "width", "resolution" or "width and resolution". ``commands`` make it, in order.
-    ``cost`` says what it may cost.
+    ``kind`` is "build", "recipe", "width", "resolution" or "width and resolution". ``commands`` carry out the change,
+    in order. ``cost`` is a sentence on its price, such as lower accuracy.
     """
 
     board: str
@@ -64,12 +64,15 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class ShrinkReport:
-    """Suggestions for each board, those that cost least first. ``architecture`` is the project's own one that the model
-    is, None for others. ``complete`` is False when the time was up before everything was tried."""
+    """Suggestions for each board; those that cost least come first.
+
+    ``architecture`` is the architecture of Arenite's zoo that the model has, or None. ``complete`` is False when the
+    time ran out before every change was tried.
+    """
 
     architecture: NetworkSize | None
     suggestions: tuple[Suggestion, ...]
-    without: tuple[str, ...] = ()  # boards for which nothing was found
+    without: tuple[str, ...] = ()  # boards for which there is no suggestion
     complete: bool = True
     seconds: float = field(default=0.0, compare=False)
 
@@ -87,19 +90,19 @@ class ShrinkReport:
         }
 
     def sentences(self) -> list[str]:
-        """One for each suggestion, for people."""
-        made = []
+        """Return one sentence for each suggestion."""
+        sentences = []
         for s in self.suggestions:
             p = s.prediction
-            made.append(
+            sentences.append(
                 f"{s.board}: {s.change} would fit: {p.ram:,} B of {p.ram_available:,} B RAM, "
                 f"{p.flash:,} B of {p.flash_available:,} B flash (predicted). {s.cost} "
                 f"Try: {' && '.join(s.commands)}"
             )
-        made += [f"{board}: nothing that was tried fits." for board in self.without]
+        sentences += [f"{board}: none of the changes that were tried fits." for board in self.without]
         if not self.complete:
-            made.append(f"Not everything was tried within {SECONDS:.0f} s.")
-        return made
+            sentences.append(f"The search stopped after {SECONDS:.0f} s, before every change was tried.")
+        return sentences
 
 
 def shrink(
@@ -113,16 +116,18 @@ def shrink(
     image: str = "",
     seconds: float = SECONDS,
 ) -> ShrinkReport:
-    """What would make ``prepared``, a quantised model, fit each of ``boards``.
+    """Search changes that make ``prepared``, a quantized model, fit each of ``boards``.
 
     Args:
-        flatbuffer: the float32 model that it was made of, when there is one; recipes are tried on it.
-        observations: of ``flatbuffer``, when it was calibrated; otherwise random inputs stand for them, which decide no
-            sizes but those of channels that never change.
-        recipe: the name of the recipe that it was made by.
-        source: what the user converts, for the commands; by default the path of ``prepared``.
-        image: what a build is made of, where that is another file.
-        seconds: after how long nothing more is tried.
+        prepared: the model.
+        boards: the boards that are too small for it.
+        flatbuffer: the float32 model from which it was quantized, if there is one; recipes are tried on it.
+        observations: the calibration of ``flatbuffer``; None uses random inputs, which affect only the sizes of
+            channels that never change.
+        recipe: the name of the recipe that quantized it.
+        source: the file that the suggested commands convert; "" is the path of ``prepared``.
+        image: the file that the suggested commands build; "" is ``source``.
+        seconds: the search stops after this time.
     """
     source = source or str(prepared.path)
     search = _Search(prepared, flatbuffer, observations, recipe, source, image or source, seconds)
@@ -146,68 +151,68 @@ class _Search:
         self._started, self._seconds, self._complete = monotonic(), seconds, True
 
     def run(self, boards: Sequence[Board]) -> ShrinkReport:
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         without = []
         for board in boards:
-            mine = [s for s in self._of(board) if s.prediction.fits]
-            found += mine
-            if not mine:
+            fitting = [s for s in self._candidates(board) if s.prediction.fits]
+            suggestions += fitting
+            if not fitting:
                 without.append(board.name)
-        took = monotonic() - self._started
-        return ShrinkReport(self._size, tuple(found), tuple(without), self._complete, took)
+        elapsed = monotonic() - self._started
+        return ShrinkReport(self._size, tuple(suggestions), tuple(without), self._complete, elapsed)
 
-    def _of(self, board: Board) -> Iterator[Suggestion]:
+    def _candidates(self, board: Board) -> Iterator[Suggestion]:
         yield from self._builds(board)
         yield from self._recipes(board)
         if self._size is not None:
             yield from self._sizes(self._size, board)
 
     def _builds(self, board: Board) -> Iterator[Suggestion]:
-        made = self._try(lambda: self._predictor.streamed(board))
-        if made is not None:
+        prediction = self._try(lambda: self._predictor.streamed(board))
+        if prediction is not None:
             command = f"arenite firmware {self._image} --board {board.name} --optimise ram --stream-input"
             yield Suggestion(
                 board.name,
                 "build",
                 "taking the input row by row",
                 (command,),
-                made,
-                "The same outputs; the sender has to keep pace.",
+                prediction,
+                "The outputs stay the same; the sender has to keep pace.",
             )
 
     def _recipes(self, board: Board) -> Iterator[Suggestion]:
         has_float = self._predictor.has_float
         for name in self._other_recipes():
-            made = self._try(partial(self._by_recipe, name, board))
-            if made is not None:
+            prediction = self._try(partial(self._by_recipe, name, board))
+            if prediction is not None:
                 yield Suggestion(
                     board.name,
                     "recipe",
                     f"the recipe {name} in place of {self._recipe}",
                     (self._convert(self._source if has_float else "FLOAT_MODEL", board, name),),
-                    made,
-                    "Accuracy may fall a little, which the conversion measures."
-                    + ("" if has_float else " It is made of the float model."),
+                    prediction,
+                    "Accuracy may fall a little; the conversion measures it."
+                    + ("" if has_float else " The conversion starts from the float model."),
                 )
-                if made.fits:
+                if prediction.fits:
                     return
 
     def _by_recipe(self, name: str, board: Board) -> Prediction:
         return self._predictor.by_recipe(load_recipe(name), board)
 
     def _other_recipes(self) -> tuple[str, ...]:
-        """Recipes that need less memory than the model's own; of a quantised model only the weights can shrink more."""
+        """Return recipes that need less memory than the model's own; a quantized model can only shrink its weights."""
         try:
-            mine: Recipe | None = load_recipe(self._recipe)
+            current: Recipe | None = load_recipe(self._recipe)
         except AreniteError:
-            mine = None
+            current = None
         smaller = tuple(r for r in SMALLER_RECIPES if r != self._recipe)
-        if self._predictor.has_float and mine is not None and mine.settings.activations != "int8":
+        if self._predictor.has_float and current is not None and current.settings.activations != "int8":
             return ("int8", *smaller)
-        return smaller if mine is None or mine.settings.weights != "int4" else ()
+        return smaller if current is None or current.settings.weights != "int4" else ()
 
     def _sizes(self, size: NetworkSize, board: Board) -> Iterator[Suggestion]:
-        """The largest width, and the largest resolution, that fits; both together where neither alone does."""
+        """Yield the largest width and the largest resolution that fit; both together when neither fits alone."""
         widths = [round(size.width * share, 3) for share in WIDTHS]
         width = self._largest([_sized(size, width=w) for w in widths], board)
         if width is not None:
@@ -223,21 +228,21 @@ class _Search:
                 yield self._trained(*both, size, board, "width and resolution")
 
     def _largest(self, sizes: Sequence[NetworkSize], board: Board) -> tuple[NetworkSize, Prediction] | None:
-        """The first of ``sizes``, which fall, that fits; found by halving, since what a smaller one needs is less."""
+        """Return the first of the falling ``sizes`` that fits, by bisection, since a smaller network needs less."""
         best = None
         low, high = 0, len(sizes)
         while low < high:
             middle = (low + high) // 2
             size = sizes[middle]
-            made = self._try(partial(self._predictor.untrained, size, board))
-            if made is not None and made.fits and made.flash <= (1 - MARGIN) * made.flash_available:
-                best, high = (size, made), middle
+            p = self._try(partial(self._predictor.untrained, size, board))
+            if p is not None and p.fits and p.flash <= (1 - MARGIN) * p.flash_available:
+                best, high = (size, p), middle
             else:
                 low = middle + 1
         return best
 
     def _trained(
-        self, size: NetworkSize, made: Prediction, before: NetworkSize, board: Board, kind: str
+        self, size: NetworkSize, prediction: Prediction, before: NetworkSize, board: Board, kind: str
     ) -> Suggestion:
         changes = []
         if size.width != before.width:
@@ -248,28 +253,28 @@ class _Search:
             )
         name = f"{size.network().name}.keras"
         data, resolution = data_for(size)
-        wanted = f" --resolution {size.shape[0]}" if size.shape != before.shape or resolution else ""
+        resize = f" --resolution {size.shape[0]}" if size.shape != before.shape or resolution else ""
         train = (
-            f"arenite train {size.architecture} --data {data} --width {size.width:g}{wanted} "
+            f"arenite train {size.architecture} --data {data} --width {size.width:g}{resize} "
             f"-o {name} --save-data {size.network().name}_data"
         )
         folder = f"{size.network().name}_data"
-        given = f"{folder}/calibration.npz --test {folder}/test.npz"
-        convert = self._convert(name, board, "int8", given)
+        files = f"{folder}/calibration.npz --test {folder}/test.npz"
+        convert = self._convert(name, board, "int8", files)
         return Suggestion(
             board.name,
             kind,
             f"{size.architecture} with {' and '.join(changes)}",
             (train, convert),
-            made,
-            "It has to be trained again, and accuracy falls; the training measures it.",
+            prediction,
+            "The network has to be trained again and loses accuracy; the training measures it.",
         )
 
     def _convert(self, source: str, board: Board, recipe: str, calibration: str = "DATA.npz") -> str:
         return f"arenite convert {source} --calibration {calibration} --recipe {recipe} --board {board.name}"
 
     def _try(self, predict: Callable[[], Prediction | None]) -> Prediction | None:
-        """A prediction, None where there is none: the change is not possible, or the time is up."""
+        """Return a prediction, or None when the change is not possible or the time has run out."""
         if monotonic() - self._started > self._seconds:
             self._complete = False
             return None
@@ -285,7 +290,7 @@ def _sized(size: NetworkSize, *, width: float | None = None, side: int | None = 
 
 
 def _sides(size: NetworkSize) -> list[int]:
-    """Smaller sides of a square picture, falling: multiples of 8, at least 16."""
+    """Return smaller sides of a square picture in falling order: multiples of 8, at least 16."""
     if not size.square:
         return []
     sides = {int(size.shape[0] * share) // 8 * 8 for share in RESOLUTIONS}
@@ -293,9 +298,9 @@ def _sides(size: NetworkSize) -> list[int]:
 
 
 def data_for(size: NetworkSize) -> tuple[str, bool]:
-    """The shipped data with which such a network can be trained, and whether they must be resized for it.
+    """Return the data set of Arenite that trains such a network, and whether its pictures must be resized.
 
-    Other networks have the user's own data, for which a file name stands.
+    For other networks the name is a placeholder for the user's own file.
     """
     if size.architecture == "detector" and size.classes == 10 and size.shape[2] == 1:
         return "scenes", size.shape[0] != 64

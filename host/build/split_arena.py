@@ -1,4 +1,4 @@
-"""The arena of a prepared model over the two memories of a board."""
+"""The arena of a prepared model, split over two memories of a board."""
 
 from __future__ import annotations
 
@@ -19,21 +19,28 @@ from arenite.profiles.board import Board, MemoryRegion
 
 @dataclass(frozen=True)
 class SplitModel:
-    """``prepared`` with a plan over the board's first memory and ``second``; ``slow_accesses``: estimated loads and
-    stores there per inference."""
+    """``prepared`` with a plan over the board's first memory and ``second``.
+
+    ``slow_accesses`` is the estimated number of loads and stores in ``second`` per inference.
+    """
 
     prepared: Prepared
     second: MemoryRegion
     slow_accesses: int
 
     def extra_cycles(self, board: Board) -> float:
-        """What these accesses last longer than in the first memory; negative where they are faster. An estimate."""
+        """Return the estimated extra cycles of these accesses, compared with the first memory.
+
+        The number is negative when the second memory is faster.
+        """
         return self.slow_accesses * (self.second.access_cycles - board.ram[0].access_cycles)
 
 
 def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limit: int) -> SplitModel | None:
-    """The model, planned for its target, with at most ``fast_limit`` bytes of its arena in the board's first memory and
-    the rest in ``second``; the fewest accesses in the slower of them. None when no such plan is found."""
+    """Plan the model over two memories: at most ``fast_limit`` bytes of its arena in the first, the rest in ``second``.
+
+    The plan has the fewest accesses in the slower memory. Returns None when there is no such plan.
+    """
     limits = (max(fast_limit, 0), second.size - GUARD_BYTES)
     if limits[1] <= 0:
         return None
@@ -56,12 +63,16 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
         prepared.model.main, split_plan, prepared.needs, persistent=persistent, limits=limits
     )
     if wrong:
-        raise PlanError(f"The plan is wrong: {' '.join(wrong[:3])}", "Plan the model again.")
+        raise PlanError(
+            f"The plan over {board.ram[0].name} and {second.name} is not valid: {' '.join(wrong[:3])}",
+            "Please report this error with the model.",
+        )
     return SplitModel(replace(prepared, plan=split_plan), second, slow_accesses(split_plan, accesses))
 
 
 def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:
-    """Loads and stores in the second memory of ``plan``."""
+    """Return the loads and stores in the second memory of ``plan``."""
+
     boundary = plan.fast_bytes
     tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)
     return tensors + sum(n for v, n in accesses.variables.items() if plan.variable_offsets[v] >= boundary)

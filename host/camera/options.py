@@ -78,7 +78,7 @@ class LoopOptions:
     scenario: Literal["single-stream", "multi-stream", "offline", "server"] | None = None
     quick: bool = False
     qps: Annotated[float | None, Range(0, 1e6, above=True)] = None
-    soak_minutes: float | None = None
+    soak_minutes: Annotated[float | None, Range(0, above=True)] = None
 
 
 @dataclass(frozen=True)

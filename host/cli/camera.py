@@ -102,14 +102,17 @@ def _click_type(hint: Any) -> dict[str, Any]:
     return {"type": click.Path(path_type=Path) if hint is Path else str}
 
 
-@click.command(short_help="Serve a camera to a model within a power, temperature and latency budget.")
+@click.command(
+    short_help="Run a model on the frames of a camera within a power, temperature and latency budget."
+)
 @_option(
     "--source",
     sets="source.sources",
     help="Where frames come from: /dev/videoN, a video, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, "
-    "csi:N, photos, or synthetic. Several make a set of cameras. Default: a camera if there is one, else photographs.",
+    "csi:N, photos, or synthetic. Repeat the option for several cameras, whose frames form one set. "
+    "Default: a camera if there is one, else photographs.",
 )
-@_option("--model", sets="model.name", help="A model of the zoo, or a .tflite or .onnx file.")
+@_option("--model", sets="model.name", help="A model of `arenite zoo list`, or a .tflite or .onnx file.")
 @_option("--frames", sets="loop.frames", help="Stop after this number of answers.")
 @_option("--duration", sets="loop.duration_s", help="Stop after this number of seconds.")
 @_option(
@@ -125,11 +128,22 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--pace",
     sets="source.pace",
-    help="live: serve at the source's rate and drop late frames. file: serve every frame as fast as possible.",
+    help=(
+        "live: process frames at the source's rate and drop late ones. file: process every frame, as "
+        "fast as possible."
+    ),
 )
-@_option("--loop", sets="source.loop", help="Start a recording again when it ends.")
-@_option("--jitter", sets="source.jitter_ms", help="Largest time in ms between the captures of one set.")
-@_option("--timeout", sets="source.timeout_ms", help="Time in ms that a set waits for a late camera.")
+@_option("--loop", sets="source.loop", help="Play a video or picture folder again when it ends.")
+@_option(
+    "--jitter",
+    sets="source.jitter_ms",
+    help="Longest time in ms between the first and the last capture of a set (several cameras).",
+)
+@_option(
+    "--timeout",
+    sets="source.timeout_ms",
+    help="Longest time in ms to wait for a late camera before a set is used without it (several cameras).",
+)
 @_option(
     "--preprocessing",
     sets="model.preprocessing",
@@ -142,12 +156,17 @@ def _click_type(hint: Any) -> dict[str, Any]:
 )
 @_option("--labels", sets="model.labels", help="A file with one label per line.")
 @_option(
-    "--window", sets="model.window", help="LEFT,TOP,WIDTH,HEIGHT: show the model only this part of the frame."
+    "--window",
+    sets="model.window",
+    help="LEFT,TOP,WIDTH,HEIGHT: run the model on only this part of the frame.",
 )
 @_option(
     "--runtime",
     sets="model.runtime",
-    help="litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIB, onnx-cpu, onnx-cuda, …",
+    help=(
+        "Runtime of the model: litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIB, "
+        "onnx-cpu, onnx-cuda, …"
+    ),
 )
 @_option(
     "--runtime-option",
@@ -159,18 +178,18 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="model.measure_runtimes",
     help="Measure every runtime of this computer and remember the best one.",
 )
-@_option("--threads", sets="model.threads", help="Threads that the model runs on.")
-@_option("--warm-up", sets="model.warm_up", help="Inferences before the loop begins.")
+@_option("--threads", sets="model.threads", help="Number of threads for the model.")
+@_option("--warm-up", sets="model.warm_up", help="Number of inferences to run before the first frame.")
 @_option(
     "--overlap/--in-a-row",
     sets="loop.overlap",
-    help="Prepare the next frame while the model runs. Default: when that makes the loop faster.",
+    help="Prepare the next frame while the model runs. Default: on if this makes the loop faster.",
 )
 @_option(
     "--ladder",
     sets="model.variants",
-    help="A cheaper variant of the model that the governor may switch to: MODEL, MODEL@WIDTHxHEIGHT, MODEL@RUNTIME, "
-    "or with both. May be given several times.",
+    help="A cheaper variant of the model that the governor may switch to: MODEL[@WIDTHxHEIGHT][@RUNTIME]. "
+    "The governor keeps the limits of --budget. May be given several times.",
 )
 @_option(
     "--cascade",
@@ -208,19 +227,21 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="loop.soak_minutes",
     help="Run for this number of minutes and compare the steady state with the first minute.",
 )
-@_option("--motion", sets="loop.motion", help="Run the model only when something moved.")
-@_option("--cache", sets="loop.cache", help="Answer identical inputs from a cache.")
-@_option("--pin", sets="loop.pin", help="Run on these processors only, such as 2 or 1-3.")
+@_option("--motion", sets="loop.motion", help="Run the model only on frames in which something moved.")
+@_option("--cache", sets="loop.cache", help="If an input equals an earlier one, return the stored answer.")
+@_option("--pin", sets="loop.pin", help="Run only on these CPU cores, such as 2 or 1-3.")
 @_option("--lock-memory", sets="loop.lock_memory", help="Keep all memory of the process in RAM.")
 @_option("--realtime", sets="loop.realtime", help="Run with this SCHED_FIFO priority.")
 @_option("--root", sets="energy.root", type=click.Path(path_type=Path, exists=True), hidden=True)
 @_option(
-    "--host", sets="energy.host", help="Host profile for estimates. Default: the one that fits this computer."
+    "--host",
+    sets="energy.host",
+    help="Profile of the computer, for estimates of power. Default: the profile that matches this computer.",
 )
 @_option(
     "--power-source",
     sets="energy.power_source",
-    help="A part of a power source's name: ina3221, rapl, battery, …",
+    help="Sensor to read power from, given by a part of its name: ina3221, rapl, battery, …",
 )
 @_option(
     "--set-frequency", sets="energy.set_frequency", help="Let the governor cap the processor's frequency."
@@ -228,7 +249,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--rest-saves",
     sets="energy.rest_saves_w",
-    help="Watts that the device saves while the loop rests. The governor may then serve frames in bursts.",
+    help="Power in watts that the device saves while the loop is idle. The governor may then process frames in bursts.",
 )
 @_option(
     "--dashboard",
@@ -260,9 +281,9 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--timeline", sets="outputs.timeline", help="Write a trace of the run for ui.perfetto.dev to this file."
 )
 def camera(as_json: bool, **given: Any) -> int:
-    """Serve frames of a camera to a model, live, and report time, power and temperature.
+    """Run a model on live frames of a camera, and report time, power and temperature.
 
-    Without a camera, photographs are shown instead, so that the same command works everywhere. Ctrl-C ends the run and
+    Without a camera, stored photographs are used instead of frames. Ctrl-C ends the run and
     prints its summary.
     """
     if as_json and given["outputs__output"] == "-":

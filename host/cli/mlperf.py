@@ -1,4 +1,4 @@
-"""``arenite mlperf``: MLPerf Tiny on a board, by its rules."""
+"""``arenite mlperf``: run MLPerf Tiny on a board under the rules of the benchmark."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Samples: an .npz file with x and y; for ad01 also recording: where each window belongs.",
+    help=(
+        "Samples: an .npz file with x and y. For ad01 also the array recording: the name or number of "
+        "the recording of each window."
+    ),
 )
 @click.option(
     "--samples",
@@ -53,7 +56,7 @@ from arenite.profiles.boards import load_board
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("results"),
     show_default=True,
-    help="Folder for the results, which get the official layout.",
+    help="Folder for the results, in the folder layout that MLPerf Tiny submissions require.",
 )
 @meter_options
 @mark_option

@@ -28,7 +28,7 @@ class Number(click.FloatRange):
 optimise_option = click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
-    help="The goal of the build. Default: the fastest build that fits the board.",
+    help="What to optimize the build for. Default: the fastest build that fits the board.",
 )
 protocol_option = click.option(
     "--protocol",
@@ -38,18 +38,23 @@ protocol_option = click.option(
     help="Serial protocol: Arenite's framed protocol, the MLPerf Tiny monitor, or the monitor of its energy mode.",
 )
 no_passes_option = click.option(
-    "--no-passes", is_flag=True, help="Do not apply the graph optimizations. They change no output."
+    "--no-passes",
+    is_flag=True,
+    help="Do not apply the graph optimizations. The outputs are the same with and without them.",
 )
 stream_option = click.option(
     "--stream-input",
     is_flag=True,
-    help="Send the input row by row, so that RAM never holds all of it. Works best with --optimise ram.",
+    help="Send the input row by row, so that RAM never holds the whole input. Works best with --optimise ram.",
 )
 fast_ram_option = click.option(
     "--fast-ram",
     type=click.IntRange(min=0),
     metavar="BYTES",
-    help="Limit the arena in the board's first RAM; the rest goes to the second RAM. Default: all free bytes.",
+    help=(
+        "Most bytes of the board's first RAM that the arena may use; the rest goes to the second RAM. "
+        "Default: all free bytes."
+    ),
 )
 cores_option = click.option(
     "--cores",
@@ -66,7 +71,7 @@ mark_option = click.option(
     is_flag=False,
     flag_value=DEFAULT_PIN,
     metavar="[PIN]",
-    help="Raise a pin while an inference computes, as a trigger for a meter. A real board needs the pin's name.",
+    help="Set this pin high during each inference, as a trigger for a meter. PIN is required for a real board.",
 )
 
 _BUILD_OPTIONS = {

@@ -1,12 +1,13 @@
-"""Poisson events and a queue of limited length, or none: M/D/1/K and M/G/1/K with waking; Erlang's loss
-without a queue.
+"""Poisson events with a queue of limited length: M/D/1/K and M/G/1/K, with a time to wake up. Without a queue,
+Erlang's loss formula.
 
-The chain of the states that departures leave gives drops, shares of time and the mean wait exactly (J.
-Keilson, 1966; H. Takagi, Queueing Analysis 2, 1993; the waking makes a first service exceptional, P. D.
-Welch, 1964). Without a waiting place it is A. K. Erlang's loss formula, λ·s / (1 + λ·s), for any distribution
-of the service. The distribution of the wait sums, over the state at the start of each service and the moment
-of an arrival during it, the rest of that service and the services before the event, on a lattice. That sum is
-our own; a test checks it against the simulation.
+The Markov chain of the number of events left behind at each departure gives dropped events, shares of time and
+the mean wait exactly (J. Keilson, 1966; H. Takagi, Queueing Analysis 2, 1993). The first service after sleep takes
+longer by the time to wake up (P. D. Welch, 1964). Without a queue, A. K. Erlang's loss formula λ·s / (1 + λ·s)
+holds for any distribution of service times. The wait of an event is the remainder of the current service plus
+the services of the events ahead of it. Its distribution is computed on a lattice of times, by summing over
+the state at the start of the service and the moment of the arrival. This method has no published source; a test
+checks it against the simulation.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from arenite.host.duty.poisson_queue import (
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
 from arenite.host.duty.service import ServiceTimes
 
-#: Waits in a longer queue equal those of an unlimited one where hardly any event is dropped; elsewhere they
-#: are refused.
+#: The longest queue for which the wait percentiles are computed. For a longer one, those of an unlimited queue are
+#: used if hardly any event is dropped; otherwise ``UsageError`` is raised.
 MAX_PLACES = 100
 _MOST_STATES = 1000
 
 
 def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
-    """Chances of 0, …, count − 1 arrivals during equally likely times."""
+    """Probabilities of 0, …, count − 1 arrivals during a time drawn from ``times_s``, all equally likely."""
     value: Floats = np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
     return value
 
@@ -47,10 +48,10 @@ def finite_queue(
     queue: int,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Poisson events, ``queue`` waiting places besides the event in service; an event that finds no place is
-    dropped.
+    """Return the figures for Poisson events and ``queue`` waiting places besides the event in service. An event
+    that finds all places taken is dropped.
 
-    Raises ``UsageError`` for a queue of over 100 places near or above saturation.
+    Raises ``UsageError`` for a queue of more than 100 places if the device is nearly or fully busy.
     """
     rho = rate_hz * service.mean_s
     if queue > _MOST_STATES:
@@ -85,21 +86,21 @@ def finite_queue(
 
 def _too_long(queue: int, rho: float) -> UsageError:
     return UsageError(
-        f"A queue of {queue} places at utilisation {rho:.2g} is too long to compute.",
-        f"Choose at most {MAX_PLACES} places, or simulate it.",
+        f"A queue of {queue} places is too long to compute at a utilisation of {rho:.2g}.",
+        f"Give --queue {MAX_PLACES} or less, or a lower event rate.",
     )
 
 
 def _method(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
     kind = "D" if service.fixed else "G"
-    waking = " with waking" if sleep.wake_s else ""
+    waking = " with wake-up time" if sleep.wake_s else ""
     if queue == 0:
         return f"M/{kind}/1/1{waking}: Erlang's loss formula"
-    return f"M/{kind}/1/{queue + 1}{waking}: departure chain, percentiles on a lattice"
+    return f"M/{kind}/1/{queue + 1}{waking}: exact, from the Markov chain at departures; percentiles on a lattice"
 
 
 def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
-    """(count, times) chances of 0, …, count − 1 arrivals in each of the times."""
+    """Probabilities of 0, …, count − 1 arrivals in each of the times; shape (count, times)."""
     means = rate_hz * times_s
     out = np.empty((count, times_s.size))
     out[0] = np.exp(-means)
@@ -109,10 +110,10 @@ def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
 
 
 def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: int) -> Floats:
-    """(count, size): chance that an event arrives as the m-th during one of ``times_s``, over the time that
-    is then left of it.
+    """Probability that the m-th arrival during one of ``times_s`` leaves a given remainder of that time; shape
+    (count, size), one column per lattice cell of the remainder.
 
-    The chance for a cell is exact: P(at most m arrivals by its near edge) less that by its far edge.
+    The probability of a cell is exact: P(at most m arrivals before its near edge) minus the same for its far edge.
     """
     out = np.zeros((count, size))
     edges = np.arange(size + 1) * step
@@ -121,7 +122,7 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
         passed = np.maximum(time - edges[: cells + 1], 0.0)
         out[:, :cells] += np.diff(np.cumsum(_terms(rate_hz, passed, count), axis=0), axis=1)
     out /= times_s.size
-    # Middles of cells are between two points of the lattice.
+    # The middle of a cell lies between two lattice points, so each of them gets half.
     halves = out / 2
     halves[:, 1:] += out[:, :-1] / 2
     return halves
@@ -139,7 +140,7 @@ def _percentiles(
     size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
     short = min(math.ceil(longest / step) + 2, size)
     in_service = _residuals(rate_hz, service.points, states, step, short)
-    # The number of events at the start of a service.
+    # Probability of n events in the device at the start of a service.
     starts = np.concatenate((left[1:], [0.0]))  # index n − 1
     woken = poisson_terms(rate_hz * sleep.wake_s, states) if chance else np.eye(1, states)[0]
     woken[-1] = max(1 - woken[:-1].sum(), 0.0)

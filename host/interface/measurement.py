@@ -61,8 +61,8 @@ def bench(
         port: the serial port of a real board, or "auto"; several ports share the samples.
         copies: emulators that share the samples.
         stateful: keep state carried between inferences from one sample to the next.
-        cycles: estimate cycles by counting instructions by class; None where that is possible.
-        resume: continue an earlier run that was cut short; None from 50 samples on.
+        cycles: estimate cycles by counting instructions by class; None: if possible.
+        resume: continue an earlier run that was interrupted; None: with 50 or more samples.
         wait_s: seconds to wait for a board that disappeared.
         keep: leave the generated project in this folder.
         report: called with lines of text about devices that fail or come back.

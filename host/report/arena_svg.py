@@ -1,7 +1,7 @@
-"""The arena as a picture: every block a rectangle over time (operators) and address (bytes).
+"""A picture of the arena: every block is a rectangle over time (operators) and address (bytes).
 
-The picture is self-contained: no script, no font, nothing from elsewhere; it follows the light or dark scheme of the
-reader, and every rectangle has a tooltip. It can stand alone or inside a page.
+The picture loads no script or font and follows the reader's light or dark scheme. Every rectangle has a tooltip. The
+picture works alone or inside a page.
 """
 
 from __future__ import annotations
@@ -72,8 +72,11 @@ def arena_svg(
     *,
     persistent: Mapping[str, int] | None = None,
 ) -> str:
-    """An SVG element that shows ``plan``. ``persistent`` gives the bytes of the resource variables; by default they are
-    taken from the operators that read and assign them, and a variable that has none is not drawn."""
+    """Return an SVG element that shows ``plan``.
+
+    ``persistent`` has the bytes of the resource variables; by default they come from the operators that read and assign
+    them. A variable without such operators is not drawn.
+    """
     if persistent is None:
         persistent = _variable_sizes(graph)
     demand, blocks = _blocks(graph, plan, needs, persistent)
@@ -186,7 +189,7 @@ def _blocks(
 
 
 class _Streamed:
-    """What segments change in the picture: a tensor that they stream lives through the whole segment, in its slots."""
+    """The changes that segments make to the picture: a streamed tensor lives in its slots for the whole segment."""
 
     def __init__(self, graph: Subgraph, plan: Plan) -> None:
         self.graph = graph
@@ -198,7 +201,7 @@ class _Streamed:
                 self.users.setdefault(t, []).append(segment)
 
     def span(self, tensors: Sequence[int], start: int, end: int) -> tuple[int, int]:
-        """Steps [start, end), widened to the segments that stream one of ``tensors``."""
+        """Return the steps [start, end), widened to the segments that stream one of ``tensors``."""
         for segment in (s for t in tensors for s in self.users.get(t, ())):
             start = min(start, self.step[segment.stages[0]])
             end = max(end, self.step[segment.stages[-1]] + 1)
@@ -208,7 +211,7 @@ class _Streamed:
         return min((s.slots[t] for s in self.users.get(t, ())), default=0)
 
     def nbytes(self, tensors: Sequence[int]) -> int:
-        """Bytes that have a place at the same time."""
+        """Return the bytes that are in memory at the same time."""
         for t in tensors:
             if self._slots(t):
                 tensor = self.graph.tensors[t]
@@ -216,7 +219,7 @@ class _Streamed:
         return self.graph.tensors[tensors[0]].nbytes
 
     def remarks(self, tensors: Sequence[int]) -> list[str]:
-        """What the tooltip says of rows."""
+        """Return the lines of the tooltip on streamed rows."""
         lines = []
         for t in tensors:
             slots, rows = self._slots(t), self.graph.tensors[t].shape[1:2]
@@ -228,7 +231,7 @@ class _Streamed:
 
 
 def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> bool:
-    """Whether the plan was made with aliases: it has a view, or a variable that is read in its place."""
+    """Return whether the plan uses aliases: it has a view, or a variable that is read in place."""
     places = set(plan.variable_offsets.values())
     return any((i, o) in needs[k].alias for k, i, o in plan.sharing) or any(
         plan.offsets.get(t) in places and graph.tensors[t].nbytes > 0
@@ -261,7 +264,7 @@ def _interval(plan: Plan, offset: int, nbytes: int, start: int, end: int) -> str
 
 
 def _text(text: str) -> str:
-    """Escaped, without the control characters that XML forbids."""
+    """Return ``text`` escaped, without the control characters that XML forbids."""
     return escape("".join(c if c >= " " or c == "\n" else "\ufffd" for c in text))
 
 
@@ -286,7 +289,7 @@ def _rectangle(block: _Block, canvas: _Canvas) -> str:
 
 
 def _label(label: tuple[str, str], width: float, height: float) -> tuple[str, ...]:
-    """As much of a block's label as fits into it: all in one line or two, the number alone, or nothing."""
+    """Return the part of a block's label that fits into it: one line or two, the number alone, or nothing."""
     for lines in ((f"{label[0]}  {label[1]}",), label, label[:1]):
         if height >= 12 * len(lines) and max(map(len, lines)) * _CHAR + 6 <= width:
             return lines
@@ -319,7 +322,7 @@ def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
 
 
 def _peaks(demand: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list[str]:
-    """A bar below the steps at which the most bytes live; none where that changes from row to row."""
+    """Return a bar below the steps with the most live bytes; none when that changes from row to row."""
     if plan.segments:
         return []
     pairs = {(k, i, o) for k, i, o in plan.sharing}

@@ -1,4 +1,4 @@
-"""One self-contained HTML page for a bench run: no script, no font, no picture from elsewhere."""
+"""The HTML pages of bench, inspect and pareto. They are self-contained: they load no script, font or picture."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ def bench_page(
     builds: Sequence[Mapping[str, Any]] = (),
     pareto_svg: str = "",
 ) -> str:
-    """The page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena; with the
-    ``builds`` of an ``arenite.pareto/1`` object and their picture, where they are given."""
+    """Return the page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena.
+
+    ``builds`` are those of an ``arenite.pareto/1`` object, ``pareto_svg`` is their picture.
+    """
     model, board = result["model"], result["board"]
     name = str(model["path"]).rsplit("/", 1)[-1]
     parts = [
@@ -55,7 +57,7 @@ def bench_page(
 
 
 def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
-    """The page for one ``arenite.inspect/1`` description."""
+    """Return the page for one ``arenite.inspect/1`` description."""
     name = str(described["model"]["path"]).rsplit("/", 1)[-1]
     plan = described["plan"]
     rows = "".join(
@@ -87,7 +89,7 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
 
 
 def pareto_page(described: Mapping[str, Any], picture: str) -> str:
-    """The page for one ``arenite.pareto/1`` object and its picture."""
+    """Return the page for one ``arenite.pareto/1`` object and its picture."""
     name = str(described["model"]["path"]).rsplit("/", 1)[-1]
     board = described["board"]
     parts = [
@@ -100,7 +102,7 @@ def pareto_page(described: Mapping[str, Any], picture: str) -> str:
 
 
 def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[str]:
-    """Table and picture of builds; the numbers of the picture's marks stand in the table."""
+    """Return the table and the picture of builds; the table has the numbers of the picture's marks."""
     rows = []
     for number, b in enumerate(builds, 1):
         about = "~" if b["kind"] == "estimated" else ""
@@ -117,12 +119,16 @@ def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[st
         f'<div class="scroll">{picture}</div>',
         f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>',
         '<p class="kind">Open marks are dominated: another build takes no more of RAM, flash and instructions, and '
-        "less of one. Squares take their input in rows, and can only dominate squares. ~ estimated.</p>",
+        "less of one. Squares are builds that take their input in rows; they dominate only other squares. "
+        "The sign ~ marks an estimate.</p>",
     ]
 
 
 def passes_section(passes: Sequence[Mapping[str, Any]]) -> str:
-    """What graph optimisations took from each layer; layers numbered as in the model before them."""
+    """Return a table of the channels and multiply-accumulates that graph passes removed from each layer.
+
+    Layers are numbered as in the model before the passes.
+    """
     rows = "".join(
         f'<tr><td class="n">{c["index"]}</td><td>{escape(c["op"])}</td>'
         f'<td class="n">{c["channels_removed"]:,} of {c["channels"]:,}</td>'
@@ -133,7 +139,7 @@ def passes_section(passes: Sequence[Mapping[str, Any]]) -> str:
     if not rows:
         return ""
     return (
-        '<h2>Graph optimisations (exact)</h2><div class="scroll"><table>'
+        '<h2>Graph optimizations (exact)</h2><div class="scroll"><table>'
         + head("layer:n", "operator", "output channels removed:n", "MACs before:n", "MACs after:n")
         + f"{rows}</table></div>"
     )
@@ -200,7 +206,7 @@ def _number(value: int | None) -> str:
 
 
 def fits_table(fits: Sequence[Mapping[str, Any]]) -> str:
-    """Entries of ``arenite.fit/1``, those that fit first."""
+    """Return a table of entries of ``arenite.fit/1``; the boards that fit come first."""
     rows = []
     for f in sorted(fits, key=lambda f: (not f["fits"], f["latency_ms"]["value"])):
         about = "~" if f["ram"].get("kind") else ""
@@ -215,5 +221,6 @@ def fits_table(fits: Sequence[Mapping[str, Any]]) -> str:
     first = head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
     return (
         f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
-        '<p class="kind">~ estimated: real boards add their framework\'s start-up code; times are estimates.</p>'
+        '<p class="kind">The sign ~ marks an estimate: real boards add their framework\'s start-up code, and all '
+        "times are estimates.</p>"
     )

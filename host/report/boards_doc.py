@@ -1,4 +1,4 @@
-"""Makes the tables of ``docs/boards.md`` from the board profiles: ``python -m arenite.host.report.boards_doc``."""
+"""Write the tables of ``docs/boards.md`` from the board profiles: ``python -m arenite.host.report.boards_doc``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = DOCS / "boards.md"
 
 
 def sections() -> dict[str, str]:
-    """The generated parts of the page, by the name of their marker."""
+    """Return the generated parts of the page, by the name of their marker."""
     boards = all_boards()
     real = [board for board in boards if not board.emulated]
     return {
@@ -65,7 +65,7 @@ def _region(region: MemoryRegion) -> str:
 
 
 def _size(size: int) -> str:
-    """Bytes as whole MiB or KiB where that is exact, else as bytes."""
+    """Return a size as whole MiB or KiB when that is exact, otherwise as bytes."""
     for unit, name in ((1 << 20, "MiB"), (1 << 10, "KiB")):
         if size % unit == 0:
             return f"{size // unit} {name}"

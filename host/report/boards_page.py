@@ -1,4 +1,4 @@
-"""Results board by board on one self-contained page: no script, no font, no picture from elsewhere."""
+"""The page of results board by board. It is self-contained: it loads no script, font or picture."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _FLASH = (("weights", "var(--a)"), ("code", "var(--d)"))
 
 @dataclass(frozen=True)
 class Entry:
-    """One result, or why there is none.  ``mode``: in words."""
+    """One result, or the error instead of it. ``mode`` describes the build in words."""
 
     model: str
     board: str
@@ -43,7 +43,7 @@ class Entry:
 
 
 def cell_entry(cell: Mapping[str, Any]) -> Entry:
-    """Of a cell of an ``arenite.matrix/1`` object."""
+    """Return the entry of a cell of an ``arenite.matrix/1`` object."""
     mode = BuildMode(**{key: cell[key] for key in vars(BuildMode()) if key in cell})
     words = describe_mode(mode.to_json())
     if cell["data"]:
@@ -54,7 +54,7 @@ def cell_entry(cell: Mapping[str, Any]) -> Entry:
 
 
 def matrix_page(result: Mapping[str, Any]) -> str:
-    """The page of an ``arenite.matrix/1`` object."""
+    """Return the page of an ``arenite.matrix/1`` object."""
     entries = [cell_entry(cell) for cell in result["cells"]]
     name = PurePath(result["file"]).name
     parts = [f"<h1>{text(name)}: board by board</h1>", *comparison(entries)]
@@ -64,7 +64,7 @@ def matrix_page(result: Mapping[str, Any]) -> str:
 
 
 def comparison(entries: Sequence[Entry]) -> list[str]:
-    """Figures in all, a grid of boards and models, and for each model its builds and their layers."""
+    """Return the total figures, a grid of boards and models, and each model's builds with their layers."""
     measured = [e for e in entries if e.result is not None]
     exact = sum(e.result["samples"]["bit_exact"] for e in measured if e.result is not None)
     count = sum(e.result["samples"]["count"] for e in measured if e.result is not None)
@@ -78,8 +78,8 @@ def comparison(entries: Sequence[Entry]) -> list[str]:
                 (f"{exact:,} of {count:,}", "answers bit-exact with LiteRT"),
             ]
         ),
-        '<p class="kind">Measured, where nothing else is said; ~ estimated. Instructions of different cores are no '
-        "measure of each other's time.</p>",
+        '<p class="kind">Figures are measured; the sign ~ marks an estimate. Instructions on different cores take '
+        "different times and cannot be compared.</p>",
     ]
     if len(models) > 1 and len(boards) > 1:
         parts += ["<h2>Boards and models: the fastest build</h2>", _grid(entries, models, boards)]
@@ -90,7 +90,7 @@ def comparison(entries: Sequence[Entry]) -> list[str]:
 
 
 def speed(result: Mapping[str, Any]) -> tuple[float, str] | None:
-    """The median of one inference, and its unit."""
+    """Return the median of one inference and its unit, or None when it was not measured."""
     for name, unit in (("instructions", "instructions"), ("latency_us", "µs")):
         if result["inference"][name] is not None:
             return result["inference"][name]["p50"], unit
@@ -102,16 +102,16 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
     for board in boards:
         cells: list[object] = [name_cell(board)]
         for model in models:
-            here = [
+            results = [
                 e.result for e in entries if (e.model, e.board) == (model, board) and e.result is not None
             ]
-            found = [s for s in map(speed, here) if s is not None]
-            if not found:
+            medians = [s for s in map(speed, results) if s is not None]
+            if not medians:
                 cells.append(number_cell("-"))
                 continue
-            best, unit = min(found)
-            right = all(r["samples"]["bit_exact"] == r["samples"]["count"] for r in here)
-            shade = "n" if right else "n no"
+            best, unit = min(medians)
+            exact = all(r["samples"]["bit_exact"] == r["samples"]["count"] for r in results)
+            shade = "n" if exact else "n no"
             short = "" if unit == "instructions" else f" {unit}"
             cells.append(RawCell(f'<td class="{shade}">{best:,}{short}</td>'))
         rows.append(row(*cells))
@@ -119,7 +119,7 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
 
 
 def _builds(entries: Sequence[Entry]) -> str:
-    """One row per build; bars are shares of the largest in their column."""
+    """Return a table with one row per build; a bar is a share of the largest figure in its column."""
     results = [e.result for e in entries if e.result is not None]
     maxima = {
         unit: max((s[0] for s in map(speed, results) if s is not None and s[1] == unit), default=0) or 1
@@ -159,19 +159,19 @@ def _figures(
     r: Mapping[str, Any], maxima: Mapping[str, float], ram: int, flash: int, energy: bool, unit: bool
 ) -> list[object]:
     samples = r["samples"]
-    right = samples["bit_exact"] == samples["count"]
+    all_exact = samples["bit_exact"] == samples["count"]
     exact = RawCell(
-        f'<td class="n {"yes" if right else "no"}">{samples["bit_exact"]} of {samples["count"]}</td>'
+        f'<td class="n {"yes" if all_exact else "no"}">{samples["bit_exact"]} of {samples["count"]}</td>'
     )
     accuracy = "-" if samples["accuracy"] is None else f"{samples['accuracy']:.1%}"
-    found = speed(r)
+    median = speed(r)
     cycles = r["inference"]["cycles"]
     cells: list[object] = [exact, number_cell(accuracy)]
-    if found is None:
+    if median is None:
         cells.append(number_cell("-"))
     else:
-        cell_text = f"{found[0]:,}" + (f" {found[1]}" if unit else "")
-        cells.append(_with_bar(cell_text, [(found[0] / maxima[found[1]], "var(--a)")]))
+        cell_text = f"{median[0]:,}" + (f" {median[1]}" if unit else "")
+        cells.append(_with_bar(cell_text, [(median[0] / maxima[median[1]], "var(--a)")]))
     stack = "" if r["memory"]["stack_kind"] == "measured" else "~"
     cells += [
         number_cell("-" if cycles is None else f"~{cycles['p50']:,}"),
@@ -189,7 +189,7 @@ def _figures(
 
 
 def _with_bar(cell_text: str, parts: Sequence[tuple[float, str]]) -> RawCell:
-    """A figure above a bar of parts, each a share of the bar's width with a colour."""
+    """Return a cell with a figure above a bar; each part is a share of the bar's width and a colour."""
     spans, at = [], 0.0
     for share, colour in parts:
         spans.append((at, at + share, colour))
@@ -200,7 +200,7 @@ def _with_bar(cell_text: str, parts: Sequence[tuple[float, str]]) -> RawCell:
 
 
 def _layers(entries: Sequence[Entry]) -> list[str]:
-    """Builds whose models have the same layers share a table."""
+    """Return the tables of layers; builds whose models have the same layers share a table."""
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     for e in entries:
         layers = e.result["layers"] if e.result is not None else []

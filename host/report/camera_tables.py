@@ -1,4 +1,4 @@
-"""A run of the camera loop for people: a line while it runs, a few tables at its end."""
+"""Console output of the camera loop: a status line while it runs, tables at its end."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _STAGE_TITLES = {"total": "all stages", "age": "capture to answer"}
 
 
 def show_summary(record: Mapping[str, Any]) -> None:
-    """Of an ``arenite.camera/1`` record."""
+    """Print the tables of an ``arenite.camera/1`` record."""
     frames, model = record["frames"], record["model"]
     if "scenario" in record:
         show(f"{model['name']} on {model['runtime']}, pictures of {record['source']}")
@@ -54,11 +54,11 @@ def show_summary(record: Mapping[str, Any]) -> None:
         rows.append(("temperature", f"{heat['start']:.1f} → {heat['end']:.1f} °C, at most {heat['max']:.1f}"))
     show(table("Run", ("", ""), rows))
     if record["budget"]:
-        verdict = {True: "kept", False: "exceeded", None: "no verdict"}
+        verdict = {True: "met", False: "exceeded", None: "not verified"}
         show(
             table(
                 "Budget",
-                ("limit", "asked", "here", "kind", ""),
+                ("limit", "budget", "value", "kind", ""),
                 [
                     (
                         each["limit"],
@@ -106,9 +106,9 @@ def _show_scenario(record: Mapping[str, Any]) -> None:
         *((f"query latency {name}, ms", f"{ms:.3f}") for name, ms in record["query_latency_ms"].items()),
     ]
     if "server" in record:
-        found = record["server"]
-        rows.append(("latency limit, ms", f"{found['latency_limit_ms']:g}"))
-        rows.append(("rates tried", str(len(found["trials"]))))
+        server = record["server"]
+        rows.append(("latency limit, ms", f"{server['latency_limit_ms']:g}"))
+        rows.append(("rates tried", str(len(server["trials"]))))
     show(
         table(f"Scenario {record['scenario']}: {'valid' if record['valid'] else 'not valid'}", ("", ""), rows)
     )
@@ -145,17 +145,17 @@ def _show_soak(record: Mapping[str, Any]) -> None:
 
 
 def answer_line(answer: Mapping[str, Any]) -> str:
-    """An answer in a line."""
+    """Return an answer as one line of text."""
     if answer.get("classes"):
         return ", ".join(f"{c['label'] or c['index']} {c['score']:.2f}" for c in answer["classes"][:3])
     if answer["kind"] == "boxes":
-        found = answer.get("boxes", [])
-        if not found:
+        boxes = answer.get("boxes", [])
+        if not boxes:
             return "nothing found"
-        first = found[0]
+        first = boxes[0]
         left, top, right, bottom = (100 * side for side in first["box"])
         name = first["label"] or f"class {first['index']}"
-        more = f", and {len(found) - 1} more" if len(found) > 1 else ""
+        more = f", and {len(boxes) - 1} more" if len(boxes) > 1 else ""
         across, down = f"{left:.0f} to {right:.0f} % across", f"{top:.0f} to {bottom:.0f} % down"
         return f"{name} {first['score']:.2f} at {across}, {down}{more}"
     if "score" in answer:
@@ -164,7 +164,7 @@ def answer_line(answer: Mapping[str, Any]) -> str:
 
 
 def live_line(state: Mapping[str, Any]) -> str:
-    """Of the supervisor's state (``dashboard/state.py``)."""
+    """Return the status line for the supervisor's state."""
     frames = state["frames"]
     parts = [f"{state['fps']:5.1f} fps", f"{frames['served']} served", f"{frames['dropped']} dropped"]
     total = state["stage_ms"].get("total")

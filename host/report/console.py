@@ -1,4 +1,4 @@
-"""What all commands print alike: one JSON object for programs, tables for people."""
+"""Output shared by all commands: one JSON object for programs, tables for people."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-# Names of files and tensors are shown as they are: brackets and colons in them are no markup.
-#: Progress and warnings; standard output stays clean for results.
+# Names of files and tensors may have brackets and colons, so markup and emoji are off.
+#: Progress and warnings go to standard error; standard output holds only results.
 stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
 stdout = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
 
 def print_json(value: Any) -> None:
-    """Exactly one JSON object on standard output."""
+    """Write exactly one JSON object to standard output."""
     sys.stdout.write(json.dumps(value, indent=2) + "\n")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
-    """A table whose numeric columns (all cells numbers, sizes or '-') are right-aligned."""
+    """Return a table whose numeric columns (all cells are numbers, sizes or '-') are right-aligned."""
     rich_table = Table(title=title, title_justify="left", title_style="bold")
     texts = [[str(cell) for cell in row] for row in rows]
     for k, column in enumerate(columns):
@@ -37,10 +37,11 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def show(*parts: object) -> None:
+    """Print sentences and tables to standard output; sentences are not wrapped."""
     for part in parts:
         stdout.print(part, soft_wrap=isinstance(part, str))
 
 
 def note(text: str) -> None:
-    """One line of progress or warning on standard error."""
+    """Write one line of progress or warning to standard error."""
     stderr.print(text, style="dim", soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Sections of the report of a conversion: each layer's error and bytes, and how tensors use their scales."""
+"""Sections of a conversion's report: each layer's error and bytes, and the use of the tensors' scales."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from arenite.host.report.html_parts import (
     track,
 )
 
-#: Below this an error is a fifth of the values, in amplitude.
+#: Below this SQNR the error's amplitude is more than a fifth of the values'.
 _LOW_DB = 14.0
-#: The bars' full length.
+#: The SQNR of a bar of full length.
 _FULL_DB = 60.0
 
 
 def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) -> list[str]:
-    """How far each layer's output is from the source's."""
+    """Return the section on the difference between each layer's output and the source's."""
     if not errors:
         return []
     figures = {f.index: f for f in layers}
@@ -54,14 +54,15 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
     )
     return [
         "<h2>Error by layer</h2>",
-        '<p class="kind">SQNR: energy of the source\'s values over that of the difference, with the errors of all '
-        "layers before it; the three lowest are marked. Max diff in real units, and in steps of its scale.</p>",
+        '<p class="kind">SQNR is the energy of the source\'s values over that of the difference, which includes the '
+        "errors of all earlier layers; the three lowest are marked. The largest difference is in real units and in "
+        "steps of the scale.</p>",
         table(head(*columns), rows),
     ]
 
 
 def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
-    """What it costs to quantise each layer alone, the worst first."""
+    """Return the section on the loss when each layer alone is quantized; the worst layer comes first."""
     rows = [
         row(
             s.layer,
@@ -79,9 +80,9 @@ def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
     unit = "lost:n" if sensitivity.base.metric == "mse" else "points lost:n"
     columns = ("layer:n", "operator", "output", "as", "SQNR dB:n", "", unit, "source B:n", "image B:n")
     return [
-        "<h2>Each layer quantised alone</h2>",
+        "<h2>Each layer quantized alone</h2>",
         '<p class="kind">Error at the model\'s output (before a final softmax or sigmoid) while all other layers stay '
-        f"float32, and what the metric loses, on {sensitivity.base.samples:,} samples.</p>",
+        f"float32, and the metric's loss, on {sensitivity.base.samples:,} samples.</p>",
         table(head(*columns), rows),
     ]
 
@@ -99,7 +100,7 @@ def _steps(e: LayerError) -> str:
 
 
 def size_section(layers: Sequence[LayerFigures]) -> list[str]:
-    """Weights and biases of each layer, before and after."""
+    """Return the section on the bytes of each layer's weights and biases, before and after quantization."""
     with_weights = [f for f in layers if f.weight_bytes_before]
     if not with_weights:
         return []
@@ -136,14 +137,14 @@ def size_section(layers: Sequence[LayerFigures]) -> list[str]:
     )
     return [
         "<h2>Size by layer: weights and biases</h2>",
-        '<p class="kind">Of the source as float32 (grey) and quantised (coloured). Graph optimisations and packing for '
-        "one board's flash come on top of it.</p>",
+        '<p class="kind">The source in float32 is grey, the quantized model coloured. Graph optimizations and packing '
+        "for one board's flash are not included.</p>",
         table(head(*columns), rows),
     ]
 
 
 def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
-    """How much of each scale's range the calibration data use."""
+    """Return the section on the part of each scale's range that the calibration data use."""
     if not tensors:
         return []
     rows = []
@@ -164,14 +165,14 @@ def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
                 mark,
             )
         )
-    columns = ["tensor:n", "made by", "name", "scale holds", "values seen", "", "bulk uses:n", "outliers ×:n"]
+    columns = ["tensor:n", "operator", "name", "range", "values seen", "", "bulk uses:n", "outliers ×:n"]
     columns += ["clipped:n", "SQNR dB:n", ""]
     warnings = [w for c in tensors if (w := c.warning) is not None]
     return [
         "<h2>Calibration: how values use their scales</h2>",
-        '<p class="kind">The bar is the range that the scale holds, coloured where values were seen. Bulk: all values '
-        "but the outermost 0.05 % on each side. Outliers: the largest magnitude over that of the bulk. "
-        "~ estimated from histograms.</p>",
+        '<p class="kind">The bar is the range of the scale, coloured where values were seen. The bulk is all values '
+        "except the outermost 0.05 % on each side. Outliers are the largest magnitude over that of the bulk. "
+        "The sign ~ marks an estimate from histograms.</p>",
         listed(warnings),
         table(head(*columns), rows),
     ]

@@ -1,4 +1,4 @@
-"""The report of a conversion as one self-contained HTML page: how the image was made, and what it lost."""
+"""The report of a conversion as one self-contained HTML page: the image's origin, sizes, plan and loss."""
 
 from __future__ import annotations
 
@@ -26,16 +26,17 @@ from arenite.host.report.conversion_search import search_section
 from arenite.host.report.graph_svg import graph_svg
 from arenite.host.report.html_parts import cards, document, listed, name_cell, row, table, text
 
-#: A longer graph is folded away until it is asked for.
+#: Graphs with more operators are folded until the reader opens them.
 _LONG = 40
 
 
 def conversion_page(made: Conversion, verdicts: Sequence[FitVerdict], command: str = "") -> str:
-    """The page.
+    """Return the page of a conversion.
 
     Args:
-        verdicts: on the boards of the request.
-        command: the command line that makes the image again; left out where it is "".
+        made: the conversion.
+        verdicts: the verdicts for the boards of the request.
+        command: the command line that makes the image again; "" leaves it out.
     """
     name = Path(made.request.source).name
     c = made.calibrated
@@ -62,7 +63,7 @@ def conversion_page(made: Conversion, verdicts: Sequence[FitVerdict], command: s
 
 
 def _subtitle(made: Conversion) -> str:
-    how = "quantised already"
+    how = "quantized already"
     if made.calibrated is not None:
         how = f"recipe {made.calibrated.recipe.name}"
         seen = made.calibrated.observations
@@ -71,28 +72,31 @@ def _subtitle(made: Conversion) -> str:
 
 
 def _figures(made: Conversion, verdicts: Sequence[FitVerdict]) -> list[tuple[str, str]]:
-    found = [(f"{len(made.image):,} B", "image")]
+    figures = [(f"{len(made.image):,} B", "image")]
     if made.prepared is not None:
-        found.append((f"{made.prepared.plan.arena_bytes:,} B", "arena, portable kernels"))
+        figures.append((f"{made.prepared.plan.arena_bytes:,} B", "arena, portable kernels"))
     if made.calibrated is not None:
         layers = made.calibrated.quantized.layers
         before, after = sum(x.weight_bytes_before for x in layers), sum(x.weight_bytes for x in layers)
         if before:
-            found.append((f"{after / before:.0%}", "of the source's weight bytes"))
+            figures.append((f"{after / before:.0%}", "of the source's weight bytes"))
     if made.scores is not None:
         s = made.scores
-        found += [(score_text(s.source), f"{s.source.metric} of the source")]
-        found += [(score_text(s.image), f"{s.image.metric} of the image"), (lost_text(s), "by quantisation")]
+        figures += [(score_text(s.source), f"{s.source.metric} of the source")]
+        figures += [
+            (score_text(s.image), f"{s.image.metric} of the image"),
+            (lost_text(s), "by quantization"),
+        ]
     if len(verdicts) == 1:
         (v,) = verdicts
-        found += [(f"{v.needs.ram:,} B", f"RAM on {v.board.name}"), (f"{v.needs.flash:,} B", "flash")]
+        figures += [(f"{v.needs.ram:,} B", f"RAM on {v.board.name}"), (f"{v.needs.flash:,} B", "flash")]
     if verdicts:
-        found.append((f"{sum(v.fits for v in verdicts)} of {len(verdicts)}", "boards that it fits"))
-    return found
+        figures.append((f"{sum(v.fits for v in verdicts)} of {len(verdicts)}", "boards that it fits"))
+    return figures
 
 
 def _source(made: Conversion) -> list[str]:
-    """What the image was made from, and what it records."""
+    """Return the section on the source of the image and its records."""
     imported = made.imported
     rows = [row("source", name_cell(made.request.source)), row("kind", name_cell(imported.kind))]
     if imported.sha256:
@@ -122,7 +126,7 @@ def _source(made: Conversion) -> list[str]:
 
 
 def _graph(made: Conversion) -> list[str]:
-    """The image's operators and arena; a graph without a plan in the order of the file."""
+    """Return the image's operators and arena; a graph without a plan is in the order of the file."""
     p = made.prepared
     if p is None:
         graph = parse(made.image).main
@@ -153,7 +157,7 @@ def _recipe(c: QuantizationResult | None, command: str) -> list[str]:
     if c is not None:
         parts += [
             "<h2>Recipe</h2>",
-            '<p class="kind">In full; as a file it gives the same image with --recipe FILE.</p>',
+            '<p class="kind">This is the complete recipe; saved as a file, --recipe FILE makes the same image.</p>',
             f"<pre>{text(to_toml(c.recipe))}</pre>",
         ]
     if command:

@@ -1,4 +1,4 @@
-"""Sections of the report of a conversion: what the image lost, and how field data suit its scales."""
+"""Sections of a conversion's report: the image's loss, and the match of field data and scales."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.converters.quantize.scoring.metrics import METRICS, MetricDrop, Sco
 from arenite.host.conversion.scores import Scores
 from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
 
-#: Parts that are shown at once; the others can be opened.
+#: Number of parts that are shown at once; the reader can open the others.
 _SHOWN = 12
 
 
@@ -18,7 +18,7 @@ def value_text(metric: str, value: float) -> str:
 
 
 def score_text(score: Score) -> str:
-    """The value, with the half width of its confidence interval where that is known."""
+    """Return the value with the half width of its confidence interval, if that is known."""
     if score.margin is None:
         return value_text(score.metric, score.value)
     if score.metric == "mse":
@@ -27,15 +27,17 @@ def score_text(score: Score) -> str:
 
 
 def loss_text(base: Score, lost: float) -> str:
-    """A loss against ``base`` (``metrics.drop``) in points; of mse its growth, "-" where ``base`` is 0: that of a model
-    compared with itself."""
+    """Return a loss against ``base`` (``metrics.drop``) in points.
+
+    For mse the text is its growth, or "-" when ``base`` is 0, as for a model compared with itself.
+    """
     if base.metric != "mse":
         return f"{100 * lost:+.2f}"
     return "-" if base.value == 0 else f"{lost:+.1%}"
 
 
 def lost_text(scores: Scores) -> str:
-    """What happened to the score, such as "0.05 points lost"."""
+    """Return the change of the score in words, such as "0.05 points lost"."""
     source, lost = scores.source, scores.lost
     if source.metric != "mse":
         return f"{100 * abs(lost):.2f} points {'gained' if lost < 0 else 'lost'}"
@@ -45,7 +47,7 @@ def lost_text(scores: Scores) -> str:
 
 
 def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
-    """Source and image, whole and by part; ``labels`` name the classes."""
+    """Return the section on the scores of source and image, whole and by part; ``labels`` name the classes."""
     s = scores
     top = 1.0 if METRICS[s.source.metric] else max(s.source.value, s.image.value, 1e-30)
     rows = [
@@ -57,14 +59,14 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
     ]
     parts = [
         f"<h2>Score: {text(s.source.metric)}</h2>",
-        f'<p class="kind">On {text(s.of)}. Source by LiteRT, image by its reference kernels, whose bytes the '
-        "firmware gives. ± is half the 95 % interval of each score for itself; as both saw the same samples, their "
-        "difference is surer than that.</p>",
+        f'<p class="kind">Measured on {text(s.of)}. LiteRT ran the source, its reference kernels ran the image; the '
+        "firmware's outputs have the same bytes. The figure after ± is half the 95 % confidence interval of each "
+        "score. Both saw the same samples, so their difference is more certain than that.</p>",
         table(head("", s.source.metric + ":n", "samples:n", ""), rows),
         f"<p>The image's {text(s.source.metric)}: <b>{lost_text(s)}</b>.</p>",
     ]
     if s.worst:
-        parts += ["<h2>By part, what lost most first</h2>", *_parts(s.worst, s.source.metric, labels)]
+        parts += ["<h2>By part, the largest loss first</h2>", *_parts(s.worst, s.source.metric, labels)]
     return parts
 
 
@@ -72,25 +74,25 @@ def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> l
     first = head(
         "part", "source:n", "image:n", "lost:n" if metric == "mse" else "points lost:n", "samples:n", ""
     )
-    most = max(max(abs(p.drop) for p in worst), 1e-30)
-    rows = [_part(p, metric, labels, most) for p in worst]
-    made = [table(first, rows[:_SHOWN])]
+    largest = max(max(abs(p.drop) for p in worst), 1e-30)
+    rows = [_part(p, metric, labels, largest) for p in worst]
+    parts = [table(first, rows[:_SHOWN])]
     if len(rows) > _SHOWN:
         more = table(first, rows[_SHOWN:])
-        made.append(f"<details><summary>{len(rows) - _SHOWN} more</summary>{more}</details>")
-    return made
+        parts.append(f"<details><summary>{len(rows) - _SHOWN} more</summary>{more}</details>")
+    return parts
 
 
-def _part(part: MetricDrop, metric: str, labels: Sequence[str], most: float) -> str:
-    """The bar is the loss, or in another colour the gain, beside the largest of them."""
+def _part(part: MetricDrop, metric: str, labels: Sequence[str], largest: float) -> str:
+    """Return the row of a part; its bar is the loss, or in another colour the gain, as a share of ``largest``."""
     lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
-    bar = track((0, abs(part.drop) / most, "var(--b)" if part.drop > 0 else "var(--c)"))
+    bar = track((0, abs(part.drop) / largest, "var(--b)" if part.drop > 0 else "var(--c)"))
     values = (value_text(metric, p.value) for p in (part.before, part.after))
     return row(name_cell(_named(part.what, labels)), *values, lost, f"{part.before.samples:,}", bar)
 
 
 def _named(what: str, labels: Sequence[str]) -> str:
-    """ "class 3" with the label of that class behind."""
+    """Return the name of a part; the label of the class is appended to a name such as "class 3"."""
     kind, _, number = what.partition(" ")
     if kind == "class" and number.isdecimal() and int(number) < len(labels):
         return f"{what}: {labels[int(number)]}"
@@ -98,7 +100,7 @@ def _named(what: str, labels: Sequence[str]) -> str:
 
 
 def field_section(report: FieldReport) -> list[str]:
-    """Field data against the scales."""
+    """Return the section on field data and the scales of the image."""
     scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
     scores.append(("image", report.quantized))
     rows = [row(what, score_text(s), f"{s.samples:,}") for what, s in scores if s is not None]
@@ -126,7 +128,7 @@ def field_section(report: FieldReport) -> list[str]:
             )
             for c in report.clipped
         ]
-        columns = ("tensor:n", "made by", "name", "scale holds", "field data have", "clipped:n")
+        columns = ("tensor:n", "operator", "name", "range", "field data", "clipped:n")
         parts.append(
             table(
                 head(

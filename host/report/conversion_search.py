@@ -1,4 +1,4 @@
-"""Section of the report of a conversion: the recipes that a search tried, and their front."""
+"""The section of a conversion's report on a search: the recipes that it tried, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arenite.host.report.html_parts import RawCell, head, name_cell, row, table,
 
 
 def search_section(search: SearchResult) -> list[str]:
-    """What was tried and taken, the front drawn."""
+    """Return the section on the recipes that were tried, the chosen one, and a drawing of the front."""
     tried = len(search.trials)
     before = f", {search.resumed} of them in an earlier run" if search.resumed else ""
     parts = [
@@ -18,9 +18,9 @@ def search_section(search: SearchResult) -> list[str]:
         f"<p>{tried} recipes were tried{before}, within {text(_budget(search))}. {text(_answer(search))}</p>",
         f'<div class="scroll wide">{front_svg(search.to_json())}</div>',
         "<h2>Pareto front</h2>",
-        '<p class="kind">No other recipe that was tried is better in all of '
-        f"{text(', '.join(search.over))}. Losses by fast kernels on the search's samples; bytes as fit predicts them; "
-        "~ estimated.</p>",
+        '<p class="kind">None of the other recipes is better in all of '
+        f"{text(', '.join(search.over))}. Losses are those of fast kernels on the search's samples, bytes those that "
+        "`arenite fit` predicts. The sign ~ marks an estimate.</p>",
         _table(search, list(search.front)),
     ]
     others = [k for k in range(tried) if k not in search.front]
@@ -51,12 +51,12 @@ def _budget(search: SearchResult) -> str:
 def _answer(search: SearchResult) -> str:
     if search.chosen is None:
         missed = "; ".join(search.trials[search.nearest].misses(search.budget))
-        return f"None meets that. The nearest is trial {search.nearest}: {missed}."
+        return f"None meets the budget. The nearest is trial {search.nearest}: {missed}."
     c = search.chosen
     unit = "" if search.base.metric == "mse" else " points"
     return (
-        f"Trial {c.place} was taken: {c.score}, {loss_text(search.base, c.drop)}{unit} lost by the reference kernels, "
-        f"to be built with {c.build.options}."
+        f"Trial {c.place} was chosen: {c.score}, {loss_text(search.base, c.drop)}{unit} lost with the reference "
+        f"kernels. Build it with {c.build.options}."
     )
 
 
@@ -77,7 +77,7 @@ def _row(search: SearchResult, place: int, o: TrialOutcome) -> str:
         else RawCell(f'<td class="no name">{text("; ".join(misses))}</td>')
     )
     if search.chosen is not None and place == search.chosen.place:
-        verdict = RawCell('<td class="yes">met, taken</td>')
+        verdict = RawCell('<td class="yes">met, chosen</td>')
     lost = loss_text(search.base, o.drop)
     value = f"{o.score:.4g}" if search.base.metric == "mse" else f"{o.score:.2%}"
     return row(place, name, value, lost, f"{b.ram:,}", f"{b.flash:,}", f"~{b.instructions:,}", verdict)

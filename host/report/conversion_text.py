@@ -1,4 +1,4 @@
-"""What ``arenite convert`` prints: one JSON object, or sentences and tables."""
+"""The output of ``arenite convert``: one JSON object, or sentences and tables."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from arenite.host.conversion.scores import Scores
 from arenite.host.report.console import table
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
 
-#: Rows of a table of tensors or classes; the report page has all of them.
+#: Number of rows in a table of tensors or classes; the report page has all of them.
 _ROWS = 8
 
 
 def to_json(
     conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
 ) -> dict[str, Any]:
-    """The ``arenite.convert/1`` object."""
+    """Return the ``arenite.convert/1`` object."""
     imported, p = conversion.imported, conversion.prepared
     return {
         "schema": "arenite.convert/1",
@@ -78,7 +78,7 @@ def _scores_json(s: Scores) -> dict[str, Any]:
 def tables(
     conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
 ) -> list[object]:
-    """Sentences and tables, in the order of the conversion."""
+    """Return sentences and tables, in the order of the conversion's steps."""
     out: list[object] = []
     if conversion.imported.agreement is not None:
         out.append(f"import: {conversion.imported.agreement}")
@@ -167,7 +167,7 @@ def _search_tables(c: QuantizationResult) -> list[object]:
         missed = "; ".join(s.trials[s.nearest].misses(s.budget))
         out.append(f"No recipe meets the budget. The nearest is trial {s.nearest}: {missed}.")
     else:
-        out.append(f"trial {s.chosen.place} taken, to be built with {s.chosen.build.options}")
+        out.append(f"Trial {s.chosen.place} was chosen. Build it with {s.chosen.build.options}.")
     return out
 
 
@@ -186,5 +186,5 @@ def _score_tables(s: Scores) -> list[object]:
             )
             for p in worst
         ]
-        out.append(table("What lost most", ("part", "source", "image", "points lost", "samples"), rows))
+        out.append(table("Largest losses", ("part", "source", "image", "points lost", "samples"), rows))
     return out

@@ -36,7 +36,7 @@ _STYLE = (
 
 
 def current_svg(result: EnergyResult, noun: str = "inference") -> str:
-    """An SVG element with both pictures; ``noun``: what a window is."""
+    """Return an SVG element with both pictures; ``noun`` is the word for a window."""
     trace, windows = result.trace, result.windows.spans
     height = _TOP + 2 * (_HEIGHT + _GAP)
     whole = (float(trace.time_s[0]), float(trace.time_s[-1]))
@@ -66,22 +66,22 @@ def current_svg(result: EnergyResult, noun: str = "inference") -> str:
     )
 
 
-def current_page(said: Mapping[str, Any], result: EnergyResult, model: str) -> str:
-    """A page with the figures of an ``arenite.energy/1`` object and the picture; nothing from elsewhere."""
-    figure = said["energy_uj_per_inference"]
+def current_page(record: Mapping[str, Any], result: EnergyResult, model: str) -> str:
+    """Return a self-contained page with the figures of an ``arenite.energy/1`` object and the picture."""
+    figure = record["energy_uj_per_inference"]
     cells = [
         (f"{figure['median']:.4g} µJ", f"per inference, {figure['kind']} (median)"),
         (f"{figure['p25']:.4g} to {figure['p75']:.4g} µJ", "the middle half"),
-        (f"{said['supply_v']:.3g} V", "supply"),
-        (f"{said['average_power_w'] * 1e3:.4g} mW", "average power in an inference"),
-        (f"{said['peak_power_w'] * 1e3:.4g} mW", "peak power"),
-        (f"{said['windows']}", f"inferences by {said['window_method']}"),
-        (f"{said['lost_samples']:,}", f"samples lost of {said['samples'] + said['lost_samples']:,}"),
+        (f"{record['supply_v']:.3g} V", "supply"),
+        (f"{record['average_power_w'] * 1e3:.4g} mW", "average power in an inference"),
+        (f"{record['peak_power_w'] * 1e3:.4g} mW", "peak power"),
+        (f"{record['windows']}", f"inferences by {record['window_method']}"),
+        (f"{record['lost_samples']:,}", f"samples lost of {record['samples'] + record['lost_samples']:,}"),
     ]
-    if said["sleep_current_a"] is not None:
-        cells.append((f"{said['sleep_current_a'] * 1e6:.4g} µA", "lowest between inferences"))
-    title = f"Energy of {model} on {said['board']['name']}"
-    parts = [f"<h1>{text(title)}</h1>", cards(cells), current_svg(result), listed(said["notes"])]
+    if record["sleep_current_a"] is not None:
+        cells.append((f"{record['sleep_current_a'] * 1e6:.4g} µA", "lowest between inferences"))
+    title = f"Energy of {model} on {record['board']['name']}"
+    parts = [f"<h1>{text(title)}</h1>", cards(cells), current_svg(result), listed(record["notes"])]
     return document(title, parts)
 
 
@@ -115,26 +115,26 @@ def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: s
     parts += [f'<path class="ar-line" d="{path}"/>' for path in _paths(trace, low, high, span, y)]
     if result.baseline_w is not None and result.supply_v > 0:
         base = result.baseline_w / result.supply_v
-        size, said = _unit(abs(base))
+        size, unit_name = _unit(abs(base))
         parts.append(f'<path class="ar-base" d="M{_LEFT} {y(base):.1f}H{_LEFT + _COLUMNS}"/>')
         where = f'x="{_LEFT + _COLUMNS}" y="{top - 12}" text-anchor="end"'
-        parts.append(f'<text class="ar-base-text" {where}>baseline {base * size:.3g} {said}</text>')
+        parts.append(f'<text class="ar-base-text" {where}>baseline {base * size:.3g} {unit_name}</text>')
     return parts
 
 
 def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float, noun: str) -> list[str]:
-    """The windows, each with its energy as a tooltip."""
+    """Return the shaded windows; the tooltip of each has its energy."""
     parts = []
     for number, window in enumerate(result.windows.spans, 1):
         if window.end_s < span[0] or window.start_s > span[1]:
             continue
         left, right = x(max(window.start_s, span[0])), x(min(window.end_s, span[1]))
-        said = (
+        tooltip = (
             f"{noun} {number}: {_joules(result.trace, window) * 1e6:.4g} µJ in {window.seconds * 1e3:.4g} ms"
         )
         parts.append(
             f'<rect class="ar-window" x="{left:.2f}" y="{top}" width="{max(right - left, 0.5):.2f}" '
-            f'height="{_HEIGHT}"><title>{said}</title></rect>'
+            f'height="{_HEIGHT}"><title>{tooltip}</title></rect>'
         )
     return parts
 
@@ -144,7 +144,7 @@ def _joules(trace: Trace, window: InferenceWindow) -> float:
 
 
 def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any) -> list[str]:
-    """One outline per stretch without a gap: the least of each column forth, the most of it back."""
+    """Return one outline for each stretch without a gap, along the lowest and the highest value of each column."""
     times, current = trace.time_s[low:high], trace.current_a[low:high]
     if len(times) == 0:
         return []
@@ -156,12 +156,12 @@ def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any)
         return [f'M{"L".join(points)}" style="fill:none']
     column = np.minimum((_COLUMNS * (times - span[0]) / (span[1] - span[0])).astype(int), _COLUMNS - 1)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
-    least, most = np.minimum.reduceat(current, starts), np.maximum.reduceat(current, starts)
+    lowest, highest = np.minimum.reduceat(current, starts), np.maximum.reduceat(current, starts)
     at = column[starts]
     paths = []
     for stretch in np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) > 1) + 1):
-        forth = [f"{_LEFT + at[k]} {y(least[k]):.1f}" for k in stretch]
-        back = [f"{_LEFT + at[k]} {y(most[k]):.1f}" for k in stretch[::-1]]
+        forth = [f"{_LEFT + at[k]} {y(lowest[k]):.1f}" for k in stretch]
+        back = [f"{_LEFT + at[k]} {y(highest[k]):.1f}" for k in stretch[::-1]]
         paths.append(f"M{'L'.join([*back[::-1], *forth[::-1]])}Z")
     return paths
 

@@ -1,6 +1,6 @@
-"""Battery life over the time between events as a picture; without a battery the average power.
+"""A picture of the battery life over the time between events; without a battery, of the average power.
 
-Self-contained: no script, no font, and it follows the reader's light or dark scheme. Both axes are logarithmic.
+The picture loads no script or font, and follows the reader's light or dark scheme. Both axes are logarithmic.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _TIMES = ((1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d")
 
 
 def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
-    """An SVG document with the line through ``points`` (at least two), and the device at ``period_s`` marked.
+    """Return an SVG document with the line through ``points`` (at least two) and a mark at ``period_s``.
 
     Raises ``ValueError`` for fewer points.
     """
@@ -84,20 +84,20 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Logarithms of 1, 2, 5 … in the range; powers of ten alone where these are many."""
+    """Return the logarithms of 1, 2, 5 … in the range; in a wide range those of the powers of ten alone."""
     steps = (0.0,) if high - low > 2.5 else (0.0, math.log10(2), math.log10(5))
     every = [k + s for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
     return [v for v in every if low - 1e-9 <= v <= high + 1e-9]
 
 
 def span(seconds: float) -> str:
-    """A time with its unit: "20 ms", "3.5 d", "1.2 a"."""
+    """Return a time with its unit, such as "20 ms", "3.5 d" or "1.2 a"."""
     factor, unit = next(((f, u) for f, u in reversed(_TIMES) if seconds >= f * 0.9999), _TIMES[0])
     return f"{seconds / factor:.3g} {unit}"
 
 
 def watts(value: float) -> str:
-    """A power with its unit."""
+    """Return a power with its unit."""
     for factor, unit in ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW")):
         if value >= factor * 0.9999:
             return f"{value / factor:.3g} {unit}"

@@ -1,6 +1,6 @@
-"""The recipes that a search tried, as a picture: score over flash, RAM and instructions; the front is filled.
+"""A picture of the recipes that a search tried: score over flash, RAM and instructions; the front is filled.
 
-Self-contained, like the picture of builds: no script, no font, and it follows the reader's light or dark scheme.
+The picture loads no script or font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Any
 from arenite.host.report.pareto_svg import short, ticks
 
 _WIDTH, _PANEL, _HEIGHT, _LEFT, _TOP, _GAP = 960, 250, 280, 62, 44, 52
-_ROW = 18  # of the legend, in pixels
+_ROW = 18  # height of a row of the legend, in pixels
 
-#: What a point is -> (light, dark).
+#: Kind of a point -> (colour in the light scheme, colour in the dark scheme).
 _COLOURS = {"meets": ("#4d8a3d", "#86c373"), "misses": ("#b3261e", "#ff8a80"), "int8": ("#2f6fb5", "#6fa8e6")}
 
 _STYLE = (
@@ -37,7 +37,7 @@ _PANELS = (("flash", "flash", "B"), ("ram", "RAM", "B"), ("instructions", "instr
 
 
 def front_svg(search: Mapping[str, Any]) -> str:
-    """An SVG element that shows an ``arenite.search/1`` object, of which at least one trial has a build."""
+    """Return an SVG element for an ``arenite.search/1`` object; at least one of its trials must have a build."""
     trials = [t for t in search["trials"] if t["build"] is not None]
     listed = [search["trials"][k] for k in search["front"]]
     taken = None if search["chosen"] is None else search["chosen"]["trial"]
@@ -59,7 +59,7 @@ def front_svg(search: Mapping[str, Any]) -> str:
 
 
 class _Axis:
-    """The vertical axis: the score, from the worst of the recipes listed. Others below it sit on its lower end."""
+    """The vertical axis: the score, from the worst listed recipe. Recipes below that are drawn at its lower end."""
 
     def __init__(self, search: Mapping[str, Any], trials: Sequence[Any], listed: Sequence[Any]) -> None:
         self.metric = search["float"]["metric"]
@@ -118,7 +118,7 @@ def _panel(
     floor = _least_score(search)
     if floor is not None and axis.low <= floor <= axis.high:
         parts.append(f'<path class="ar-limit" d="M{left} {axis.y(floor):.1f}H{left + _PANEL}"/>')
-    # Those listed last, on top of the others.
+    # The listed recipes are drawn last, on top of the others.
     for t in sorted(trials, key=lambda t: t["trial"] in numbers):
         parts.append(_mark(search, t, numbers.get(t["trial"]), x(_figure(t, key)), axis.y(t["score"]), axis))
     return parts
@@ -131,7 +131,7 @@ def _figure(trial: Mapping[str, Any], key: str) -> int:
 
 
 def _least_score(search: Mapping[str, Any]) -> float | None:
-    """What the budget asks of the score; for mse what it allows."""
+    """Return the lowest score within the budget; for mse the highest."""
     budget, base = search["budget"], search["float"]
     if budget["accuracy"] is not None:
         return float(budget["accuracy"])
@@ -144,7 +144,10 @@ def _least_score(search: Mapping[str, Any]) -> float | None:
 def _mark(
     search: Mapping[str, Any], trial: Mapping[str, Any], number: int | None, x: float, y: float, axis: _Axis
 ) -> str:
-    """A circle with the recipe's number for those listed, a small open one for others; a ring around the one chosen."""
+    """Return the mark of a recipe: a numbered circle when it is listed, otherwise a small open one.
+
+    The chosen recipe has a ring.
+    """
     shade = "ar-int8" if trial["trial"] == 0 else "ar-meets" if trial["meets"] else "ar-misses"
     tooltip = f"<title>{escape(_sentence(trial, axis))}</title>"
     at = f'cx="{x:.1f}" cy="{y:.1f}"'
@@ -176,12 +179,10 @@ def _legend(search: Mapping[str, Any], listed: Sequence[Mapping[str, Any]], axis
         if search["chosen"] is not None and search["chosen"]["trial"] == trial["trial"]:
             text += ": chosen"
         elif trial["misses"]:
-            # The figures in brackets stand in the row already.
+            # The row already shows the figures in brackets.
             text += ": " + "; ".join(m.split(" (")[0] for m in trial["misses"])
         parts.append(f'<text x="{_LEFT + 18}" y="{y}">{escape(text)}</text>')
     y = _TOP + _HEIGHT + 50 + len(listed) * _ROW
-    tooltip = (
-        "Dotted: the float model. Dashed: the budget. Blue: plain int8; green meets the budget, red does not."
-    )
+    tooltip = "Dotted: the float model. Dashed: the budget. Blue: plain int8. Green: meets the budget. Red: does not."
     parts.append(f'<text class="ar-soft" x="{_LEFT - 9}" y="{y}">{tooltip}</text>')
     return parts

@@ -1,4 +1,4 @@
-"""Tables in the documentation that are made from data: the text between two marker lines is generated.
+"""Tables in the documentation that are generated from data, between two marker lines.
 
 A page has ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->`` lines; everything around them is written by hand.
 """
@@ -17,7 +17,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """A Markdown table; the columns numbered in ``right`` are set flush right."""
+    """Return a Markdown table; the columns numbered in ``right`` are set flush right."""
     flush = set(right)
     rule = ["-:" if column in flush else "-" for column in range(len(head))]
     lines = ["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
@@ -26,7 +26,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: It
 
 
 def with_section(page: str, name: str, content: str) -> str:
-    """``page`` with ``content`` between the markers of ``name``.
+    """Return ``page`` with ``content`` between the markers of ``name``.
 
     Raises:
         UsageError: the page does not have each marker once, in order.
@@ -40,9 +40,9 @@ def with_section(page: str, name: str, content: str) -> str:
 
 
 def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = None) -> int:
-    """Write the sections into the page at ``path``, or with ``--check`` say whether it is up to date.
+    """Write the sections into the page at ``path``, or with ``--check`` report whether it is up to date.
 
-    Returns the exit code: 0 when the page is (or is made) current, 1 when ``--check`` found it stale.
+    Returns the exit code: 0 when the page is up to date at the end, 1 when ``--check`` finds that it is not.
     """
     parser = argparse.ArgumentParser(description=f"Bring the generated part of docs/{path.name} up to date.")
     parser.add_argument(

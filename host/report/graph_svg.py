@@ -1,4 +1,4 @@
-"""A graph as a picture: operators in execution order from top to bottom, with what flows between them.
+"""A picture of a graph: operators in execution order from top to bottom, and the tensors between them.
 
 Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
 """
@@ -28,12 +28,12 @@ _STYLE = (
 @dataclass(frozen=True)
 class _Node:
     title: str
-    detail: tuple[str, str]  # beside the box: what it makes, and its constants
+    detail: tuple[str, str]  # beside the box: its outputs and its constants
     end: bool  # an input or output of the model
 
 
 def graph_svg(graph: Subgraph, order: Sequence[int]) -> str:
-    """An SVG element of the operators at ``order``, the graph's inputs above and its outputs below."""
+    """Return an SVG element with the operators at ``order``, the graph's inputs above and its outputs below."""
     nodes = [
         _Node("input", (tensor_text(graph.tensors[i]), graph.tensors[i].name), True) for i in graph.inputs
     ]
@@ -71,7 +71,7 @@ def _details(graph: Subgraph, op: Op) -> tuple[str, str]:
 
 
 def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """A lane left of the boxes for each connection that passes some by, short ones nearest to the boxes."""
+    """Assign a lane left of the boxes to each connection that skips a box; short ones are nearest to the boxes."""
     lanes: dict[tuple[int, int], int] = {}
     for edge in sorted(skips, key=lambda e: (e[1] - e[0], e)):
         taken = {lanes[e] for e in lanes if e[0] <= edge[1] and edge[0] <= e[1]}

@@ -1,4 +1,4 @@
-"""Runs of the store on one self-contained page: how figures went over time, and the latest results board by board."""
+"""The page of the stored runs: figures over time, and the latest results board by board. It is self-contained."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from arenite.host.report.boards_page import Entry, comparison
 from arenite.host.report.html_parts import RawCell, document, head, name_cell, number_cell, row, table, text
 from arenite.host.report.trend_svg import TrendPoint, trend_svg
 
-#: Figures that are drawn, where a series has them.
+#: Figures that are drawn when a series has them.
 DRAWN = ("instructions", "latency_us", "energy_uj", "ram_total", "flash_total", "accuracy")
 
 
 def history_page(
     store: str, series: Sequence[RunSeries], latest: Sequence[StoredRun], rules: RegressionRules
 ) -> str:
-    """The page of the series of ``arenite bench history``; ``latest``: the last run of each, with its result."""
-    found = [(s, c) for s in series for c in s.points[-1].regressions]
+    """Return the page for the series of ``arenite bench history``.
+
+    ``latest`` is the last run of each series with its result.
+    """
+    regressions = [(s, c) for s in series for c in s.points[-1].regressions]
     parts = ["<h1>Bench history</h1>", f'<p class="sub">{text(store)}</p>', "<h2>Regressions</h2>"]
-    if found:
+    if regressions:
         rows = [
             row(
                 name_cell(f"{s.model} on {s.board}, {describe_mode(s.mode)}"),
@@ -31,7 +34,7 @@ def history_page(
                 RawCell(f'<td class="no">{text(c.rule)}</td>'),
                 f"run {c.against}",
             )
-            for s, c in found
+            for s, c in regressions
         ]
         parts.append(table(head("series", "figure", "before:n", "now:n", "", "against"), rows))
     else:

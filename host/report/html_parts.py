@@ -1,4 +1,4 @@
-"""What all HTML pages share: style, document, tables. No script, no font, no picture from elsewhere."""
+"""Parts that all HTML pages share: style, document, tables. The pages load no script, font or picture."""
 
 from __future__ import annotations
 
@@ -49,48 +49,51 @@ def document(title: str, parts: Sequence[str]) -> str:
 
 
 def head(*columns: str) -> str:
-    """A table's first row; a column that ends in ":n" is numeric."""
+    """Return a table's first row; a column that ends in ":n" is numeric."""
     cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
     return f"<tr>{''.join(cells)}</tr>"
 
 
 def text(value: object) -> str:
-    """``value`` escaped, without the control characters that HTML and XML forbid."""
+    """Return ``value`` escaped, without the control characters that HTML and XML forbid."""
     return escape("".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in str(value)))
 
 
 def table(first: str, rows: Iterable[str]) -> str:
-    """A table that scrolls sideways where the page is narrow; ``first`` is of ``head``."""
+    """Return a table that scrolls sideways on a narrow page; ``first`` is the row that ``head`` returns."""
     return f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
 
 
 def row(*cells: object) -> str:
-    """Numbers, and texts that begin with a sign, a digit or "~", stand right; ``RawCell`` cells are HTML already."""
+    """Return a row of a table.
+
+    Numbers, and texts that begin with a sign, a digit or "~", are right-aligned. ``RawCell`` cells are already HTML.
+    """
     return "<tr>" + "".join(c if isinstance(c, RawCell) else _cell(c) for c in cells) + "</tr>"
 
 
 class RawCell(str):
-    """A whole cell as HTML."""
+    """A complete cell as HTML."""
 
 
 def name_cell(value: object) -> RawCell:
-    """A name that may be long, and may break after a slash or underscore."""
+    """Return a cell for a long name, which may break after a slash or an underscore."""
     breakable = re.sub("([/_])", r"\1<wbr>", text(value))
     return RawCell(f'<td class="name">{breakable}</td>')
 
 
 def number_cell(value: object) -> RawCell:
-    """A figure, or the word that stands for one."""
+    """Return a numeric cell with a figure, or with a word in its place."""
     return RawCell(f'<td class="n">{text(value)}</td>')
 
 
 def span_cell(low: float, high: float) -> RawCell:
-    """A range of real values."""
+    """Return a cell with a range of real values."""
     return RawCell(f'<td class="keep">{low:.4g} to {high:.4g}</td>')
 
 
 def track(*spans: tuple[float, float, str]) -> RawCell:
-    """A cell with a bar: spans from start to end, as shares of its width, with a colour."""
+    """Return a cell with a bar; each span has a start, an end (shares of the width) and a colour."""
     drawn = "".join(
         f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{colour}"></span>'
         for a, b, colour in spans
@@ -100,7 +103,7 @@ def track(*spans: tuple[float, float, str]) -> RawCell:
 
 
 def cards(cells: Sequence[tuple[str, str]]) -> str:
-    """Figures, each (value, what it is)."""
+    """Return a row of cards; each figure is (value, description)."""
     cards_html = "".join(f'<div class="card"><b>{text(v)}</b>{text(k)}</div>' for v, k in cells)
     return f'<div class="cards">{cards_html}</div>'
 

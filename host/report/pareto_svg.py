@@ -1,4 +1,4 @@
-"""Builds of one model as a picture: instructions over RAM, and over flash; the builds worth having are filled.
+"""A picture of one model's builds: instructions over RAM and over flash; the builds of the Pareto front are filled.
 
 Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
 """
@@ -19,7 +19,7 @@ _COLOURS = {
 }
 
 _WIDTH, _PANEL, _HEIGHT, _LEFT, _TOP, _GAP = 960, 380, 300, 70, 44, 90
-_ROW = 18  # of the legend, in pixels
+_ROW = 18  # height of a row of the legend, in pixels
 _STYLE = (
     ".ar-pareto text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-pareto .ar-soft{fill:#5b6675}"
     ".ar-pareto .ar-number{font-size:10px;font-weight:600;fill:#fff;pointer-events:none}"
@@ -36,9 +36,9 @@ _STYLE = (
 
 
 def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -> str:
-    """An SVG element that shows the ``builds`` of an ``arenite.pareto/1`` object; at least one.
+    """Return an SVG element with the ``builds`` of an ``arenite.pareto/1`` object; there must be at least one.
 
-    ``limits``: the board's bytes of "ram" and "flash", drawn where they are near what the builds need.
+    ``limits`` are the board's bytes of "ram" and "flash"; they are drawn when they are near the builds' needs.
     """
     rows = -(-len(builds) // 2)
     height = _TOP + _HEIGHT + 60 + rows * _ROW
@@ -81,14 +81,17 @@ def _panel(builds: Sequence[Mapping[str, Any]], what: str, title: str, limit: in
         parts.append(f'<text class="ar-soft" {where} text-anchor="middle">{short(value)}B</text>')
     if limit <= maximum:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
-    # Those worth having last, on top of the others.
+    # The builds of the Pareto front are drawn last, on top of the others.
     for k in sorted(range(len(builds)), key=lambda k: builds[k]["dominated_by"] is None):
         parts.append(_mark(builds[k], k + 1, x(builds[k][what]), y(builds[k]["instructions"])))
     return parts
 
 
 def _mark(build: Mapping[str, Any], number: int, x: float, y: float) -> str:
-    """A circle with the build's number, a square where the input arrives in rows; open when it is dominated."""
+    """Return the mark of a build: a circle with its number, or a square when the input arrives in rows.
+
+    The mark of a dominated build is open.
+    """
     shade = f"ar-{build['optimise']}" + (" ar-open" if build["dominated_by"] is not None else "")
     sizes = f"RAM {build['ram']:,} B, flash {build['flash']:,} B, {build['instructions']:,} instructions"
     tooltip = f"{build['label']}: {sizes}"
@@ -119,7 +122,7 @@ def _legend(builds: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def ticks(maximum: float) -> list[float]:
-    """Four to nine round values from 0 to ``maximum``, which is positive."""
+    """Return four to nine round values from 0 to ``maximum``, which must be positive."""
     step = 10 ** math.floor(math.log10(maximum))
     for part in (1, 0.5, 0.2):
         if maximum / (step * part) >= 4:
@@ -129,7 +132,7 @@ def ticks(maximum: float) -> list[float]:
 
 
 def short(value: float) -> str:
-    """1 500 000 as "1.5 M"."""
+    """Return a figure with a prefix: 1 500 000 is "1.5 M"."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g} {unit}"

@@ -1,4 +1,4 @@
-"""What an image says of its making, as one sentence."""
+"""The origin that an image records, as one sentence."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from arenite.host.build.attachments import MADE_FROM
 
 
 def made_from_sentence(extra: Mapping[str, Any]) -> str | None:
-    """Of the image's ``extra``, which any tool may have written: what it does not hold is left out. None without."""
-    made = _table(extra.get(MADE_FROM))
-    if not made:
+    """Return a sentence on the origin in the image's ``extra``, or None when it records none.
+
+    Any tool may have written ``extra``, so every entry may be missing.
+    """
+    origin = _table(extra.get(MADE_FROM))
+    if not origin:
         return None
-    source = str(made.get("kind") or "unknown kind of model")
-    if made.get("sha256"):
-        source += f" {str(made['sha256'])[:16]}…"
-    versions = ", ".join(f"{k} {v}" for k, v in _table(made.get("versions")).items())
+    source = str(origin.get("kind") or "unknown kind of model")
+    if origin.get("sha256"):
+        source += f" {str(origin['sha256'])[:16]}…"
+    versions = ", ".join(f"{k} {v}" for k, v in _table(origin.get("versions")).items())
     parts = [f"made from {source}" + (f" ({versions})" if versions else "")]
-    recipe = _table(made.get("recipe"))
+    recipe = _table(origin.get("recipe"))
     if recipe:
         parts.append(f"recipe {recipe.get('name', '?')}")
-    calibration = _table(made.get("calibration"))
+    calibration = _table(origin.get("calibration"))
     if calibration:
         parts.append(
             f"calibrated with {calibration.get('samples', '?')} samples {str(calibration.get('sha256', ''))[:16]}…"

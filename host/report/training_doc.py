@@ -1,4 +1,4 @@
-"""Makes the tables of ``docs/training.md`` from the zoo's manifest: ``python -m arenite.host.report.training_doc``."""
+"""Write the tables of ``docs/training.md`` from the zoo's manifest: ``python -m arenite.host.report.training_doc``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PAGE = DOCS / "training.md"
 
 
 def sections() -> dict[str, str]:
-    """The generated parts of the page, by the name of their marker."""
+    """Return the generated parts of the page, by the name of their marker."""
     done = training_records().values()
     rows = [
         (

@@ -1,4 +1,4 @@
-"""One figure of a series of runs as a line over time: self-contained, in the reader's light or dark scheme."""
+"""A picture of one figure over a series of runs. It is self-contained and follows the light or dark scheme."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run.  ``label`` stands below it, ``tooltip`` is shown when it is pointed at; ``bad``: a regression."""
+    """One run. ``label`` is drawn below it, ``tooltip`` appears under the pointer; ``bad`` marks a regression."""
 
     label: str
     value: float
@@ -31,7 +31,10 @@ class TrendPoint:
 
 
 def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
-    """An SVG element; runs stand at equal distances, the axis begins at zero unless all values are near each other."""
+    """Return an SVG element with the runs at equal distances.
+
+    The axis begins at zero unless all values are near each other.
+    """
     values = [d.value for d in dots]
     low, high = min(values), max(values)
     floor = 0.0
@@ -64,7 +67,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
             parts.append(
                 f'<text class="ar-soft" x="{x(k):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{text(dot.label)}</text>'
             )
-    # What a reader who does not see it is told.
+    # The text for screen readers.
     about = text(f"{title}: {len(dots)} runs")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-trend" role="img" aria-label="{about}" '
@@ -75,7 +78,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
 
 
 def _marks(floor: float, top: float) -> list[float]:
-    """Round values between the two."""
+    """Return round values between the two limits."""
     steps = ticks(top - floor)
     step = steps[1] if len(steps) > 1 else top - floor
     first = math.ceil(floor / step - 1e-9)

@@ -1,4 +1,4 @@
-"""Makes the tables of ``docs/zoo.md`` from the zoo's manifest: ``python -m arenite.host.report.zoo_doc``."""
+"""Write the tables of ``docs/zoo.md`` from the zoo's manifest: ``python -m arenite.host.report.zoo_doc``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PAGE = DOCS / "zoo.md"
 
 
 def sections() -> dict[str, str]:
-    """The generated parts of the page, by the name of their marker."""
+    """Return the generated parts of the page, by the name of their marker."""
     models = zoo_entries()
     packages = {item.package for item in models}
     packages |= {chosen.package for chosen in manifest().samples.values()}
@@ -90,14 +90,14 @@ def sections() -> dict[str, str]:
 
 
 def _steps(record: Mapping[str, Any]) -> str:
-    """The steps that change a picture's shape, or make answers."""
-    told = []
+    """Return the steps of a recorded pipeline in words; normalization is left out."""
+    steps = []
     for step in record["steps"]:
         size = f" {step['width']}x{step['height']}" if "width" in step else ""
         marks = f" with {step['points']} points" if "points" in step else ""
         if step["do"] != "normalise":
-            told.append(f"{step['do']}{size}{marks}")
-    return ", ".join(told)
+            steps.append(f"{step['do']}{size}{marks}")
+    return ", ".join(steps)
 
 
 def _accuracy(item: ZooEntry) -> str:

@@ -1,4 +1,4 @@
-"""One lowering per operator; importing this package registers them all."""
+"""Lowerings: each turns one TFLite operator into a kernel call. Importing this package registers all of them."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Scaling an accumulator as LiteRT's FULLY_CONNECTED does: ``round(double(acc) * scale)``.
+"""Scale accumulators as LiteRT's FULLY_CONNECTED does: ``round(double(acc) * scale)``.
 
-The device has no double. For int8 outputs a 32-bit multiplier and one shift give the same value for every accumulator
-that can occur, nearly always: the output has at most 255 steps, so it is enough to compare the position of each
-step. The proof is done here, per channel. Where no multiplier passes, and for int16, the kernel does what a double does
-(``ar_scale_real``).
+The device has no hardware for double. For int8 outputs, a 32-bit multiplier and one shift almost always give the same
+value for every accumulator that can occur. This module proves it for each channel: an int8 output has at most 255
+steps, so it compares the accumulator at which each step occurs. If no multiplier passes, and for int16 outputs, the
+kernel computes the exact double result with integers (``ar_scale_real``).
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 
-#: Multipliers tried, relative to the nearest one. A slightly larger one turns ties of negative sums away from zero.
+#: Multipliers to try, as differences from the nearest one. A slightly larger one rounds ties of negative sums away
+#: from zero.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
-#: Channels proven at a time, which bounds the memory of the proof.
+#: The number of channels that one proof handles. This limits its memory.
 _BLOCK = 512
 
 
@@ -32,7 +33,7 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """The smallest accumulator whose scaled value is at least each level: int64 [channels, levels]."""
     scale = np.maximum(scales[:, None], 2.0**-60)
     guess = np.ceil((levels[None, :] - 0.5) / scale)
-    # The division is off by less than one unit; look at the neighbours.
+    # The error of the division is less than one unit, so the right value is the guess or a neighbour.
     tries = guess[:, :, None] + np.arange(-2.0, 3.0)
     reached = reference_round(tries, scale[:, :, None]) >= levels[None, :, None]
     first = guess + np.argmax(reached, axis=2) - 2.0
@@ -43,7 +44,7 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
 def proven_multipliers(
     scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiplier (int32) and shift (int8) per channel for ``ar_requant_once``, or None when some channel has none.
+    """Multiplier (int32) and shift (int8) per channel for ``ar_requant_once``, or None if a channel has no such pair.
 
     ``lowest`` and ``highest`` bound each channel's accumulator (int32 range); ``levels`` are the scaled values at
     which the clamped output steps up. All arrays are per channel except ``levels``.
@@ -67,8 +68,8 @@ def _prove(
     base = np.array([m for m, _ in pairs], np.int64)
     shift = np.array([s for _, s in pairs], np.int64)
     first = first_reaching(levels, scales)
-    at = np.maximum(first, lowest[:, None])  # must reach the level, unless it is beyond the range
-    below = np.minimum(first - 1, highest[:, None])  # must not
+    at = np.maximum(first, lowest[:, None])  # its scaled value must reach the level
+    below = np.minimum(first - 1, highest[:, None])  # its scaled value must stay below the level
     at_matters, below_matters = first <= highest[:, None], below >= lowest[:, None]
 
     def holds(multiplier: np.ndarray) -> np.ndarray:
@@ -95,7 +96,7 @@ def _prove(
 def real_scales(scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mantissa (uint64) and exponent (int8) of each scale for ``ar_scale_real``.
 
-    A scale below 2^-75 scales every accumulator below 2^53 to 0; so does the 2^-76 that replaces it.
+    Any scale below 2^-76 is replaced by 2^-76: both scale every accumulator below 2^53 to 0.
     """
     parts = [math.frexp(max(float(s), 2.0**-76)) for s in scales]
     mantissa = np.array([int(m * (1 << 53)) for m, _ in parts], np.uint64)

@@ -1,4 +1,4 @@
-"""The interface of a server of frames: one model, variants of a model, or several models."""
+"""The interface of everything that computes answers from frames: one model, variants of a model, several models."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ class FrameServer(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the model that serves now, for people."""
+        """The name of the current model, for display."""
         ...
 
     @property
     def slots(self) -> int:
-        """The number of frames that can be in progress at once, each in memory of its own."""
+        """The number of frames that can be processed at the same time. Each slot has its own memory."""
         ...
 
     @property
@@ -32,34 +32,34 @@ class FrameServer(Protocol):
 
     @property
     def labels(self) -> Sequence[str]:
-        """The labels that the answers may have; empty when they have numbers only."""
+        """The labels that answers can contain; empty if answers contain only class numbers."""
         ...
 
     @property
     def staged(self) -> StagedServer | None:
-        """This server when a frame can also be taken through it stage by stage, else None."""
+        """This server if it can also run the stages of a frame one by one, else None."""
         ...
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Get ready for frames of ``format``. Raises ``UsageError`` when they cannot be served."""
+        """Prepare for frames of ``format``. Raises ``UsageError`` if the model cannot take them."""
         ...
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Serve ``frame``, or only ``window`` of it. The frame stays the caller's."""
+        """Compute the answer for ``frame``, or for only ``window`` of it. The caller still owns the frame."""
         ...
 
     def close(self) -> None: ...
 
 
 class StagedServer(FrameServer, Protocol):
-    """Also takes a frame through its stages one by one: ``prepare``, ``invoke``, ``answer``.
+    """Can also run the stages of a frame one by one: ``prepare``, ``invoke``, ``answer``.
 
     Stages of different slots may overlap; two threads must not use the same slot at once.
     """
 
     @property
     def preprocessing_code(self) -> str:
-        """What runs the preprocessing (``FramePreprocessor.code``); empty before the first ``bind``."""
+        """The implementation of the preprocessing (``FramePreprocessor.code``); empty before the first ``bind``."""
         ...
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
@@ -75,7 +75,7 @@ class StagedServer(FrameServer, Protocol):
         ...
 
     def input(self, slot: int = 0) -> np.ndarray:
-        """The prepared input of ``slot`` as bytes, shape (n,), uint8: a view."""
+        """A view of the prepared input of ``slot`` as bytes: uint8, shape (n,)."""
         ...
 
     def model_of(self, slot: int = 0) -> str:

@@ -1,4 +1,4 @@
-"""Reconnect a camera that was unplugged, was reset, or went silent: open it again until it delivers."""
+"""Reconnect a camera that was unplugged or reset, or that stopped sending: reopen it until frames arrive."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ SILENT_S = 5.0
 
 
 class ReconnectingSource:
-    """A ``Source`` around another one, whose counters continue. ``read`` returns None while the camera is lost.
+    """A ``Source`` that wraps another one and keeps its counters. ``read`` returns None while the camera is lost.
 
-    The first ``open`` raises what the camera's own does, because a camera that never worked is a mistake and not a
-    loss. A camera is opened again under the name that it had; with several cameras use links such as /dev/v4l/by-id/….
+    If the first ``open`` fails, its error is raised and not retried: a camera that never worked is a mistake of the
+    user. A camera is reopened under the same name. Names such as /dev/video0 can be exchanged between several
+    cameras when they reconnect, so use links such as /dev/v4l/by-id/… for them.
 
     ``on_message`` is called with a sentence when the camera is lost and when it is back.
     """
@@ -42,7 +43,7 @@ class ReconnectingSource:
         self._random = random.Random(seed)
         self._away = False
         self._wait_s = 0.0
-        self._next = 0.0  # time.monotonic of the next try
+        self._next = 0.0  # time.monotonic() of the next attempt
         self._heard = 0.0
         self._rate = 0.0
         self._format: Format | None = None
@@ -81,7 +82,7 @@ class ReconnectingSource:
         return frame
 
     def set_rate(self, fps: float) -> float:
-        """Set the rate, also for later reconnects; returns the requested rate while the camera is lost."""
+        """Set the rate, now and after each reconnect. While the camera is lost, return the requested rate."""
         self._rate = fps
         return fps if self._away else self.inner.set_rate(fps)
 
@@ -92,7 +93,7 @@ class ReconnectingSource:
         self.inner.close()
         self._away, self._wait_s = True, self._first_s
         self._schedule()
-        self._on_message(f"{why} Trying to open it again.")
+        self._on_message(f"{why} Reconnecting.")
 
     def _schedule(self) -> None:
         wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))
@@ -100,7 +101,7 @@ class ReconnectingSource:
         self._wait_s = min(self._wait_s * 2, self._max_s)
 
     def _back(self, end: float) -> bool:
-        """Wait for the next attempt, but not longer than ``end``; True when the camera is open again."""
+        """Wait for the next attempt, at most until ``end``. Return True if the camera is open again."""
         while True:
             now = time.monotonic()
             if self._next > now:
@@ -111,7 +112,7 @@ class ReconnectingSource:
                 format = self.inner.open()
                 if self._rate:
                     self.inner.set_rate(self._rate)
-            # Errors of permission or of the format occur while the driver sets the device up, so they are retried too.
+            # While the driver sets the device up, permission and format errors can occur, so they are retried too.
             except AreniteError:
                 self.inner.close()
                 self._schedule()

@@ -59,25 +59,25 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option(
     "--resume/--no-resume",
     default=None,
-    help="Continue an earlier run that was interrupted. Default: on for 50 samples and more.",
+    help="Continue an earlier run that was interrupted. Default: on with 50 or more samples.",
 )
 @click.option(
     "--wait",
     type=Number(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="Wait this long for a board that disappears, then continue.",
+    help="If the board disconnects, wait up to this time for it to return, then continue.",
 )
 @click.option("--stateful", is_flag=True, help="Keep the model's state from one sample to the next.")
 @click.option(
     "--cycles/--no-cycles",
     default=None,
-    help="Estimate cycles by counting instructions by class in one more inference. Default: on where possible.",
+    help="Estimate cycles: run one more inference and count its instructions by class. Default: on if possible.",
 )
 @click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Show ratios to a baseline: records of another engine, or an earlier --json result.",
+    help="Show ratios to a baseline: a file of results of another engine, or of an earlier --json.",
 )
 @click.option(
     "--keep",
@@ -107,9 +107,9 @@ def bench(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Generate firmware for IMAGE, build it, start it on a board, feed it and check every output byte.
+    """Generate and build firmware for IMAGE, run it on a board with samples, and check every output byte.
 
-    Exit code 1 when an output differs from LiteRT's reference kernels, or a sample has no answer.
+    Exit code 1 when an output differs from LiteRT's reference kernels, or the board does not answer a sample.
     """
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")

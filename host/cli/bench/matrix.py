@@ -1,4 +1,4 @@
-"""``arenite bench matrix``: boards × models × modes, several at once."""
+"""``arenite bench matrix``: bench every combination of boards, models and modes, several in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arenite.host.cli.bench.subcommands import store_option
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.console import note, print_json, show, stderr, table
 
-#: More cells than this, and only those that run are shown while it goes on.
+#: With more cells than this, the live table shows only the cells that are running.
 _SHOWN = 24
 
 
@@ -36,7 +36,7 @@ _SHOWN = 24
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Continue an earlier run of FILE, and repeat what failed.",
+    help="Continue an earlier run of FILE and run its failed cells again.",
 )
 @store_option
 @click.option("--html", type=click.Path(path_type=Path), help="Write an HTML page that compares the boards.")
@@ -46,14 +46,16 @@ def matrix(
 ) -> int:
     """Bench every combination of models, boards and modes in FILE (bench.toml).
 
-    A cell that fails does not stop the others. The exit code is that of the cell for which it went worst.
+    A cell is one such combination. If a cell fails, the others still run. The exit code is the worst one of all cells.
     """
     plan = read_plan(file)
     where = store_path(store)
     identity, states = begin(plan, where, resume=resume)
     earlier = sum(s.finished for s in states)
     if earlier:
-        note(f"{earlier} of {len(states)} cells were done before; --no-resume runs all again.")
+        note(
+            f"{earlier} of {len(states)} cells were finished in an earlier run. --no-resume runs all of them again."
+        )
     for text in plan.skipped:
         note(f"Skipped: {text}")
     with _Watch(states) as watch:

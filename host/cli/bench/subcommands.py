@@ -1,4 +1,4 @@
-"""``arenite bench`` takes an image, or one of its own words: ``matrix``, ``history``, ``compare``."""
+"""``arenite bench`` takes an image or a subcommand: ``matrix``, ``history``, ``compare``."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ import click
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.cli.options import Number
 
-#: Word to its help line; each is a command in ``bench_WORD.py``.
+#: Each subcommand and its help line. The command is in the module of the same name in this folder.
 SUBCOMMANDS = {
-    "matrix": "Boards × models × modes from a file, several at once.",
-    "history": "Earlier results beside each other; regressions are flagged.",
-    "compare": "Two results beside each other, figure by figure and layer by layer.",
+    "matrix": "Bench all combinations of boards, models and modes in a file.",
+    "history": "Show earlier results over time and flag regressions.",
+    "compare": "Compare two results figure by figure and layer by layer.",
 }
 
 store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="SQLite file of results. Default: $ARENITE_STORE, else the project's .arenite/bench.sqlite, else the user's.",
+    help=(
+        "SQLite file for results. Default: $ARENITE_STORE, else .arenite/bench.sqlite of the project, "
+        "else of the user."
+    ),
 )
 
 
@@ -64,10 +67,25 @@ def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
     plain = RegressionRules()
     options = (
-        ("--allow-bytes", int, plain.bytes, "Growth of a size that is no regression, in bytes."),
-        ("--allow-instructions", float, 100 * plain.instructions, "The same of exact counts, in percent."),
-        ("--allow-time", float, 100 * plain.time, "The same of times and measured energies, in percent."),
-        ("--allow-accuracy", float, plain.accuracy, "Loss of accuracy that is none, as a share."),
+        ("--allow-bytes", int, plain.bytes, "Do not flag a size that grows by at most this number of bytes."),
+        (
+            "--allow-instructions",
+            float,
+            100 * plain.instructions,
+            "Do not flag an instruction count that grows by at most this percentage.",
+        ),
+        (
+            "--allow-time",
+            float,
+            100 * plain.time,
+            "Do not flag a time or measured energy that grows by at most this percentage.",
+        ),
+        (
+            "--allow-accuracy",
+            float,
+            plain.accuracy,
+            "Do not flag an accuracy that falls by at most this fraction (0.01 = 1 %).",
+        ),
     )
     decorated: Callable[..., Any] = with_rules
     for name, kind, default, help_text in reversed(options):

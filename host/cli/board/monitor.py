@@ -31,7 +31,7 @@ from arenite.profiles.boards import Board, load_board
     is_flag=True,
     help="Read the log and health of firmware that was generated with --health, once per second.",
 )
-@click.option("--reconnect", is_flag=True, help="Wait for the port when the cable is pulled.")
+@click.option("--reconnect", is_flag=True, help="If the port disappears, wait for it to return and continue.")
 @click.option("--seconds", type=Number(min=0), help="Stop after this time.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line to standard output.")
 def monitor(
@@ -45,7 +45,7 @@ def monitor(
 ) -> int:
     """Print what the device on PORT sends, with the time of each line. PORT is a name, usb:SERIAL, or auto.
 
-    Ctrl-C ends it.
+    Press Ctrl-C to stop.
     """
     profile = load_board(board) if board else None
     speed = baud or (profile.uart.baud if profile else 115200)

@@ -1,4 +1,4 @@
-"""``arenite duty``: does a device keep up with its events, what does it draw, how long does the battery last."""
+"""``arenite duty``: predict whether a device keeps up with its events, its power, and its battery life."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ from arenite.host.report.duty_svg import duty_svg, span, watts
 from arenite.profiles.batteries import load_battery
 from arenite.profiles.boards import Board, load_board
 
-#: Virtual time that is emulated: asleep the board's program polls, which takes the emulator as long as work.
+#: Longest virtual time to emulate, in seconds. The emulated program polls while asleep, so sleep costs the
+#: emulator as much time as work.
 _LONGEST_S = 60.0
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -43,7 +44,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--duration",
     type=float,
-    help="Length of the recording in seconds. Default: until one mean gap after its last event.",
+    help=(
+        "Length of the --trace recording in seconds. Default: time of the last event plus the mean gap "
+        "between events."
+    ),
 )
 @click.option("--service", type=float, help="Service time of an event, in milliseconds.")
 @click.option("--service-times", type=_FILE, help="CSV file of measured service times, in milliseconds.")
@@ -51,34 +55,41 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--emulate",
     type=click.Path(path_type=Path),
-    help="Run this model with the events on the emulated --board, and compare.",
+    help="Run this model with the same events on the emulated --board, and compare the result with the prediction.",
 )
 @click.option(
     "--queue",
     default="none",
     show_default=True,
-    help="Number of events that can wait besides the one in service.",
+    help="Number of events that can wait besides the one in service; none means no limit.",
 )
-@click.option("--board", help="Board whose profile gives clock and power.")
+@click.option("--board", help="Board whose profile supplies clock frequency and power.")
 @click.option(
     "--energy", type=_FILE, help="Read power and service time from a result of `arenite energy --json`."
 )
 @click.option("--active-mw", type=float, help="Power while an event is served, in milliwatts.")
 @click.option("--sleep-uw", type=float, help="Power during sleep, in microwatts.")
-@click.option("--wake-ms", type=float, default=0.0, help="Time to wake up, in milliseconds.")
+@click.option(
+    "--wake-ms",
+    type=float,
+    default=0.0,
+    help="Time from sleep until the device can serve an event, in milliseconds.",
+)
 @click.option(
     "--wake-uj",
     type=float,
     help="Energy of one wake-up, in microjoules. Default: active power during the wake-up time.",
 )
-@click.option("--enter-uj", type=float, default=0.0, help="Energy of entering sleep, in microjoules.")
+@click.option("--enter-uj", type=float, default=0.0, help="Energy to enter sleep, in microjoules.")
 @click.option(
     "--linger-ms",
     type=float,
     default=0.0,
     help="Time that the device stays awake after an event, in milliseconds.",
 )
-@click.option("--linger-mw", type=float, help="Power during that time, in milliwatts. Default: active power.")
+@click.option(
+    "--linger-mw", type=float, help="Power during --linger-ms, in milliwatts. Default: --active-mw."
+)
 @click.option("--peak-mw", type=float, help="Short power peak that the supply must deliver, in milliwatts.")
 @click.option("--battery", help="Battery profile, such as cr2032.")
 @click.option(
@@ -88,7 +99,13 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Temperature of the battery, in degrees Celsius.",
 )
-@click.option("--regulator", type=click.Choice(REGULATORS), default="none", show_default=True)
+@click.option(
+    "--regulator",
+    type=click.Choice(REGULATORS),
+    default="none",
+    show_default=True,
+    help="Type of voltage regulator.",
+)
 @click.option(
     "--regulator-v", type=float, default=3.0, show_default=True, help="Supply voltage of the device."
 )
@@ -99,7 +116,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--quiescent-ua", type=float, default=0.0, help="Quiescent current of the regulator, in microamperes."
 )
 @click.option("--minimum-v", type=float, help="Lowest input voltage of the regulator or the device.")
-@click.option("--simulate", is_flag=True, help="Also run a discrete-event simulation, and compare.")
+@click.option(
+    "--simulate",
+    is_flag=True,
+    help="Also run a discrete-event simulation, and compare it with the prediction.",
+)
 @click.option(
     "--events",
     "count",
@@ -109,13 +130,14 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Number of events to simulate.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--svg", type=_FILE, help="Draw battery life over the time between events, as SVG.")
+@click.option("--svg", type=_FILE, help="Plot battery life against the time between events as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def duty(**o: Any) -> int:
     """Predict queueing, average power and battery life of a device that sleeps between events.
 
-    Needs to know when events come (--period, --rate or --trace), how long one takes (--service, --service-times,
-    --bench or --emulate) and what the device draws (--board, --energy, or --active-mw and --sleep-uw).
+    Give the arrival of events (--period, --rate or --trace), the service time of one event (--service,
+    --service-times, --bench or --emulate) and the power of the device (--board, --energy, or --active-mw and
+    --sleep-uw).
     """
     _refuse_unused(o)
     events = events_of(o["period"], o["rate"], o["trace"], o["duration"])
@@ -166,7 +188,7 @@ def duty(**o: Any) -> int:
         points = sweep(events, latency.service, queue, power, battery, regulator, o["celsius"])
         if len(points) < 2:
             raise UsageError(
-                "There is nothing to draw: the device is too slow for every rate near the given one."
+                "Cannot draw --svg: the device is too slow for every event rate near the given one."
             )
         title = f"{battery.title if battery else 'Device'}, {latency.service.mean_s * 1e3:.4g} ms per event"
         write_atomic(o["svg"], duty_svg(points, 1 / events.rate_hz, title).encode("utf-8"))
@@ -190,13 +212,15 @@ def _refuse_unused(o: dict[str, Any]) -> None:
         for name in names:
             if name in given and not useful:
                 option = "events" if name == "count" else name.replace("_", "-")
-                raise UsageError(f"--{option} has no effect without {needed}.", "Give both, or neither.")
+                raise UsageError(
+                    f"--{option} has no effect without {needed}.", f"Add {needed}, or remove --{option}."
+                )
 
 
 def _device(stack: ExitStack, image: Path, board: Board | None) -> DutyBoard:
     if board is None or not board.emulated:
         raise UsageError(
-            "--emulate needs an emulated board.", "Add --board qemu_mps2_an386, or another qemu_* board."
+            "--emulate needs an emulated board.", "Give --board qemu_mps2_an386 or another qemu_* board."
         )
     steps = stack.enter_context(Steps(board.name))
     steps("build", 0, 1)
@@ -207,7 +231,7 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
     assert board is not None
     assert board.emulator is not None
     source = (
-        f"one inference on {board.name}, in virtual time: {2**board.emulator.icount_shift} ns an instruction"
+        f"one inference on {board.name}, in virtual time: {2**board.emulator.icount_shift} ns per instruction"
     )
     return Latency(ServiceTimes.of(device.service_s()), source, "estimated", board.name)
 
@@ -215,12 +239,12 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
 def _on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
-    """The same events on the board, and the prediction for just these, with the times that the board itself took."""
+    """Run the same events on the emulated board, and predict those events from the times measured on it."""
     count = min(count, 4000, device.max_events, int(_LONGEST_S * events.rate_hz))
     if count < 20:
         raise UsageError(
             f"Events every {span(1 / events.rate_hz)} are too far apart to emulate the sleep between them.",
-            "Give more events per second: queueing depends on their number per service time.",
+            "Give a higher event rate. Queueing depends only on the events per service time.",
         )
     arrivals = events.arrivals(count, np.random.default_rng(seed))
     observed = device.run(arrivals, 1, queue, sleep)
@@ -246,14 +270,14 @@ def _show(found: Prediction, report: dict[str, Any]) -> None:
         ("energy per event", f"{found.energy_per_event_j * 1e6:,.4g} µJ"),
     ]
     if found.life is not None:
-        rows.append(("battery life", f"{found.life.days:,.4g} days, ends by {found.life.ends_by}"))
+        rows.append(("battery life", f"{found.life.days:,.4g} days; limit: {found.life.ends_by}"))
     show(table(f"Duty cycle, {q.method}", ("", "estimated"), rows))
     for key, title in (("simulation", "Discrete-event simulation"), ("on_board", "The emulated board")):
         if key in report:
             show(
                 table(
                     f"{title}, {report[key]['events']:,} events",
-                    ("", "found", "95 % ±", "prediction off by"),
+                    ("", "result", "95 % ±", "error of prediction"),
                     _compared(report[key]),
                 )
             )

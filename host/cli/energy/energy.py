@@ -55,7 +55,10 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--sleep-current",
     type=Number(min=0),
-    help="Sleep current in microamperes. Default: measured between inferences, else from the board's profile.",
+    help=(
+        "Sleep current in microamperes. Default: the current measured between inferences, else that of "
+        "the board's profile."
+    ),
 )
 @click.option(
     "--data",
@@ -87,9 +90,9 @@ def energy(
 ) -> int:
     """Measure the energy of one inference of IMAGE on a board.
 
-    With --meter the firmware is built and flashed (or the emulator started), the meter feeds the board where it can,
-    and records while it infers. With --csv a recording is measured. With neither, the energy is estimated and said to
-    be so.
+    With --meter, build and flash the firmware (or start the emulator), then record the current during inferences.
+    A meter that can supply power also powers the board. With --csv, evaluate an existing recording. With neither,
+    estimate the energy; the result is then marked as estimated.
 
     Exit code 1 when an output differs from LiteRT's reference kernels.
     """

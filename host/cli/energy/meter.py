@@ -106,7 +106,7 @@ def show_(name: str, as_json: bool) -> int:
 @click.option(
     "--own-supply",
     is_flag=True,
-    help="A PPK2 measures the current of another supply instead of feeding the board.",
+    help="The board has its own power supply. A PPK2 then only measures the current (ampere meter mode).",
 )
 @click.option(
     "--rate", type=Number(min=0, min_open=True), help="Samples per second, for meters that let you choose."
@@ -193,7 +193,10 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
 @click.option("--shunt", type=float, default=0.1, show_default=True, help="Shunt resistance in ohms.")
 @click.option("--address", default="0x40", show_default=True, help="I2C address of the chip.")
 @click.option(
-    "--mark-pin", "pins", multiple=True, help="Digital input to record. The first one is bit 0 of the marks."
+    "--mark-pin",
+    "pins",
+    multiple=True,
+    help="Digital input to record as a mark. May be given several times; the first pin is bit 0 of the marks column.",
 )
 @click.option("--gain-ppm", type=int, default=0, help="Correction of the gain, in parts per million.")
 @click.option("--baud", type=int, default=BAUD, show_default=True)

@@ -19,7 +19,7 @@ _OPTIONS = (
     click.option(
         "--meter",
         type=click.Choice([*METERS, "auto"]),
-        help="Meter to measure with. auto takes the connected one.",
+        help="Meter to measure with. auto uses the meter that is connected.",
     ),
     click.option(
         "--meter-port",
@@ -30,18 +30,25 @@ _OPTIONS = (
     click.option(
         "--supply",
         type=POSITIVE,
-        help="Supply voltage that a PPK2, LPM01A or Otii gives. Default: that of the board's profile, else 3.3 V.",
+        help=(
+            "Voltage at which a PPK2, LPM01A or Otii powers the board. Default: that of the board's "
+            "profile, else 3.3 V."
+        ),
     ),
     click.option(
         "--own-supply",
         is_flag=True,
-        help="The board has its own supply; a PPK2 only measures the current (ampere mode).",
+        help="The board has its own power supply. A PPK2 then only measures the current (ampere meter mode).",
     ),
-    click.option("--rate", type=POSITIVE, help="Samples per second, for meters that let you choose."),
+    click.option(
+        "--rate",
+        type=POSITIVE,
+        help="Sampling rate in samples per second, for meters with a selectable rate.",
+    ),
     click.option(
         "--mark-input",
         type=click.IntRange(0, 7),
-        help="Digital input of the meter that the mark is connected to. Default: the one that changes.",
+        help="Digital input of the meter that is connected to the pin of --mark. Default: the input that changes.",
     ),
 )
 

@@ -29,7 +29,7 @@ def firmware(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Generate the C firmware that serves IMAGE on a board, as a PlatformIO project.
+    """Generate C firmware that runs IMAGE on a board, as a PlatformIO project.
 
     Exit code 1, and nothing written, when the model does not fit the board.
     """

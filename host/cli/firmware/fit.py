@@ -38,10 +38,11 @@ def fit(
 ) -> int:
     """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
-    Given the folder of a built project instead, compare its prediction with the ELF, and with the painted stack and
-    the arena's guard words of the latest `bench --keep`.
+    If IMAGES is the folder of a built project, compare its prediction with the ELF file. If `bench --keep` ran the
+    project, also compare it with the stack use that was measured on the board, and check that nothing wrote outside
+    the arena.
 
-    Exit code 1 when a model does not fit a board named with --board, or a prediction does not hold.
+    Exit code 1 when a model does not fit a board named with --board, or when a prediction was wrong.
     """
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)

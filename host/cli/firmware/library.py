@@ -19,7 +19,10 @@ from arenite.host.report.console import note, print_json, show, table
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the library.")
 @click.option("--name", help="Name of the library. Default: the name of the folder.")
-@click.option("--board", help="Board of `arenite boards` whose core the kernels are for.")
+@click.option(
+    "--board",
+    help="Generate kernels for the core of this board (see `arenite boards`), and check that its memory suffices.",
+)
 @click.option(
     "--core",
     type=click.Choice(core_names()),
@@ -46,10 +49,10 @@ def library(
     stream_input: bool,
     as_json: bool,
 ) -> int:
-    """Write IMAGES as plain C sources without any board's code: models with names of their own that share one arena,
-    the kernels they call, and the files by which CMake, ESP-IDF, Zephyr, PlatformIO and Arduino know a library.
+    """Write a C library that runs IMAGES and contains no board-specific code.
 
-    NAME becomes the prefix of everything of a model; without it the file's name does.
+    It contains the models, which share one arena, the kernels that they call, and the build files for CMake, ESP-IDF,
+    Zephyr, PlatformIO and Arduino. NAME becomes the prefix of all C names of a model. Default: the file's name.
 
     Exit code 1, and nothing written, when the arena or the weights alone are too large for --board.
     """

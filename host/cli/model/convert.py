@@ -29,7 +29,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--calibration-samples",
     type=click.IntRange(1),
-    help="Number of samples to calibrate with. The others are used for the score.",
+    help="Number of --calibration samples to calibrate with. The remaining ones are used for the score.",
 )
 @click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
 @click.option(
@@ -40,9 +40,15 @@ FILE = click.Path(path_type=Path)
     help="Quantization recipe: int8 (default), w4, int16x8, ... or a TOML file. See docs/recipes.md.",
 )
 @click.option(
-    "--check-data", type=FILE, help="Field data: report which scales clip them, and the effect on the score."
+    "--check-data",
+    type=FILE,
+    help="Data from the field: report which tensors clip them, and how that changes the score.",
 )
-@click.option("--sensitivity", is_flag=True, help="Also measure the error of quantizing each layer alone.")
+@click.option(
+    "--sensitivity",
+    is_flag=True,
+    help="Also measure the error that each layer causes when only that layer is quantized.",
+)
 @click.option(
     "--board",
     "boards",

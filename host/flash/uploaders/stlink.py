@@ -1,4 +1,4 @@
-"""``st-flash`` of the open-source stlink tools: a raw image and its address, over an ST-LINK."""
+"""Flash with ``st-flash`` of the open-source stlink tools: it writes a raw image to an address over an ST-LINK."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
-    """``st-flash --reset write IMAGE ADDRESS``."""
+    """Return the command ``st-flash --reset write IMAGE ADDRESS``."""
     image, address = raw_image(upload.elf)
     serial = probe_serial(upload)
     chosen = ["--serial", serial] if serial else []
@@ -23,19 +23,19 @@ UPLOADER = CommandUploader(
     (
         KnownFailure(
             r"Couldn't find any ST-Link devices|[Cc]ould not (?:open|find).*ST-?[Ll]ink",
-            "No ST-LINK is plugged in for {board}.",
-            "Plug the board in at its ST-LINK socket; the cable must carry data.",
+            "No ST-LINK of {board} is connected.",
+            "Connect the USB cable to the board's ST-LINK socket. Use a cable that carries data.",
         ),
         KnownFailure(
             r"unknown chip id|Failed to connect to target|Can not connect to target",
             "The ST-LINK does not find a supported chip on {board}.",
-            "Check power, jumpers and the wires to SWDIO and SWCLK; an old st-flash does not know new"
-            " chips: try --tool openocd.",
+            "Check power, jumpers and the wires to SWDIO and SWCLK. If st-flash is too old for this"
+            " chip, use --tool openocd.",
         ),
         KnownFailure(
             r"addr too (?:low|high)|is not (?:aligned|in) flash|Unknown memory region",
             "The program's addresses are outside the flash of the chip that the ST-LINK found.",
-            "Is the project for this board?",
+            "Check that the project was generated for this board.",
         ),
     ),
 )

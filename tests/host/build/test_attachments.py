@@ -52,7 +52,7 @@ def test_preprocessing_makes_what_the_model_takes(
     if made is None:
         assert "preprocessing" in Attachments(spec).extra(classifier(), {})
         return
-    with pytest.raises(UsageError, match=f"makes {made} values, .* is 1x12x12x3"):
+    with pytest.raises(UsageError, match=f"yields {made} values, but .* has 1x12x12x3"):
         Attachments(spec).extra(classifier(), {})
 
 
@@ -65,7 +65,7 @@ def test_sound_of_another_length_is_refused() -> None:
     spec = Preprocessing.from_json(
         {"source": {"kind": "audio", "rate": 8000, "samples": 160}, "steps": steps}
     )
-    with pytest.raises(UsageError, match="makes 10x9x1 values"):
+    with pytest.raises(UsageError, match="yields 10x9x1 values"):
         Attachments(spec).extra(classifier(), {})
 
 

@@ -95,7 +95,7 @@ def test_the_arena_keeps_to_the_limit_it_is_given() -> None:
     assert fit(NEEDS, board(), fast_ram=arena).fits
     verdict = fit(NEEDS, board(), fast_ram=arena - 1)
     assert not verdict.fits and verdict.missing == 1
-    assert verdict.reasons == (f"the arena takes 1 B more of SRAM1+2+3 than the {arena - 1:,} B it may",)
+    assert verdict.reasons == (f"the arena takes 1 B more of SRAM1+2+3 than the limit of {arena - 1:,} B",)
 
 
 def test_a_second_memory_may_be_as_fast_or_faster() -> None:

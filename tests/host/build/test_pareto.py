@@ -98,7 +98,7 @@ def test_builds_that_a_model_cannot_have_are_left_out(tmp_path: Path) -> None:
 
 def test_real_boards_are_not_measured(tmp_path: Path) -> None:
     path = save(counter(), tmp_path / "counter.tflite")
-    with pytest.raises(UsageError, match="is a real board"):
+    with pytest.raises(UsageError, match="is a real board; builds are measured on emulated boards only"):
         builds(path, load_board("nucleo_l4r5zi"), measure=measure_build(1))
 
 

@@ -81,17 +81,17 @@ def test_without_a_second_memory_the_limit_is_a_refusal(small: Prepared) -> None
     limit = arena_of(small) - 1
     (verdict,) = verdicts(small, [alone], BuildOptions("speed", fast_ram=limit))
     assert not verdict.fits and verdict.reasons == (
-        f"the arena takes 1 B more of SRAM than the {limit:,} B it may",
+        f"the arena takes 1 B more of SRAM than the limit of {limit:,} B",
     )
     tiny = replace(BOARD, ram=(BOARD.ram[0], replace(BOARD.ram[1], size=64)))
     (verdict,) = verdicts(small, [tiny], BuildOptions("speed", fast_ram=limit))
-    assert (
-        not verdict.fits and verdict.reasons[-1] == "no way was found to put the rest of the arena into PSRAM"
-    )
+    assert not verdict.fits and verdict.reasons[-1] == "there is no plan with the rest of the arena in PSRAM"
 
 
 def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> None:
-    with pytest.raises(DoesNotFitError, match=r"scratch alone takes [\d,]+ B of SRAM, where it stays"):
+    with pytest.raises(
+        DoesNotFitError, match=r"scratch alone takes [\d,]+ B of SRAM, and scratch cannot be split"
+    ):
         generate_project(small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=0))
     assert not (tmp_path / "p").exists()
 

@@ -321,10 +321,10 @@ def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Pat
     assert sum(c["macs_before"] - c["macs_after"] for c in report["layers"]) == (
         found["macs"] - found["macs_after_passes"]
     )
-    assert "Graph optimisations (exact)" in page.read_text()
+    assert "Graph optimizations (exact)" in page.read_text()
     plain = arenite("inspect", source, "--no-passes", "--html", page, "--json").json
     assert plain["passes"] == [] and plain["macs"] == plain["macs_after_passes"] == found["macs"]
-    assert "Graph optimisations" not in page.read_text()
+    assert "Graph optimizations" not in page.read_text()
     sizes = [
         arenite("convert", source, "-o", tmp_path / "out.tflite", "--json", *flag).json["image"]["bytes"]
         for flag in ((), ("--no-passes",))

@@ -170,7 +170,7 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
 
 def test_a_quantised_source_has_a_page(tmp_path: Path) -> None:
     text = page_of(convert(ConversionRequest(str(save(classifier(), tmp_path / "int8.tflite"))))).text
-    assert "tflite-quantised model, quantised already" in text and "CONV_2D" in text
+    assert "tflite-quantised model, quantized already" in text and "CONV_2D" in text
     assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
 
 
@@ -211,14 +211,14 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionReq
     found = made.calibrated.search
     assert found.chosen is not None
     text = page_of(made).text
-    assert f"Trial {found.chosen.place} was taken" in text and "met, taken" in text
+    assert f"Trial {found.chosen.place} was chosen" in text and "met, chosen" in text
     assert "within RAM 16,384 B, flash 102,400 B, a loss of 2 points" in text
     for place in found.front:
         assert f"{found.trials[place].build(found.budget).flash:,}" in text
     html = conversion_page(made, [])
     assert 'class="ar-front"' in html
     missed = page_of(convert(replace(asked, budget=parse_budget("flash=1k")))).text
-    assert "None meets that. The nearest is trial" in missed and "B of flash too much" in missed
+    assert "None meets the budget. The nearest is trial" in missed and "B of flash too much" in missed
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D on cores without SIMD, see ``depthwise_conv_2d_s8_scalar.c``."""
+"""DEPTHWISE_CONV_2D without SIMD instructions; the kernel is ``depthwise_conv_2d_s8_scalar.c``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import Target
 
-#: Outputs that the kernel sums at once; lines are at least that wide.
+#: The number of neighbouring outputs that the kernel computes together. Line buffers hold at least this number.
 _BLOCK = 3
-#: Added to every input byte in a line.
+#: The kernel adds this to every input byte in its line buffers.
 _INPUT_BIAS = 128
 
 
@@ -42,7 +42,7 @@ class DepthwiseScalar(Variant):
         g = geometry(graph, op)
         columns = (max(g.out_w, _BLOCK) - 1) * g.stride_w + (g.k_w - 1) * g.dilation_w + 1
         lines = (g.k_h - 1) * g.dilation_h + 1
-        # Row pointers may be those of a host.
+        # 8 bytes per row pointer: the code can also be built for a 64-bit computer.
         return lines * (-(-columns * g.in_c // 4) * 4) + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
