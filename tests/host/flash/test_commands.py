@@ -34,7 +34,7 @@ MINIMA = load_board("uno_r4_minima")
 
 def test_st_flash_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("st-flash", monkeypatch)
-    with pytest.raises(DeviceError, match="No ST-LINK is plugged in for nucleo_l4r5zi"):
+    with pytest.raises(DeviceError, match="No ST-LINK of nucleo_l4r5zi is connected"):
         flash(built(tmp_path / "p", "nucleo_l4r5zi"), NUCLEO, tool="stlink", probe="066AFF", root=tmp_path)
 
 
