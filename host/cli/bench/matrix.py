@@ -21,7 +21,7 @@ from arenite.host.cli.bench.subcommands import store_option
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.console import note, print_json, show, stderr, table
 
-#: More cells than this, and only those that run are shown while it goes on.
+#: With more cells than this the live table shows only those that run.
 _SHOWN = 24
 
 
@@ -84,7 +84,7 @@ class _Watch:
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states
-        self._told = {id(s) for s in states if s.finished}
+        self._reported = {id(s) for s in states if s.finished}
         self._lock = threading.Lock()
         self._live = Live(get_renderable=self._table, console=stderr, transient=True, refresh_per_second=4)
 
@@ -99,11 +99,11 @@ class _Watch:
     def changed(self, state: CellState) -> None:
         """Report progress; several threads call this."""
         with self._lock:
-            if not state.finished or id(state) in self._told:
+            if not state.finished or id(state) in self._reported:
                 return
-            self._told.add(id(state))
+            self._reported.add(id(state))
             if not stderr.is_terminal:
-                note(f"[{len(self._told)}/{len(self._states)}] {state.cell.name}: {_outcome(state)}")
+                note(f"[{len(self._reported)}/{len(self._states)}] {state.cell.name}: {_outcome(state)}")
 
     def _table(self) -> Table:
         running = [s for s in self._states if not s.finished and s.step != "waiting"]

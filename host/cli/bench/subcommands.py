@@ -1,4 +1,4 @@
-"""``arenite bench`` takes an image, or one of its own words: ``matrix``, ``history``, ``compare``."""
+"""``arenite bench`` takes an image or one of its subcommands: ``matrix``, ``history``, ``compare``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import click
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.cli.options import Number
 
-#: Word to its help line; each is a command in ``bench_WORD.py``.
+#: Subcommand -> help line; each is a command in the module of that name.
 SUBCOMMANDS = {
     "matrix": "Boards × models × modes from a file, several at once.",
     "history": "Earlier results beside each other; regressions are flagged.",

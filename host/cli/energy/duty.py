@@ -215,7 +215,7 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
 def _on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
-    """The same events on the board, and the prediction for just these, with the times that the board itself took."""
+    """Run the same events on the board, and predict them with the service times that the board took."""
     count = min(count, 4000, device.max_events, int(_LONGEST_S * events.rate_hz))
     if count < 20:
         raise UsageError(
@@ -253,7 +253,7 @@ def _show(found: Prediction, report: dict[str, Any]) -> None:
             show(
                 table(
                     f"{title}, {report[key]['events']:,} events",
-                    ("", "found", "95 % ±", "prediction off by"),
+                    ("", "value", "95 % ±", "prediction off by"),
                     _compared(report[key]),
                 )
             )
