@@ -9,7 +9,7 @@
     print(result.bit_exact, result.instructions)
 
 The functions have the names and the options of the command line, their results a ``to_json()`` that returns what the
-command prints with ``--json``. What goes wrong raises an ``arenite.AreniteError``.
+command prints with ``--json``. Every failure raises an ``arenite.AreniteError``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ __all__ = [
     "zoo",
 ]
 
-#: Where the names are that are imported when they are first used, so that `import arenite` takes no time.
+#: The modules of names that are imported on their first use, so that `import arenite` is fast.
 _MODULES = {
     "BenchResult": "host.bench.result",
     "BuildOptions": "host.build.options",

@@ -1,7 +1,7 @@
 """Folders of C sources and headers, addressed by base name.
 
-Kernels lie in a folder for each family, but generated projects hold them in one flat folder, and an ``#include`` names
-a header by its base name alone. Base names are therefore unique in a tree.
+Kernels are in one folder for each family, but generated projects have them in one flat folder, and an ``#include``
+names a header by its base name alone. Base names are therefore unique in a tree.
 """
 
 from __future__ import annotations
@@ -47,5 +47,5 @@ class SourceTree:
 
     @cached_property
     def include_flags(self) -> tuple[str, ...]:
-        """A compiler's ``-I`` for each folder that holds headers."""
+        """One ``-I`` flag for each folder with headers."""
         return tuple(f"-I{folder}" for folder in sorted({path.parent for path in self.paths(".h")}))

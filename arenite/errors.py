@@ -1,16 +1,16 @@
-"""Every error that a user can meet, as one tree that mirrors the folders.
+"""The tree of all errors that a user can meet.
 
-Each carries one sentence of what is wrong and one of what to try, and the exit code that the command line
-returns for it (see docs/cli.md).
+Each error has one sentence on the problem, one on what to try, and the exit code that the command line returns for it
+(see docs/cli.md).
 """
 
 from __future__ import annotations
 
 
 class AreniteError(Exception):
-    """Something a person can act on.
+    """An error that the user can correct.
 
-    ``problem`` says what is wrong, with the value or name concerned; ``hint`` says what to try next.
+    ``problem`` describes the error with the value or name concerned; ``hint`` suggests what to try next.
     """
 
     exit_code = 2
@@ -25,23 +25,23 @@ class AreniteError(Exception):
 
 
 class ModelError(AreniteError):
-    """A model file that cannot be read, or is malformed: names the table and the field."""
+    """A model file cannot be read or is malformed; the message names the table and the field."""
 
 
 class UnsupportedModelError(ModelError):
-    """A well-formed model that Arenite does not run: names the operator, its index and its tensor."""
+    """Arenite cannot run a well-formed model; the message names the operator, its index and its tensor."""
 
 
 class PlanError(AreniteError):
-    """A plan that is wrong, or a graph that cannot be planned."""
+    """A plan is not valid, or a graph cannot be planned."""
 
 
 class ProfileError(AreniteError):
-    """An unknown board, host or meter, or a profile file with a bad field."""
+    """A board, host or meter is unknown, or a profile file has a bad field."""
 
 
 class UsageError(AreniteError):
-    """A command used in a way that cannot work: a missing extra, a bad option, a missing file."""
+    """A command cannot work as it was called: a missing extra, a bad option, a missing file."""
 
 
 class DoesNotFitError(AreniteError):
@@ -57,6 +57,6 @@ class ToolError(AreniteError):
 
 
 class DeviceError(AreniteError):
-    """A device that hangs, resets, answers wrongly, or runs other firmware than expected."""
+    """A device hangs, resets, gives wrong answers, or runs other firmware than expected."""
 
     exit_code = 3

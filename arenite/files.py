@@ -1,4 +1,4 @@
-"""Files: atomic writes, and the folder in which fetched and built files are kept."""
+"""Atomic writes, and the cache folder for fetched and built files."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def cache_directory() -> Path:
 def write_atomic(path: str | Path, content: bytes | str) -> None:
     """Write ``content`` (text as UTF-8) to ``path`` in one step: a reader sees the old file or the new one.
 
-    The function is meant for paths that a user gave. A device such as /dev/stdout is written to, not replaced, and a
-    symbolic link stays a link. Raises ``UsageError`` when the path cannot be written.
+    The function is for paths from the user. A device such as /dev/stdout is written to, not replaced, and a symbolic
+    link stays a link. Raises ``UsageError`` when the path cannot be written.
     """
     given = Path(path)
     data = content.encode() if isinstance(content, str) else content
@@ -38,7 +38,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
 def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
     """Replace the file at ``path`` in one step; a symbolic link is followed. Raises ``OSError``.
 
-    Missing parent folders are made. An existing file keeps its permissions. With ``durable=False`` the function
+    Missing parent folders are created. An existing file keeps its permissions. With ``durable=False`` the function
     does not wait for the disk: a power failure (but not a crash of the program) may leave an empty file.
     """
     target = Path(os.path.realpath(path))
@@ -61,7 +61,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
 
 
 def _umask() -> int:
-    """The process's file mode mask, which Python can read only by setting it."""
+    """Return the process's file mode mask, which Python can read only by setting it."""
     mask = os.umask(0o022)
     os.umask(mask)
     return mask

@@ -1,4 +1,4 @@
-"""One process at a time, by a lock on a file that the system frees when the process ends, however it ends."""
+"""A lock on a file for one process at a time; the system frees it when the process ends for any reason."""
 
 from __future__ import annotations
 

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     from arenite.host.camera.session import CameraSession
     from arenite.host.camera.summary import CameraResult
 
-# Imports that take long stay out of the top of this file: the first answer should be there within a quarter of a second
-# after the command starts.
+# Slow imports are inside the functions, so that the first answer comes within a quarter of a second after the start.
 
 _GROUPS: dict[str, Any] = {
     "source": SourceOptions,
@@ -42,12 +41,12 @@ _GROUPS: dict[str, Any] = {
     "energy": EnergyOptions,
     "outputs": OutputOptions,
 }
-#: Fields of ``CameraOptions`` that the command line gives as text of a form of their own.
+#: Fields of ``CameraOptions`` whose text on the command line needs a parser.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
 
 
 class Number(click.FloatRange):
-    """A number within limits; nan and inf are refused."""
+    """A number within limits; nan and inf are rejected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -62,8 +61,10 @@ def _hints(group: str) -> dict[str, Any]:
 
 
 def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[Any], Any]:
-    """An option of the command that sets the field ``sets`` ("group.field") of ``CameraOptions``. Its type, range and
-    default are those of the field."""
+    """Return an option of the command that sets the field ``sets`` ("group.field") of ``CameraOptions``.
+
+    The field determines its type, range and default.
+    """
     group, name = sets.split(".")
     default = next(each.default for each in fields(_GROUPS[group]) if each.name == name)
     more = {"default": default, **_click_type(_hints(group)[name]), **more}
@@ -80,7 +81,7 @@ def _whole(limit: float | None) -> int | None:
 
 
 def _click_type(hint: Any) -> dict[str, Any]:
-    """Arguments of ``click.option`` for the type of a field."""
+    """Return the arguments of ``click.option`` for the type of a field."""
     limits = Range()
     if get_origin(hint) is Annotated:
         hint, limits = get_args(hint)
@@ -291,7 +292,7 @@ def camera(as_json: bool, **given: Any) -> int:
             "--json and --output - both write to standard output.",
             "Give --output a file, or leave out --json.",
         )
-    gc.disable()  # until the loop runs: collections while everything is imported find nothing
+    gc.disable()  # until the loop runs: garbage collections during the imports would free nothing
     options = _options(given)
     from arenite.host.camera.session import CameraSession
 
@@ -304,14 +305,14 @@ def camera(as_json: bool, **given: Any) -> int:
     else:
         from arenite.host.report.camera_tables import show_summary
 
-        # Standard output is for programs when it carries the frames' lines.
+        # The lines of frames on standard output are for programs, so tables go to standard error.
         with redirect_stdout(sys.stderr) if options.outputs.output == "-" else nullcontext():
             show_summary(result.to_json())
     return 0 if result.within_budget else 1
 
 
 def _options(given: dict[str, Any]) -> CameraOptions:
-    """The values of the command line, in the groups of ``CameraOptions``. Raises ``UsageError``."""
+    """Return the values of the command line as ``CameraOptions``. Raises ``UsageError``."""
     groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
     for path, value in given.items():
         group, name = path.split("__")
@@ -329,8 +330,10 @@ def _report(text: str) -> None:
 
 @contextmanager
 def _signals(session: CameraSession) -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM end the loop; a second signal ends the program. A scenario that is cut short has no
-    result, so the first signal ends the program too."""
+    """Make Ctrl-C and SIGTERM end the loop; a second signal ends the program.
+
+    An interrupted scenario has no result, so there the first signal ends the program.
+    """
     before: dict[int, Any] = {}
 
     def stop(number: int, _: object) -> None:

@@ -1,4 +1,4 @@
-"""``arenite demo``: the whole way once, with a real network and real labelled inputs."""
+"""``arenite demo``: run every step once, with a real network and real labelled inputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from arenite.models import zoo
 from arenite.models.samples import DEMO_MODEL, save_samples
 from arenite.profiles.boards import all_boards, load_board
 
-#: Boards of the closing table: the emulated ones and one of each kind that people have on the desk.
+#: Boards of the closing table: the emulated ones, and one of each common family of real boards.
 SHOWN = (
     "qemu_mps2_an386",
     "qemu_netduinoplus2",

@@ -11,7 +11,7 @@ import click
 
 from arenite.host.report.console import print_json, show, table
 
-#: Command, the Debian package that has it, and what it is for.
+#: Command, the Debian package that contains it, and its purpose.
 TOOLS = (
     ("gcc", "gcc", "cycle estimates on emulated boards, fuzzing, tests"),
     ("arm-none-eabi-gcc", "gcc-arm-none-eabi", "Cortex-M firmware"),
@@ -117,7 +117,7 @@ def _camera() -> dict[str, Any]:
 
 def _tool(name: str, package: str, use: str) -> dict[str, Any]:
     version = None
-    # A tool that is there but does not start (a wrong architecture, a lost library) is as good as missing.
+    # A tool that is installed but does not start (a wrong architecture, a lost library) counts as missing.
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20)
         if done.returncode == 0:

@@ -64,11 +64,11 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code (0 done, 1 no, 2 usage, 3 device or tool, 4 our bug)."""
+    """Run the command line and return the exit code: 0 done, 1 no, 2 usage, 3 device or tool, 4 a bug in Arenite."""
     output = sys.stdout
     try:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
-        sys.stdout.flush()  # what cannot be written shows here, not when Python ends
+        sys.stdout.flush()  # an error of the last write is raised here, not when Python ends
         return code if isinstance(code, int) else 0
     except AreniteError as error:
         _complain(error)
@@ -80,19 +80,19 @@ def main(argv: list[str] | None = None) -> int:
             _complain(UsageError(error.format_message()))
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
-        # Click puts its own in place of the interruption, which may say what was kept.
-        kept = error.__cause__ if isinstance(error, click.Abort) else error
-        print(f"Interrupted. {kept or ''}".strip(), file=sys.stderr)
+        # Click replaces the interruption, whose text may name the results that were saved.
+        interruption = error.__cause__ if isinstance(error, click.Abort) else error
+        print(f"Interrupted. {interruption or ''}".strip(), file=sys.stderr)
         return 130
     except BrokenPipeError:
-        return _nobody_reads()
+        return _end_without_reader()
     except SystemExit as ended:
-        # What Click and Rich make of one: Click 8.5 leaves no trace of it but the standard output that it replaced.
+        # Click and Rich turn a broken pipe into SystemExit; Click 8.5 leaves only a replaced standard output behind.
         if isinstance(ended.__context__, BrokenPipeError) or sys.stdout is not output:
-            return _nobody_reads()
+            return _end_without_reader()
         raise
     except OSError as error:
-        # A full disk, a folder that may not be written: the user's to mend, wherever it was met.
+        # A full disk or a folder without write permission is for the user to correct, wherever it occurs.
         where = f": {error.filename}" if error.filename else ""
         _complain(
             UsageError(f"{error.strerror or error}{where}.", "Check the path, its permissions and the disk.")
@@ -104,8 +104,8 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_BUG
 
 
-def _nobody_reads() -> int:
-    """The reader went away (`arenite boards | head`): not an error, and nothing more can be said."""
+def _end_without_reader() -> int:
+    """Discard further output after the reader has ended (`arenite boards | head`), which is not an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -118,12 +118,15 @@ def _complain(error: AreniteError) -> None:
 
 def run() -> None:
     """Console entry point."""
-    _three_files()
+    _open_standard_files()
     sys.exit(main())
 
 
-def _three_files() -> None:
-    """A shell's ``>&-`` closes standard output: the next file opened would take its number, and be printed into."""
+def _open_standard_files() -> None:
+    """Open standard files that the shell closed (``>&-``).
+
+    The next file that is opened would otherwise get the number of standard output and receive the printed text.
+    """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with contextlib.suppress(OSError):

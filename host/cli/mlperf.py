@@ -103,19 +103,19 @@ def mlperf(
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     loaded = random_samples(tensors, 5) if data is None else load_samples(data, tensors, samples)
     recordings = _recordings(data, len(loaded)) if data is not None and task == "ad01" else None
-    asked = MlperfConfig(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
+    config = MlperfConfig(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
     if mode == "energy":
         instrument = None
         if meter is not None:
             instrument, _ = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
-        asked = replace(asked, meter=instrument, mark=mark, mark_input=mark_input, window_s=window)
+        config = replace(config, meter=instrument, mark=mark, mark_input=mark_input, window_s=window)
     elif meter is not None or mark is not None:
         raise UsageError(
             f"The {mode} mode takes no meter and no mark.", "Leave them out, or use --mode energy."
         )
     with Steps(chosen.name) as steps:
         result = run_mlperf(
-            prepared, chosen, asked, steps, draw=lambda recording: current_svg(recording, "window")
+            prepared, chosen, config, steps, draw=lambda recording: current_svg(recording, "window")
         )
     if as_json:
         print_json(result)
@@ -126,21 +126,22 @@ def mlperf(
 
 
 def _recordings(data: Path, count: int) -> np.ndarray | None:
-    """Return ``recording`` of the archive: the recording of each window; None without it."""
+    """Return the array ``recording`` of the archive, the recording of each window, or None when there is none."""
     with zipfile.ZipFile(data), np.load(data, allow_pickle=False) as archive:
         if "recording" not in archive.files:
             return None
         try:
-            found = np.asarray(archive["recording"])
+            recordings = np.asarray(archive["recording"])
         except ValueError as error:
             raise UsageError(
                 f"{data}: 'recording' is not a plain array.", "Write numbers or names."
             ) from error
-    if found.ndim != 1 or len(found) < count:
+    if recordings.ndim != 1 or len(recordings) < count:
         raise UsageError(
-            f"{data}: 'recording' has shape {found.shape}.", "Write one entry for each window in x."
+            f"{data}: 'recording' has shape {recordings.shape}, but x has {count} windows.",
+            "Write one entry for each window in x.",
         )
-    return found[:count]
+    return recordings[:count]
 
 
 def _show(result: dict[str, Any]) -> None:
@@ -153,7 +154,7 @@ def _show(result: dict[str, Any]) -> None:
                 ("floor of the rules", f"{floor:.2f}: {'passed' if result['passed'] else 'not passed'}")
             )
         facts.append(("missing", f"{result['missing']} of {result['samples']}"))
-        facts.append(("asked again", f"{result['repeated']} times; from an earlier run: {result['resumed']}"))
+        facts.append(("sent again", f"{result['repeated']} times; from an earlier run: {result['resumed']}"))
         facts.append(("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']}"))
     elif result["mode"] == "energy":
         facts += _energy(result)
@@ -179,7 +180,7 @@ def _show(result: dict[str, Any]) -> None:
 def _energy(result: dict[str, Any]) -> list[tuple[str, str]]:
     figure, windows = result["energy_uj_per_inference"], result["windows"]
     spread = f"middle half {microjoules(figure['p25'])} to {microjoules(figure['p75'])}"
-    found = ", ".join(dict.fromkeys(window["bounds"] for window in windows))
+    methods = ", ".join(dict.fromkeys(window["bounds"] for window in windows))
     powers = [window["average_power_w"] for window in windows]
     return [
         ("energy per inference", f"{microjoules(figure['median'])} ({spread})"),
@@ -188,7 +189,7 @@ def _energy(result: dict[str, Any]) -> list[tuple[str, str]]:
         (
             "windows",
             f"{len(windows)} of {min(w['seconds'] for w in windows):.2f} s and {windows[0]['inferences']} inferences"
-            f" or more, by {found}",
+            f" or more, by {methods}",
         ),
         ("samples lost", f"{result['lost_samples']:,}"),
         ("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']} windows"),

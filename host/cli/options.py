@@ -16,7 +16,7 @@ from arenite.host.build.options import BuildOptions
 
 
 class Number(click.FloatRange):
-    """A range of finite numbers: nan and inf are refused."""
+    """A range of finite numbers: nan and inf are rejected."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)

@@ -26,9 +26,9 @@ _TITLES = {"build": "building", "run": "running on", "check": "checking against 
 
 
 class Stages:
-    """Called as ``stages(name, done, total)`` (total 0: not known); one bar, for the stage that runs now.
+    """A progress callback ``stages(name, done, total)`` with one bar for the current stage; total 0 is unknown.
 
-    The import has none: frameworks and downloads show their own progress on the same terminal.
+    The import has no bar: frameworks and downloads show their own progress on the same terminal.
     """
 
     def __init__(self) -> None:
@@ -57,7 +57,10 @@ class Stages:
 
 
 class Steps:
-    """Called as ``steps(name, done, total)``; shows one bar per name. Silent when standard error is no terminal."""
+    """A progress callback ``steps(name, done, total)`` with one bar per name.
+
+    It shows nothing when standard error is not a terminal.
+    """
 
     def __init__(self, board: str) -> None:
         self._board = board
@@ -82,7 +85,7 @@ class Steps:
     def __call__(self, step: str, done: int, total: int) -> None:
         if step not in self._tasks:
             title = _TITLES.get(step, step)
-            # What is done already at the start counts for no speed.
+            # Work that is done before the start does not count for the speed.
             self._tasks[step] = self._progress.add_task(
                 f"{title} {self._board}" if step == "run" else title, total=total, completed=done
             )
@@ -90,17 +93,17 @@ class Steps:
 
 
 class ProgressCallback(Protocol):
-    """What a bench tells its progress to."""
+    """A function that receives the progress of a bench."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """``done`` of ``total`` of this step."""
+        """Report that ``done`` of ``total`` of this step are finished."""
 
 
 class _Lines:
-    """``@progress STEP DONE TOTAL`` on standard error, ten times a second at most."""
+    """Write ``@progress STEP DONE TOTAL`` to standard error, at most ten times a second."""
 
     def __init__(self) -> None:
-        self._told: dict[str, float] = {}
+        self._reported_at: dict[str, float] = {}
 
     def __enter__(self) -> _Lines:
         return self
@@ -112,12 +115,12 @@ class _Lines:
 
     def __call__(self, step: str, done: int, total: int) -> None:
         now = time.monotonic()
-        if done == total or now - self._told.get(step, 0.0) >= 0.1:
-            self._told[step] = now
+        if done == total or now - self._reported_at.get(step, 0.0) >= 0.1:
+            self._reported_at[step] = now
             stderr.file.write(f"{PROGRESS_PREFIX} {step} {done} {total}\n")
             stderr.file.flush()
 
 
 def steps_of(board: str) -> AbstractContextManager[ProgressCallback]:
-    """Bars on a terminal; lines where ``ARENITE_PROGRESS=lines`` asks for them."""
+    """Return bars on a terminal, or lines when ``ARENITE_PROGRESS=lines`` is set."""
     return _Lines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)

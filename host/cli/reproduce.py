@@ -9,7 +9,7 @@ import click
 
 
 def command_line(context: click.Context, without: Collection[str] = ()) -> str:
-    """What was asked for, with every option that differs from its default; ``without``: names of those left out."""
+    """Return the command line with every option that differs from its default, except those named in ``without``."""
     words = ["arenite", *([context.info_name] if context.info_name else [])]
     for parameter in context.command.params:
         given = context.params.get(parameter.name or "")

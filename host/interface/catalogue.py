@@ -1,4 +1,4 @@
-"""``boards`` and ``zoo``: what is known, and what can be fetched."""
+"""``boards`` and ``zoo``: the known boards, and the models that can be fetched."""
 
 from __future__ import annotations
 

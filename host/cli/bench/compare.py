@@ -55,7 +55,9 @@ def compare(
         show(table(title, ("", "before", "after", "change", "regression"), rows))
         _show_layers(layers)
         if {c.figure for c in differences}.isdisjoint({"instructions", "latency_us"}):
-            note("Speed and accuracy are not compared: the samples are others, or nobody measured.")
+            note(
+                "Speed and accuracy are not compared: the runs used different samples or did not measure them."
+            )
     return 1 if fail and regressions else 0
 
 

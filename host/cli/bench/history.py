@@ -1,4 +1,4 @@
-"""``arenite bench history``: stored results over time, and what of it is a regression."""
+"""``arenite bench history``: stored results over time, with regressions flagged."""
 
 from __future__ import annotations
 

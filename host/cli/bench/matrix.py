@@ -86,7 +86,7 @@ class _Watch:
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states
-        self._told = {id(s) for s in states if s.finished}
+        self._reported = {id(s) for s in states if s.finished}
         self._lock = threading.Lock()
         self._live = Live(get_renderable=self._table, console=stderr, transient=True, refresh_per_second=4)
 
@@ -101,11 +101,11 @@ class _Watch:
     def changed(self, state: CellState) -> None:
         """Report progress; several threads call this."""
         with self._lock:
-            if not state.finished or id(state) in self._told:
+            if not state.finished or id(state) in self._reported:
                 return
-            self._told.add(id(state))
+            self._reported.add(id(state))
             if not stderr.is_terminal:
-                note(f"[{len(self._told)}/{len(self._states)}] {state.cell.name}: {_outcome(state)}")
+                note(f"[{len(self._reported)}/{len(self._states)}] {state.cell.name}: {_outcome(state)}")
 
     def _table(self) -> Table:
         running = [s for s in self._states if not s.finished and s.step != "waiting"]

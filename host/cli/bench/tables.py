@@ -48,7 +48,7 @@ def show_bench(result: dict[str, Any]) -> None:
     if s["missing"]:
         facts.append(("without an answer", f"{s['missing']} of {s['count']}"))
     if s["resumed"] or s["repeated"]:
-        facts.append(("from an earlier run; asked again", f"{s['resumed']}; {s['repeated']}"))
+        facts.append(("from an earlier run; sent again", f"{s['resumed']}; {s['repeated']}"))
     if s["accuracy"] is not None:
         facts.append(("accuracy", f"{s['accuracy']:.3f}"))
     if counts is not None:

@@ -1,4 +1,4 @@
-"""What two cores bring, as a line for people."""
+"""The estimated gain of two cores, as a line for people."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def _ports(as_json: bool) -> int:
         ]
         print_json({"schema": "arenite.ports/1", "ports": rows})
     else:
-        show(describe(here) if here else "No serial port is on USB here.")
+        show(describe(here) if here else "This computer has no USB serial port.")
     return 0
 
 

@@ -71,16 +71,16 @@ def flash(
     if as_json:
         print_json({**about, **done.to_json()})
     else:
-        show(f"{board.name}: {_told(done)}")
+        show(f"{board.name}: {_outcome(done)}")
         if done.note:
             note(done.note)
     return 0
 
 
-def _told(done: FlashResult) -> str:
+def _outcome(done: FlashResult) -> str:
     how = "started" if done.tool == EMULATOR else f"{done.nbytes:,} bytes by {done.tool}"
     if done.identity is None:
-        return f"flashed, {how}; not asked what it runs"
+        return f"flashed, {how}; its model was not checked"
     where = f" on {done.port}" if done.port else ""
     runs = f"'{done.identity.model}'"
     if done.identity.model_hash:

@@ -1,4 +1,4 @@
-"""``arenite monitor``: what a device says on its serial port."""
+"""``arenite monitor``: print what a device sends on its serial port."""
 
 from __future__ import annotations
 
@@ -66,19 +66,21 @@ def _named(port: str, board: Board | None) -> str:
         if board.emulated and port == AUTO:
             raise UsageError(
                 f"{board.name} is emulated and has no port of its own.",
-                "Name the port where its serial line is, or a real board; `arenite bench` shows what it says.",
+                "Name the port of its serial line, or a real board; `arenite bench` shows its messages.",
             )
         port_path = resolve_port(board, port)
         assert port_path is not None
         return port_path
     if port == AUTO:
-        here = serial_ports()
-        if len(here) == 1:
-            return here[0].path
-        available = (
-            f"{len(here)} ports are here:\n{describe(here)}" if here else "No serial port is on USB here."
+        ports = serial_ports()
+        if len(ports) == 1:
+            return ports[0].path
+        problem = (
+            f"This computer has {len(ports)} USB serial ports:\n{describe(ports)}"
+            if ports
+            else "This computer has no USB serial port."
         )
-        raise UsageError(available, "Give --board NAME, or the port's name.")
+        raise UsageError(problem, "Give --board NAME, or the port's name.")
     if port.startswith(BY_SERIAL):
         return by_serial(port.removeprefix(BY_SERIAL))
     return port

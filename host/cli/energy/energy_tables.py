@@ -33,21 +33,21 @@ def show_energy(record: dict[str, Any]) -> None:
         if record.get(key) is not None:
             rows.append((name, watts(record[key]), kind))
     if record.get("sleep_current_a") is not None:
-        told = record.get("sleep_source")
-        name = "current asleep" if told else "lowest current between inferences"
-        rows.append((name, amperes(record["sleep_current_a"]), "assumed" if told else kind))
+        source = record.get("sleep_source")
+        name = "current asleep" if source else "lowest current between inferences"
+        rows.append((name, amperes(record["sleep_current_a"]), "assumed" if source else kind))
     if kind == "measured":
-        found = f"{record['windows']} by {record['window_method']}"
+        windows = f"{record['windows']} by {record['window_method']}"
         if record["windows_left_out"]:
-            found += f", {record['windows_left_out']} left out"
-        rows.append(("inferences found", found, ""))
+            windows += f", {record['windows_left_out']} left out"
+        rows.append(("inferences found", windows, ""))
         total = record["samples"] + record["lost_samples"]
         rows.append(
             ("samples lost", f"{record['lost_samples']:,} of {total:,} in {record['recorded_s']:.3g} s", "")
         )
-    told = record.get("inferences")
-    if isinstance(told, dict):
-        rows.append(("bit-exact with LiteRT", f"{told['bit_exact']} of {told['count']}", ""))
+    inferences = record.get("inferences")
+    if isinstance(inferences, dict):
+        rows.append(("bit-exact with LiteRT", f"{inferences['bit_exact']} of {inferences['count']}", ""))
     model = record.get("model")
     name = Path(model["path"]).name if model else "the recording"
     show(table(f"Energy of {name} on {record['board']['name']}", ("", "value", "is"), rows))

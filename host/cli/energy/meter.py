@@ -129,7 +129,7 @@ def record(
     profile = load_meter(name) if name in meter_names() else None
     driver = profile.driver if profile is not None else name
     if driver not in METERS:
-        raise UsageError(f"There is no meter '{name}'.", f"There is {', '.join(meter_names())}.")
+        raise UsageError(f"There is no meter '{name}'.", f"The known meters are {', '.join(meter_names())}.")
     if profile is not None and profile.supply_v is not None and not own_supply:
         min_v, max_v = profile.supply_v
         if not min_v <= supply <= max_v:
@@ -176,7 +176,7 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
                     break
                 stages("record", round(1000 * (seconds - (end - time.monotonic()))), round(1000 * seconds))
     except KeyboardInterrupt:
-        note("Interrupted: what was recorded so far is kept.")
+        note("Interrupted: the samples recorded so far are saved.")
     return instrument.stop()
 
 

@@ -1,4 +1,4 @@
-"""What ``arenite meter`` says of an instrument, and of a recording."""
+"""The output of ``arenite meter``: an instrument, and a recording."""
 
 from __future__ import annotations
 

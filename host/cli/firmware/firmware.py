@@ -33,11 +33,11 @@ def firmware(
 
     Exit code 1, and nothing written, when the model does not fit the board.
     """
-    made = generate(image, board, output, build=build)
-    project = made.project
+    result = generate(image, board, output, build=build)
+    project = result.project
     predicted = project.prediction
     if as_json:
-        print_json(made.to_json())
+        print_json(result.to_json())
     else:
         for text in project.prepared.notes:
             note(text)

@@ -1,4 +1,4 @@
-"""``arenite fit``: does it fit, on which boards, to the byte."""
+"""``arenite fit``: check which boards a model fits, to the byte."""
 
 from __future__ import annotations
 
@@ -49,37 +49,37 @@ def fit(
     if names and everything:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     if shrink and not names:
-        raise UsageError("--shrink looks for what fits the boards that you name.", "Add --board NAME.")
+        raise UsageError("--shrink needs the boards that the model should fit.", "Add --board NAME.")
     with Stages() as stages:
         if shrink:
             stages("look for what would fit", 0, 0)
-        found = [fit_model(image, list(names) or None, build=build, suggest=shrink) for image in images]
+        fits = [fit_model(image, list(names) or None, build=build, suggest=shrink) for image in images]
     if as_json:
-        reports = [report.to_json() for report in found]
+        reports = [report.to_json() for report in fits]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "models": reports})
     else:
-        for report in found:
+        for report in fits:
             for text in report.prepared.notes:
                 note(text)
             show_fits(report.prepared, report.verdicts)
             show(*(report.shrink.sentences() if report.shrink else ()))
-    return 1 if names and not all(report.fits for report in found) else 0
+    return 1 if names and not all(report.fits for report in fits) else 0
 
 
 def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
-    """Predictions of built projects beside what was built and measured."""
-    found = [check_sizes(folder) for folder in folders]
+    """Show the predictions of built projects beside their built and measured sizes."""
+    checks = [check_sizes(folder) for folder in folders]
     if as_json:
-        reports = [e.to_json() for e in found]
+        reports = [e.to_json() for e in checks]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "projects": reports})
     else:
-        for folder, evidence in zip(folders, found, strict=True):
+        for folder, evidence in zip(folders, checks, strict=True):
             show_evidence(str(folder), evidence)
-    return 0 if all(e.holds for e in found) else 1
+    return 0 if all(e.holds for e in checks) else 1
 
 
 def show_evidence(title: str, evidence: SizeCheck) -> None:
-    """One row per figure."""
+    """Show the sizes of a project as a table with one row per figure."""
 
     def bytes_(value: int | None) -> str:
         return "-" if value is None else f"{value:,}"
@@ -95,10 +95,10 @@ def show_evidence(title: str, evidence: SizeCheck) -> None:
     )
 
 
-def show_fits(prepared: Prepared, found: Sequence[FitVerdict]) -> None:
-    """The verdicts as a table, boards that fit first, fastest first."""
+def show_fits(prepared: Prepared, verdicts: Sequence[FitVerdict]) -> None:
+    """Show the verdicts as a table; boards that fit come first, sorted by speed."""
     rows = []
-    for v in sorted(found, key=lambda v: (not v.fits, v.latency_ms)):
+    for v in sorted(verdicts, key=lambda v: (not v.fits, v.latency_ms)):
         about = "" if v.needs.exact else "~"
         rows.append(
             (
@@ -115,10 +115,10 @@ def show_fits(prepared: Prepared, found: Sequence[FitVerdict]) -> None:
         )
     columns = ("board", "fits", "RAM B", "of", "flash B", "of", "optimise", "ms", "mJ")
     show(table(prepared.path.name, columns, rows))
-    for v in found:
+    for v in verdicts:
         for reason in (*v.reasons, *v.notes):
             show(f"{v.board.name}: {reason}")
     show(
-        "~ estimated: real boards add their framework's start-up code; time and energy are never measured here. "
-        "? assumed: 100 µA/MHz at 3.3 V, where the profile has no current."
+        "The sign ~ marks an estimate: real boards add their framework's start-up code, and time and energy are always "
+        "estimates. The sign ? marks an assumption: 100 µA/MHz at 3.3 V, for a profile without a current."
     )

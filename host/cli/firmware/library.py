@@ -1,4 +1,4 @@
-"""``arenite library``: models as C sources for a program of one's own."""
+"""``arenite library``: write models as C sources for the user's own program."""
 
 from __future__ import annotations
 
@@ -63,16 +63,16 @@ def library(
             raise UsageError(f"Two models are called '{model}'.", "Name them: NAME=IMAGE.")
         models[model] = path
     prepared = {model: load(path, passes=not no_passes) for model, path in models.items()}
-    made = write_library(
+    result = write_library(
         prepared, output, name=name, board=board, core=core, optimise=optimise, stream_input=stream_input
     )
     if as_json:
-        print_json(made.to_json())
+        print_json(result.to_json())
         return 0
     for loaded in prepared.values():
         for text in loaded.notes:
             note(text)
-    described = made.manifest
+    described = result.manifest
     rows = [
         (m["name"], m["header"], f"{m['weights']:,}", f"{m['arena']:,}", "yes" if m["shares_arena"] else "no")
         for m in described["models"]

@@ -1,4 +1,4 @@
-"""``arenite pareto``: all builds of a model for a board, and which of them are worth having."""
+"""``arenite pareto``: all builds of a model for a board, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -91,4 +91,6 @@ def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
     columns = ("build", "fits", "RAM B", "flash B", "instructions", "bit-exact", "dominated by")
     show(table(f"{title} on {board.name}", columns, rows))
     if any(b.kind == "estimated" for b in all_builds):
-        show("~ estimated before the build; --measure benches each build on an emulated board.")
+        show(
+            "The sign ~ marks an estimate before the build; --measure benches each build on an emulated board."
+        )

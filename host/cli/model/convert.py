@@ -1,4 +1,4 @@
-"""``arenite convert``: a trained model in, an image with a planned arena out."""
+"""``arenite convert``: convert a trained model to an image with a planned arena."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def convert(
     if html is not None and html.is_dir():
         raise UsageError(f"{html} is a folder.", "Give the path of a file.")
     with Stages() as stages:
-        made = run_conversion(
+        report = run_conversion(
             source,
             output,
             calibration=calibration,
@@ -147,11 +147,11 @@ def convert(
         from arenite.host.report.conversion_page import conversion_page
 
         again = command_line(click.get_current_context(), without=("html", "as_json"))
-        write_atomic(html, conversion_page(made.conversion, made.verdicts, again).encode())
+        write_atomic(html, conversion_page(report.conversion, report.verdicts, again).encode())
     if as_json:
-        print_json(made.to_json())
+        print_json(report.to_json())
     else:
-        for text in made.notes:
+        for text in report.notes:
             note(text)
-        show(*conversion_text.tables(made.conversion, made.path, made.verdicts, made.shrink))
-    return 0 if made.met else 1
+        show(*conversion_text.tables(report.conversion, report.path, report.verdicts, report.shrink))
+    return 0 if report.met else 1

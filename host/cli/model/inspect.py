@@ -1,4 +1,4 @@
-"""``arenite inspect``: what is in a model, and its arena drawn over time."""
+"""``arenite inspect``: list the contents of a model, and draw its arena over time."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def inspect(
         f"constants {d['constant_bytes']:,} B",
         _search(p),
         *segment_sentences(d["segments"]),
-        *([made] if (made := made_from_sentence(prepared.extra)) else []),
+        *([origin] if (origin := made_from_sentence(prepared.extra)) else []),
     )
     return 0
 
@@ -87,7 +87,7 @@ def _macs(described: dict[str, Any]) -> str:
 
 
 def _search(plan: Plan) -> str:
-    """What the planner's searches did; budgets count nodes, so that a plan is the same on every machine."""
+    """Return a line on the planner's searches; budgets count nodes, so a plan is the same on every machine."""
     s = plan.statistics
     order = "no other order needs less" if plan.order_proven else "best order found"
     return (

@@ -1,4 +1,4 @@
-"""``arenite skew``: the recorded preprocessing against the training pipeline's own code."""
+"""``arenite skew``: compare the recorded preprocessing with the training pipeline's own code."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
-    assert process.returncode == 0 and "what was recorded so far is kept" in said
+    assert process.returncode == 0 and "the samples recorded so far are saved" in said
     assert len(read_csv(path)) > 100
 
 
