@@ -59,12 +59,13 @@ lint: setup
 	$(VENV_PYTHON) -m pyright --pythonpath $(VENV_PYTHON)
 	.venv/bin/lint-imports
 	$(VENV_PYTHON) -m tests.structure.circles
-	.venv/bin/clang-format --dry-run --Werror $(C_FILES)
-	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
+	@echo "clang-format, cppcheck"
+	@.venv/bin/clang-format --dry-run --Werror $(C_FILES)
+	@cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \
 	    --suppress=shiftTooManyBitsSigned --suppress=zerodiv:firmware/engine/pool/average_pool_2d_s8.c \
 	    --inline-suppr $(addprefix -I ,$(sort $(dir $(shell git ls-files 'firmware/**/*.h')))) \
 	    firmware/engine firmware/boards firmware/duty
-	cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
+	@cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
 	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c
 	$(DOCS_SITE)
 
