@@ -69,7 +69,7 @@ def test_first_model(tmp_path: Path) -> None:
 @pytest.mark.qemu
 def test_first_board(tmp_path: Path) -> None:
     shown = run("first-board.md", tmp_path)
-    answer = "qemu_netduinoplus2: started; it answers and runs 'micro_speech' (f7fdce2c27255efc)"
+    answer = "qemu_netduinoplus2: started; it answers and runs 'micro_speech' (b8d6b8477959ae76)"
     assert answer in shown and answer in (ROOT / "docs/tutorials/first-board.md").read_text("utf-8")
     assert "idVendor" in (tmp_path / "70-arenite.rules").read_text("utf-8")
 

@@ -261,7 +261,7 @@ def _check_case(data: bytes, through: str, report: Report) -> str:
     except ModelError as error:
         report.refused += 1
         report.reasons[_kind(error.problem)] += 1
-        if "no check of its own" in error.problem:
+        if "no specific check" in error.problem:
             return error.problem
         return "" if error.problem and error.hint else f"no hint: {error.problem}"
     except BaseException:

@@ -178,7 +178,7 @@ def test_bad_models_are_refused_with_a_sentence(made: Made) -> None:
     made.refused("only.weights.h5", ModelError, "weights but no model")
     made.refused("cut.h5", ModelError, "Cannot read", "cut.h5", "truncated")
     made.refused("cut", ModelError, "Cannot read", "saved_model.pb")
-    made.refused("qat.keras", ModelError, "trained with quantisation", ".h5")
+    made.refused("qat.keras", ModelError, "trained with quantization", ".h5")
     made.refused("inverse", ModelError, "tf.MatrixInverse")
 
 

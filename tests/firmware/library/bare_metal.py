@@ -8,9 +8,9 @@ from pathlib import Path
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.sources import BOARDS
 from arenite.profiles.boards import Board
 from tests.firmware.library.libraries import (
-    BOARDS,
     STAND_INS,
     flags,
     sources,
@@ -31,11 +31,12 @@ def link(library: Path, board: Board, out: Path, *more: str) -> Path:
         "-fno-tree-loop-distribute-patterns",
         *(f"-D{name}" for name in family.defines),
         *more,
-        *flags(library / "src", BOARDS),
+        *flags(library / "src"),
+        *BOARDS.include_flags,
         *map(str, sources(library)),
         str(library / "examples/bare_metal/main.c"),
         str(STAND_INS / "board_mps2.c"),
-        *(str(BOARDS / name) for name in support),
+        *(str(BOARDS.path(name)) for name in support),
         *cores.LINK_FLAGS,
         f"-T{out / 'link.ld'}",
         "-lgcc",

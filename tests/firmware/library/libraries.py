@@ -16,7 +16,6 @@ from tests.fuzz.comparison import random_input
 from tests.host.small_graphs import classifier, counter, save
 
 ROOT = Path(__file__).resolve().parents[3]
-BOARDS = ROOT / "firmware" / "boards"
 ARDUINO = ROOT / "tests" / "firmware" / "boards" / "arduino_core"
 STAND_INS = Path(__file__).parent
 PORTABLE = Target("", SCALAR, "balanced")

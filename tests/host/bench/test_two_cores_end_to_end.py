@@ -101,7 +101,7 @@ def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: P
         assert "fault" in device.memory().started_by
         if health:
             report = device.health()
-            assert "no memory" in (report.fault or "") and 0x200 <= report.address < 0x200 + 640
+            assert "without memory" in (report.fault or "") and 0x200 <= report.address < 0x200 + 640
             assert report.pc and report.starts == 2
     assert project.prediction.second_stack % 16 == 0
 

@@ -205,9 +205,9 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration DATA --html <empty>": ("empty is a folder",),
     ". --calibration DATA": ("has no saved_model.pb",),
     "SOURCE --calibration DATA -o /proc/arenite/image.tflite": ("/proc/arenite",),
-    "INT8 --recipe w4": ("is quantised already", "--recipe"),
+    "INT8 --recipe w4": ("is quantized already", "--recipe"),
     "INT8 --calibration INT8DATA --board qemu_microbit --budget flash=1k": (
-        "is quantised already",
+        "is quantized already",
         "--budget",
     ),
     "absent.keras --calibration DATA": ("no file or folder absent.keras", "module:function"),
