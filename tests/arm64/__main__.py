@@ -27,7 +27,7 @@ from tests.arm64.arm64_root import run
 from tests.arm64.comparison import Check, Run, feeds, models
 from tests.arm64.machine import Machine, machine
 
-INSIDE = Path(__file__).parent / "inside.py"
+INSIDE = Path(__file__).parent / "guest_checks.py"
 #: Every so many of the benchmark's frames.
 EVERY = 3
 CAMERA_FRAMES = 8

@@ -32,7 +32,7 @@ class Check:
 
 
 class Run:
-    """What ``inside.py`` left."""
+    """What ``guest_checks.py`` left."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as file:

@@ -1,6 +1,6 @@
 """What runs twice, on this computer and on aarch64, and must come to the same bytes.
 
-    python inside.py OUT.npz FRAMES.npz [MODEL.tflite ...]
+    python guest_checks.py OUT.npz FRAMES.npz [MODEL.tflite ...]
 
 Feeds: every format of a camera, every way to resize, each kind of tensor. Models: the frames through preprocessing,
 LiteRT and postprocessing. With ARENITE_PROCESSING=numpy the feeds are NumPy's reference. Imports nothing of the tests.
