@@ -64,7 +64,11 @@ def test_a_camera_that_comes_and_goes_is_reported_at_once_and_does_not_fill_the_
     options = CameraOptions.of(sources=("gst:videotestsrc num-buffers=6",), frames=10)
     with CameraSession(options, reported.append) as session:
         result = session.run()
-        assert reported[:2] == [note for note in result.notes if "Reconnecting" in note or "is back" in note][:2] != []
+        assert (
+            reported[:2]
+            == [note for note in result.notes if "Reconnecting" in note or "is back" in note][:2]
+            != []
+        )
         for number in range(1000):
             session._on_source_message(f"It is back: {number}.")
     assert len(session.notes) == 60 and session.notes[0] == result.notes[0]
