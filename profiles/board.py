@@ -168,6 +168,11 @@ class Board:
         return 1 if self.second_core is None else 2
 
     @property
+    def supply_v(self) -> float:
+        """Supply voltage in volts: that of the profile, 3.3 where the profile has no power figures."""
+        return self.power.supply_v if self.power is not None else 3.3
+
+    @property
     def flash_bytes(self) -> int:
         """Bytes of program memory in the first flash region, where code and weights go."""
         return self.flash[0].size

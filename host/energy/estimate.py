@@ -8,6 +8,7 @@ debugger.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from arenite.errors import DoesNotFitError, ToolError
@@ -50,6 +51,8 @@ def estimate_energy(
         DoesNotFitError: the model does not fit the board.
         ProfileError: no coefficients for the core.
     """
+    # The mark is for a meter; its instructions are not part of an inference.
+    options = replace(options, mark=None)
     cycle_energy, units = per_cycle(board), energy_units_of(board.core)
     verdict = choose(prepared, board, options).verdict
     if not verdict.fits:
@@ -75,7 +78,7 @@ def estimate_energy(
             "kind": cycle_energy.kind,
             "source": cycle_energy.source,
         },
-        "supply_v": power.supply_v if power else 3.3,
+        "supply_v": board.supply_v,
         "sleep_current_a": power.sleep_ua * 1e-6 if power and power.sleep_ua is not None else None,
         "sleep_source": power.sleep_source if power and power.sleep_ua is not None else None,
         "windows": 0,

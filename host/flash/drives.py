@@ -93,10 +93,6 @@ def put(drive: Drive, name: str, data: bytes) -> None:
             ) from error
 
 
-def _is_there(drive: Drive, path: Path) -> bool:
-    return path.exists() and (drive.device is None or drive.device.exists())
-
-
 def wait_gone(drive: Drive, description: str, timeout_s: float) -> None:
     """Wait until ``drive`` disappears, as it does when the program starts. Raises DeviceError when it stays."""
     end = time.monotonic() + timeout_s

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -160,10 +160,9 @@ def energy(
     prepared, chosen = prepared_model(model, passes=build.passes), load_board(board)
     samples = model_samples(prepared, data, None, ENERGY_SAMPLES)
     if meter is None:
-        plain = replace(build, mark=None)
-        record = estimate_energy(prepared, chosen, plain, samples=samples, progress=progress)
+        record = estimate_energy(prepared, chosen, build, samples=samples, progress=progress)
     else:
-        supply = supply_v or (chosen.power.supply_v if chosen.power is not None else 3.3)
+        supply = supply_v or chosen.supply_v
         instrument, where = MeterChoice(meter, meter_port, supply, own_supply, None).make()
         config = MeasurementConfig(samples, build, port, inferences, duration_s)
         measured = measure_board(prepared, chosen, instrument, config, progress)

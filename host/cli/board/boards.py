@@ -8,11 +8,12 @@ from typing import Any
 import click
 
 from arenite.errors import UsageError
+from arenite.host.interface.catalogue import boards as known_boards
 from arenite.host.link.ports import could_be, describe
 from arenite.host.link.udev import rules
 from arenite.host.link.usb import serial_ports
 from arenite.host.report.console import print_json, show, table
-from arenite.profiles.boards import Board, all_boards
+from arenite.profiles.boards import Board
 
 
 @click.command()
@@ -38,7 +39,7 @@ def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
         else:
             click.echo(rules(), nl=False)
         return 0
-    known = sorted(all_boards(), key=lambda b: (not b.emulated, b.name))
+    known = known_boards()
     if as_json:
         print_json({"schema": "arenite.boards/1", "boards": [_entry(b) for b in known]})
         return 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ from arenite.host.bench.samples import Samples, load_samples, random_samples
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.cli.energy.energy_tables import show_energy
-from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options, supply_of
+from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options
 from arenite.host.cli.options import Number, build_options
 from arenite.host.cli.progress import Steps
 from arenite.host.energy.battery_life import battery_life
@@ -101,7 +100,7 @@ def energy(
     prepared = None if image is None else prepare(image, passes=build.passes)
     result: EnergyResult | None = None
     if csv_file is not None:
-        trace = read_csv(csv_file, supply_v=supply or supply_of(chosen), rate_hz=rate)
+        trace = read_csv(csv_file, supply_v=supply or chosen.supply_v, rate_hz=rate)
         result = measure(trace, find_windows(trace, bit=mark_input))
         said = recording_record(result, chosen, prepared)
     else:
@@ -109,9 +108,7 @@ def energy(
         samples = _samples(prepared, data)
         with Steps(chosen.name) as steps:
             if meter is None:
-                said = estimate_energy(
-                    prepared, chosen, replace(build, mark=None), samples=samples, progress=steps
-                )
+                said = estimate_energy(prepared, chosen, build, samples=samples, progress=steps)
             else:
                 config = MeasurementConfig(
                     samples,

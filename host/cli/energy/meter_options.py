@@ -60,13 +60,8 @@ def meter_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def supply_of(board: Board) -> float:
-    """Return the default supply voltage of a board."""
-    return board.power.supply_v if board.power is not None else 3.3
-
-
 def make_meter(
     name: str, where: str, board: Board, supply: float | None, own_supply: bool, rate: float | None
 ) -> tuple[Meter, str]:
     """Return the meter, not open yet, and its port. Raises ``UsageError``."""
-    return MeterChoice(name, where, supply or supply_of(board), own_supply, rate).make()
+    return MeterChoice(name, where, supply or board.supply_v, own_supply, rate).make()
