@@ -47,5 +47,5 @@ class SourceTree:
 
     @cached_property
     def include_flags(self) -> tuple[str, ...]:
-        """One ``-I`` flag for each folder with headers."""
+        """One ``-I`` flag for each folder that contains headers."""
         return tuple(f"-I{folder}" for folder in sorted({path.parent for path in self.paths(".h")}))

@@ -1,4 +1,4 @@
-"""The tree of all errors that a user can meet.
+"""The exception classes for all errors that a user can meet.
 
 Each error has one sentence on the problem, one on what to try, and the exit code that the command line returns for it
 (see docs/cli.md).

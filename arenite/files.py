@@ -1,4 +1,4 @@
-"""Atomic writes, and the cache folder for fetched and built files."""
+"""Write files atomically, and find the cache folder for fetched and built files."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
     The function is for paths from the user. A device such as /dev/stdout is written to, not replaced, and a symbolic
     link stays a link. Raises ``UsageError`` when the path cannot be written.
     """
-    given = Path(path)
+    destination = Path(path)
     data = content.encode() if isinstance(content, str) else content
     try:
-        if given.exists() and not given.is_file() and not given.is_dir():
-            given.write_bytes(data)
+        if destination.exists() and not destination.is_file() and not destination.is_dir():
+            destination.write_bytes(data)
         else:
-            replace_file(given, data)
+            replace_file(destination, data)
     except OSError as error:
         raise UsageError(
-            f"Cannot write {given}: {error.strerror or error}.",
+            f"Cannot write {destination}: {error.strerror or error}.",
             "Give a path in a folder that you may write to.",
         ) from error
 

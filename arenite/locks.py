@@ -1,4 +1,4 @@
-"""A lock on a file for one process at a time; the system frees it when the process ends for any reason."""
+"""Lock a file for one process at a time; the system frees the lock when the process ends for any reason."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ else:
 
 @contextmanager
 def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold the lock at ``path``; ``waiting`` is called once when another process has it. Raises ``OSError``."""
+    """Hold the lock at ``path``; ``waiting`` is called once when another process has the lock. Raises ``OSError``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         reported = False

@@ -1,1 +1,1 @@
-"""Cores, families of boards and linker scripts, and the C of start-up, ports and the serial agent."""
+"""Describe cores, board families and linker scripts. The folders hold the C of start-up, ports and serial agent."""

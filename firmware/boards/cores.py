@@ -1,7 +1,7 @@
-"""Compilers and flags per core: the only place that has them.
+"""The compiler and the flags of each core. No other module has them.
 
-A cycle estimate of a core is instructions × ``cpi``.  It is a rule of thumb for a whole network, not a
-measurement; its source is given beside it.
+The cycles of a network are estimated as instructions × ``cpi``. This is a rule of thumb for a whole network, not a
+measurement; ``cpi_source`` names its source.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ OPTIMISE_MODES = ("speed", "ram", "flash", "balanced")
 class Core:
     """The compiler's flags for one core, and the cost of an instruction on it.
 
-    ``prefix``: the prefix of the toolchain's programs.  ``architecture``: flags of both compiler and linker.
-    ``cpi``: cycles per instruction, estimated; ``cpi_source`` says from what.  ``package``: Debian package of the
-    compiler.
+    ``prefix`` is the prefix of the toolchain's programs, ``package`` the Debian package of the compiler.
+    ``architecture`` has flags of both compiler and linker. ``cpi`` is the estimated number of cycles per instruction,
+    ``cpi_source`` the document that it comes from.
     """
 
     name: str
@@ -29,7 +29,7 @@ class Core:
     start: str  # start-up source in firmware/boards
     cpi: float
     cpi_source: str
-    helpers: tuple[str, ...] = ("memory.c",)  # what the compiler expects of a C library, or its own
+    helpers: tuple[str, ...] = ("memory.c",)  # functions that the compiler expects from libraries
     tier: str = "scalar"  # instruction set of the kernels: scalar, dsp or mve
 
 
@@ -121,7 +121,7 @@ _CORES = {
 
 
 def core_named(name: str) -> Core:
-    """The core called ``name``.  Raises ProfileError when there is no compiler for it here."""
+    """Return the core called ``name``. Raises ``ProfileError`` when there are no compiler flags for it."""
     if name not in _CORES:
         hint = "Its firmware is compiled by PlatformIO with the vendor's own toolchain."
         raise ProfileError(f"There are no compiler flags for the core '{name}'.", hint)
@@ -129,19 +129,22 @@ def core_named(name: str) -> Core:
 
 
 def optimise_flags(optimise: str) -> tuple[str, ...]:
-    """Optimisation flags of kernels and model.  Raises UsageError for an unknown mode."""
+    """Return the optimization flags of kernels and model. Raises ``UsageError`` for an unknown mode."""
     if optimise not in OPTIMISE_MODES:
-        raise UsageError(f"Unknown optimisation '{optimise}'.", f"Choose one of {', '.join(OPTIMISE_MODES)}.")
+        raise UsageError(
+            f"'{optimise}' is not a goal of --optimise.", f"Choose one of {', '.join(OPTIMISE_MODES)}."
+        )
     return ("-Os",) if optimise == "flash" else ("-O2",)
 
 
-# Serial, start-up and protocol are never in the way of speed, so they are always built for size.
-# Their loops stay loops: memory.c would otherwise call itself, and start-up call it before memory exists.
+# Serial port, start-up and protocol do not affect the speed of an inference, so they are always built for size.
+# The compiler must not turn their loops into calls of memcpy or memset: memory.c would call itself, and start-up would
+# call them before memory is ready.
 SUPPORT_OPTIMISE = ("-Os", "-fno-tree-loop-distribute-patterns")
 
 COMMON_FLAGS = (
     "-std=c99",
-    # No C library's headers, yet the compiler may still expand memcpy and its like in place.
+    # There is no C library, but the compiler may still expand memcpy and similar functions in place.
     "-ffreestanding",
     "-fbuiltin",
     "-Wall",
@@ -161,27 +164,27 @@ LINK_FLAGS = (
     "-nostartfiles",
     "-static",
     "-Wl,--gc-sections",
-    "-Wl,--no-relax",  # what the linker shortens cannot be known before linking: fit promises sizes to the byte
+    "-Wl,--no-relax",  # fit predicts sizes to the byte, and cannot know what the linker would shorten
     "-Wl,--build-id=none",
     "-Wl,--no-warn-rwx-segments",
 )
 LINK_LIBRARIES = ("-lgcc",)
 
 
-#: Cores that are only compiled for by their vendor's toolchain, and the nearest one that is known.
+#: Cores that only their vendor's toolchain supports, and the most similar core of ``_CORES``.
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
 def core_names() -> list[str]:
-    """Every core that a model can be generated for."""
+    """Return the names of all cores that a model can be generated for."""
     return sorted([*_CORES, *_NEAREST])
 
 
 def nearest_core(name: str) -> Core:
-    """The core ``name``, or the known one nearest to it.  Raises ProfileError for one that no profile may name."""
+    """Return the core ``name`` or the one in ``_NEAREST``. Raises ``ProfileError`` for an unknown core."""
     return core_named(_NEAREST.get(name, name))
 
 
 def cpi_of(name: str) -> float:
-    """Estimated cycles per instruction of any core that a profile may name."""
+    """Return the estimated cycles per instruction of any core that a profile may name."""
     return nearest_core(name).cpi

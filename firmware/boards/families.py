@@ -1,4 +1,4 @@
-"""Support sources per family of emulated machines: the files of its start-up and port."""
+"""Families of emulated boards, each with the C sources of its start-up and port."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from arenite.errors import ProfileError
 
-#: firmware_features.h is one more: the generator writes it.
+#: The headers of the agent, except firmware_features.h, which the generator writes.
 AGENT_HEADERS = ("agent.h", "health.h", "memory_watch.h", "port.h", "this_firmware.h")
 BOARD_HEADERS = ("start_memory.h", "second_core.h")
 _AGENT = {
@@ -19,9 +19,12 @@ _AGENT = {
 
 @dataclass(frozen=True)
 class Family:
-    """``sources``: beyond the start-up file of the core.  ``ticks_per_us``: rate of the counter in virtual time.
-    ``macros``: more definitions for the sources.  ``mark_pins``: those that can be raised while an inference computes,
-    the usual one first.  ``watchdog_ms``: the watchdog's time, 0 without a watchdog."""
+    """A family of emulated boards.
+
+    ``sources`` does not include the start-up file of the core. ``ticks_per_us`` is the rate of the counter in virtual
+    time. ``macros`` are further definitions for the sources. ``mark_pins`` are the pins that can be high while an
+    inference computes; the first one is the default. ``watchdog_ms`` is the watchdog's time, 0 without a watchdog.
+    """
 
     sources: tuple[str, ...]
     ticks_per_us: int
@@ -31,12 +34,12 @@ class Family:
 
     @property
     def defines(self) -> tuple[str, ...]:
-        """All macros that the support code of the family is compiled with."""
+        """Macros with which the support code of the family is compiled."""
         return (f"PORT_TICKS_PER_US={self.ticks_per_us}u", *self.macros)
 
 
-_LEDS = range(2)  # the user LEDs of the FPGA images: there is no other output that is seen from outside
-#: More than any layer takes: 8 s are 125 million instructions in the emulator.
+_LEDS = range(2)  # the user LEDs of the FPGA images, the only outputs that can be observed
+#: Longer than any layer takes: 8 s are 125 million instructions in the emulator.
 _WATCHDOG_MS = 8000
 
 _FAMILIES = {
@@ -58,19 +61,21 @@ _FAMILIES = {
 
 
 def agent_sources(protocol: str, stream_input: bool = False, health: bool = False) -> tuple[str, ...]:
-    """Sources that serve a model over a serial protocol, the same on every board; ``stream_input``: a model that takes
-    its input row by row; ``health``: the device reports its health."""
-    more = (("agent_stream.c",) if stream_input else ()) + (("health.c",) if health else ())
-    return (*_AGENT[protocol], "runtime.c", "memory_watch.c", *more)
+    """Return the C files that run a model over a serial protocol; they are the same on every board.
+
+    ``stream_input`` is for a model that takes its input row by row, ``health`` for a device that reports its health.
+    """
+    optional = (("agent_stream.c",) if stream_input else ()) + (("health.c",) if health else ())
+    return (*_AGENT[protocol], "runtime.c", "memory_watch.c", *optional)
 
 
 def second_core_sources(port: str) -> tuple[str, ...]:
-    """Files that hand halves of layers to a second core, by ``SecondCore.port`` of a board: the C file, and headers."""
+    """Return the files that let a second core run halves of layers. ``port`` is ``SecondCore.port`` of the board."""
     return (f"parallel_{port}.c", "mailbox.h", "second_core.h")
 
 
 def family_named(name: str) -> Family:
-    """The family called ``name``.  Raises ProfileError when there is none."""
+    """Return the family called ``name``. Raises ``ProfileError`` when there is none."""
     if name not in _FAMILIES:
         raise ProfileError(f"There is no board family '{name}'.", f"Known: {', '.join(sorted(_FAMILIES))}.")
     return _FAMILIES[name]

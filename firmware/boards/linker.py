@@ -1,17 +1,18 @@
-"""Linker script of a board: its real regions, so that what does not fit does not link.
+"""Write the linker script of a board with its real memory regions, so that a firmware that is too large does not link.
 
-Sections, and what the memory report reads from them:
+The memory report is computed from these sections:
 
 * flash: ``.weights`` is the model's weights and biases; ``.vectors``, ``.text`` (with its constants) and the first
   values of ``.data`` are code;
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
-* a second RAM, where the arena is split over two: ``.arena_slow`` alone.
+* a second RAM, if the arena is split over two: only ``.arena_slow``.
 
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
 sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins
-there: without one the linker would align it as the strictest of its input sections wants, and leave a gap.
+at that address. Without one the linker would align it like the strictest of its input sections and leave a gap.
 
-The stack lies lowest: where nothing is below the RAM, a stack that overflows faults rather than changing tensors.
+The stack has the lowest addresses of the RAM. If no memory is below the RAM, a stack overflow causes a fault and does
+not change tensors.
 The arena is not cleared at start: every tensor in it is written before it is read.
 """
 
@@ -71,16 +72,18 @@ SECTIONS
 """
 
 
-#: Before .stack, which begins where its region does: it leaves the location counter in the other memory. Before .bss,
-#: too, whose pattern takes what is left.
+#: This section stands before .stack, because it leaves the location counter in the other memory and .stack begins at
+#: the start of its own region. It also stands before .bss, whose pattern would match its input sections, too.
 _SLOW = """
     .arena_slow (NOLOAD) : {{ *(.bss.ar_slow .bss.ar_slow.*) }} > {ram}
 """
 
 
 def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
-    """The script for ``board`` with ``stack_bytes`` reserved for the stack. ``second``: the other RAM in which a part
-    of the arena is placed, if there is one."""
+    """Return the script for ``board`` with ``stack_bytes`` reserved for the stack.
+
+    ``second`` is the other RAM that holds a part of the arena; None if there is none.
+    """
     regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
     return _SCRIPT.format(
@@ -98,5 +101,5 @@ def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = 
 
 
 def _quoted(region: MemoryRegion) -> str:
-    """The region's name as the linker takes it: in quotes where it is more than one word."""
+    """Return the region's name for the linker script, in quotes if it is more than one word."""
     return region.name if region.name.replace("_", "").isalnum() else f'"{region.name}"'

@@ -1,1 +1,1 @@
-"""Files with which ESP-IDF builds a project."""
+"""Generate the files with which ESP-IDF builds a project."""

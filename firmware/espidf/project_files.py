@@ -1,4 +1,4 @@
-"""The ESP-IDF part of a generated project: build files, settings, partition table and port."""
+"""Generate the ESP-IDF files of a project: build files, settings, partition table and port."""
 
 from __future__ import annotations
 
@@ -17,22 +17,24 @@ PORT = "src/port_espidf.c"
 def espidf_files(
     board: Board, files: Iterable[str], *, model: str, stack_bytes: int, optimise: str
 ) -> Mapping[str, str]:
-    """Path in the project to text; nothing for a board that is not an ESP32.
+    """Map path in the project to text. The map is empty for a board that is not an ESP32.
 
     Args:
-        board: what the project is for.
+        board: the board that the project is for.
         files: paths of the sources that the project has so far.
-        model: the model's name, for people.
-        stack_bytes: what the model and the protocol need of the stack.
+        model: the model's name, for display.
+        stack_bytes: the stack that the model and the protocol need.
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
     """
     if board.espressif is None:
         return {}
     sources = [name for name in files if name.endswith(".c") and Path(name).parts[0] in ("src", "lib")]
-    bare = [name for name in sources if name != "src/main.c" and not name.startswith("lib/agent/")]
-    bare += [name for name in sources if name.startswith("lib/agent/parallel_")]
+    component_sources = [
+        name for name in sources if name != "src/main.c" and not name.startswith("lib/agent/")
+    ]
+    component_sources += [name for name in sources if name.startswith("lib/agent/parallel_")]
     return {
-        "CMakeLists.txt": cmake_project(bare, optimise),
+        "CMakeLists.txt": cmake_project(component_sources, optimise),
         "idf_component.yml": component_manifest(board, model),
         "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, optimise),
         "partitions.csv": partitions_csv(board),

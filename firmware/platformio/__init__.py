@@ -1,1 +1,1 @@
-"""Files with which PlatformIO and Zephyr build a project."""
+"""Generate the files with which PlatformIO and Zephyr build a project."""

@@ -1,4 +1,4 @@
-"""One ``[env:…]`` of platformio.ini per real board and framework."""
+"""Write the ``[env:…]`` sections of platformio.ini, one for each real board and framework."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ lib_ignore = board
 monitor_speed = {baud}
 """
 
-#: ESP-IDF and Zephyr have CMake files that name every source, its include folders and its flags: PlatformIO must not
-#: look for libraries of its own in lib/.
+#: For ESP-IDF and Zephyr, CMake files name every source, its include folders and its flags. So PlatformIO must not
+#: search lib/ for libraries.
 _CMAKE = """
 [env:{env}]
 platform = {io.platform}
@@ -27,21 +27,20 @@ lib_ldf_mode = off
 {options}monitor_speed = {baud}
 """
 
-#: Flag that the ESP32's compiler needs where there is PSRAM (ESP-IDF, CONFIG_SPIRAM_CACHE_WORKAROUND).
+#: Flag that the ESP32's compiler needs for a board with PSRAM (ESP-IDF, CONFIG_SPIRAM_CACHE_WORKAROUND).
 _CACHE_FIX = "-mfix-esp32-psram-cache-issue"
 
 
-#: A section that compilers make without contents, like .bss, and that no framework's linker script names: it goes where
-#: an option of the linker places it.
-_ORPHAN = ".persistent.bss"
+#: A section that the compiler creates without contents, like .bss. No framework's linker script names it, so a linker
+#: option can place it.
+_ORPHAN_SECTION = ".persistent.bss"
 
 
 def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None) -> str:
-    """Return the environments that build the project of ``board`` itself; the environment of the board's name is the
-    one that fits best.
+    """Return the environments that build the project of ``board``. The one with the board's name is the best choice.
 
-    ``second``: the memory in which part of the arena is a static variable. In an ESP32's PSRAM the Arduino core,
-    compiled beforehand, has no place for one: then only ESP-IDF builds the project.
+    ``second`` is the memory that holds a part of the arena as a static variable. The Arduino core of an ESP32 comes
+    precompiled and allows no static variables in PSRAM. With ``second`` only ESP-IDF builds the project of an ESP32.
     """
     io = board.platformio
     assert io is not None
@@ -56,8 +55,11 @@ def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None
 def arduino_environment(
     board: Board, stack_bytes: int, *, own: bool = False, second: MemoryRegion | None = None
 ) -> str:
-    """For a board with an Arduino core; ``own``: the project is the board's, and has its partition table. ``second``:
-    the memory for a part of the arena."""
+    """Return the environment of a board with an Arduino core.
+
+    ``own`` is True when the project was generated for this board, and so has its partition table. ``second`` is the
+    memory for a part of the arena.
+    """
     assert board.platformio is not None
     esp = board.espressif
     options = _espressif_options(board, esp) if own and esp is not None else ""
@@ -79,10 +81,10 @@ def arduino_environment(
 
 
 def _placed_in(region: MemoryRegion) -> str:
-    """Flags that put the slow part of the arena there: into a section of the core's own, or to an address."""
+    """Return flags that place the slow part of the arena in ``region``: in its section, or else at its address."""
     if region.section:
         return f"-DAR_SLOW_SECTION={region.section}"
-    return f"-DAR_SLOW_SECTION={_ORPHAN} -Wl,--section-start={_ORPHAN}={region.origin:#010x}"
+    return f"-DAR_SLOW_SECTION={_ORPHAN_SECTION} -Wl,--section-start={_ORPHAN_SECTION}={region.origin:#010x}"
 
 
 def _cmake(board: Board, io: PlatformIO, env: str, framework: str) -> str:

@@ -1,4 +1,4 @@
-"""The files by which frameworks and build systems know a generated project, and the commands that use them."""
+"""Collect the project files that frameworks and build systems need, and the commands that build a project."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def framework_files(
     optimise: str,
     second: MemoryRegion | None = None,
 ) -> Mapping[str, str]:
-    """Path in the project to text, beside the C sources ``files``.
+    """Map path in the project to text, for all files besides the C sources ``files``.
 
-    ``model``: its name, for people; ``stack_bytes``: what the model and the protocol need; ``optimise``: the goal;
-    ``second``: the memory in which a part of the arena lies, if not all of it is in the first.
+    ``model`` is the model's name, for display. ``stack_bytes`` is the stack that the model and the protocol need.
+    ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena; None if the first one holds all.
     """
     return {
         **espidf_files(board, files, model=model, stack_bytes=stack_bytes, optimise=optimise),
@@ -31,17 +31,17 @@ def framework_files(
 
 
 def build_commands(board: Board, project: str = ".") -> list[str]:
-    """Commands that build the firmware in the folder ``project`` and put it on the board; one line is one way."""
-    here = project == "."
+    """Return commands that build the firmware in the folder ``project`` and flash it. Each line works on its own."""
+    in_project = project == "."
     if board.emulated:
-        return ["pio run" if here else f"pio run -d {project}"]
-    steps = []
+        return ["pio run" if in_project else f"pio run -d {project}"]
+    commands = []
     if board.platformio is not None:
-        steps.append("pio run -t upload" if here else f"pio run -d {project} -t upload")
+        commands.append("pio run -t upload" if in_project else f"pio run -d {project} -t upload")
     if board.espressif is not None:
-        idf = "idf.py" if here else f"idf.py -C {project}"
-        steps.append(f"{idf} set-target {board.espressif.chip} && {idf} build flash")
+        idf = "idf.py" if in_project else f"idf.py -C {project}"
+        commands.append(f"{idf} set-target {board.espressif.chip} && {idf} build flash")
     elif is_for_zephyr(board):
-        source = "zephyr" if here else f"{project}/zephyr"
-        steps.append(f"west build -b {board.name} {source} && west flash")
-    return steps
+        source = "zephyr" if in_project else f"{project}/zephyr"
+        commands.append(f"west build -b {board.name} {source} && west flash")
+    return commands

@@ -1,6 +1,6 @@
-"""PlatformIO without the network: put in place what ``pio run`` would otherwise download first.
+"""Let PlatformIO build without a network: write the package that ``pio run`` would otherwise download first.
 
-PlatformIO runs its builds with a package called ``tool-scons``.  SCons is on PyPI, so the package is seeded as a
+PlatformIO runs its builds with a package called ``tool-scons``. SCons is on PyPI, so the package is seeded as a
 three-line script that calls the SCons of this Python.
 """
 
@@ -10,7 +10,7 @@ import json
 import re
 from collections.abc import Mapping
 
-_FALLBACK_VERSION = "4.41101.0"  # of PlatformIO 6.2.0
+_FALLBACK_VERSION = "4.41101.0"  # the version that PlatformIO 6.2.0 requires
 
 _SCONS = """\
 import sys
@@ -20,7 +20,7 @@ sys.exit(main())
 
 
 def scons_version() -> str:
-    """The version of ``tool-scons`` that the installed PlatformIO requires."""
+    """Return the version of ``tool-scons`` that the installed PlatformIO requires."""
     try:
         from platformio.dependencies import get_core_dependencies
     except ImportError:
@@ -30,7 +30,7 @@ def scons_version() -> str:
 
 
 def offline_package_files() -> Mapping[str, str]:
-    """Files to place under PlatformIO's core directory: path to text."""
+    """Map path below PlatformIO's core directory to text, for the files of the package."""
     version = scons_version()
     package = {"name": "tool-scons", "version": version, "description": "The SCons of this Python"}
     installed = {

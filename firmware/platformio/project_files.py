@@ -1,4 +1,4 @@
-"""The PlatformIO part of a generated project: platformio.ini, the local platform, the board's description."""
+"""Generate the PlatformIO files of a project: platformio.ini, the local platform, the board's description."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ _HEAD = """\
 [platformio]
 {default}"""
 
-_UNKNOWN = "; PlatformIO does not have this board: Zephyr builds its firmware, see zephyr/CMakeLists.txt.\n"
+_NO_ENVIRONMENT = (
+    "; PlatformIO does not know this board. Zephyr builds its firmware, see zephyr/CMakeLists.txt.\n"
+)
 
 _LOCAL = """\
-; PlatformIO's own files stay in this project, with the build tool already there: no network is needed.
+; PlatformIO keeps its own files in this project. They include the build tool, so that no network is needed.
 core_dir = {core}
 """
 
@@ -34,8 +36,8 @@ board = {name}
 test_framework = custom
 """
 
-_ELSEWHERE = """
-; Built with ESP-IDF or Zephyr, which want more files: `arenite firmware --board NAME` makes a project of its own for
+_OTHER_FRAMEWORKS = """
+; The boards below need more files, for ESP-IDF or Zephyr. `arenite firmware --board NAME` generates a project for them:
 {names}
 """
 
@@ -43,10 +45,10 @@ _ELSEWHERE = """
 def platformio_ini(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
     """``platformio.ini`` with ``board`` as the default, and an environment for every other board with an Arduino core.
 
-    ``second``: the memory in which a part of the arena is a static variable, if not all of it is in the first.
+    ``second`` is the memory that holds a part of the arena as a static variable; None if the first one holds all.
     """
     buildable = board.emulated or board.platformio is not None
-    text = _HEAD.format(default=f"default_envs = {board.name}\n" if buildable else _UNKNOWN)
+    text = _HEAD.format(default=f"default_envs = {board.name}\n" if buildable else _NO_ENVIRONMENT)
     if board.emulated:
         text += _LOCAL.format(core=CORE_DIRECTORY) + _EMULATED.format(name=board.name)
     elif board.platformio is not None:
@@ -56,11 +58,11 @@ def platformio_ini(board: Board, stack_bytes: int, second: MemoryRegion | None =
     text += "".join(arduino_environment(other, stack_bytes) for other in arduino)
     names = ", ".join(other.name for other in others if other not in arduino)
     wrapped = textwrap.wrap(names, 100, break_long_words=False, break_on_hyphens=False)
-    return text + _ELSEWHERE.format(names="\n".join(f"; {line}" for line in wrapped))
+    return text + _OTHER_FRAMEWORKS.format(names="\n".join(f"; {line}" for line in wrapped))
 
 
 def board_json(board: Board) -> str:
-    """PlatformIO's description of an emulated board."""
+    """Return PlatformIO's description of an emulated board."""
     description = {
         "build": {"core": "arenite", "mcu": board.mcu.lower()},
         "name": board.title,
@@ -72,7 +74,7 @@ def board_json(board: Board) -> str:
 
 
 def platformio_files(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> Mapping[str, str]:
-    """Path in the project to text, for everything that only PlatformIO reads."""
+    """Map path in the project to text, for all files that only PlatformIO reads."""
     files = {"platformio.ini": platformio_ini(board, stack_bytes, second)}
     if board.emulated:
         files["platform/platform.json"] = (_PLATFORM / "platform.json").read_text("utf-8")

@@ -21,7 +21,7 @@ from arenite.profiles.boards import Board
 class BoardCosts:
     """A function from a quantized flatbuffer to the cost of its builds, in the order of ``modes``.
 
-    ``stream_input`` adds the builds that take their input row by row, where the model can; they demand more of the
+    ``stream_input`` adds the builds that take their input row by row, where the model can; they require more of the
     program that calls them. Objects of this class can be pickled.
     """
 
@@ -53,7 +53,7 @@ class BoardCosts:
                     if not streamed:
                         raise
                     continue
-                n = needs(planned.generated, self.board, mode)
+                required = needs(planned.generated, self.board, mode)
                 options = f"--optimise {mode}" + (" --stream-input" if streamed else "")
-                builds.append(BuildCost(options, n.ram, n.flash, round(n.instructions)))
+                builds.append(BuildCost(options, required.ram, required.flash, round(required.instructions)))
         return tuple(builds)

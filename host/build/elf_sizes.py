@@ -1,4 +1,4 @@
-"""Flash and RAM of a linked firmware, read from its ELF."""
+"""Read the flash and RAM of a linked firmware from its ELF file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ElfSizes:
 def read_elf(path: Path) -> ElfSizes:
     """Return the sizes of a linked firmware. Raises ``ToolError`` when the file is not an ELF.
 
-    Arenite's linker scripts keep arena, weights and stack in sections of their own. With another linker script (of a
+    Arenite's linker scripts keep arena, weights and stack in their own sections. With another linker script (of a
     real board's framework) they are identified by their symbols, and the framework counts as code and static data.
     """
     from elftools.common.exceptions import ELFError
@@ -45,12 +45,12 @@ def read_elf(path: Path) -> ElfSizes:
         with path.open("rb") as stream:
             elf = ELFFile(stream)
             sections = {s.name: s["sh_size"] for s in elf.iter_sections()}
-            return _own(sections) if ".arena" in sections else _framework(elf)
+            return _arenite_sizes(sections) if ".arena" in sections else _framework_sizes(elf)
     except (OSError, ELFError) as error:
         raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
 
 
-def _own(sections: Mapping[str, int]) -> ElfSizes:
+def _arenite_sizes(sections: Mapping[str, int]) -> ElfSizes:
     def total(*names: str) -> int:
         return sum(sections.get(n, 0) for n in names)
 
@@ -66,7 +66,7 @@ def _own(sections: Mapping[str, int]) -> ElfSizes:
     )
 
 
-def _framework(elf: Any) -> ElfSizes:
+def _framework_sizes(elf: Any) -> ElfSizes:
     """Return the sizes of any other firmware: flash is all loaded data, RAM all writable data."""
     allocated, writable = 2, 1
     flash = ram = 0

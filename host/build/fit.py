@@ -1,4 +1,4 @@
-"""The memory and time that a prepared model needs on a board, predicted from stored kernel sizes and timing."""
+"""Predict the memory and time that a prepared model needs on a board, from stored kernel sizes and timing."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ def needs(
     features: Features = NO_FEATURES,
     split: SplitModel | None = None,
 ) -> FirmwareRequirements:
-    """Return the bytes and the estimated instructions of the firmware that serves the model by ``protocol``.
+    """Return the bytes and the estimated instructions of the firmware that runs the model over ``protocol``.
 
     ``split`` is the model that ``generated`` was lowered from, when its arena is in two memories.
     """
-    p = predict(generated, board, optimise, protocol, features)
+    prediction = predict(generated, board, optimise, protocol, features)
     return FirmwareRequirements(
         optimise=optimise,
-        arena=p.arena,
-        static=p.static,
-        stack=p.stack,
-        weights=p.weights,
-        code=p.code,
-        exact=p.exact,
+        arena=prediction.arena,
+        static=prediction.static,
+        stack=prediction.stack,
+        weights=prediction.weights,
+        code=prediction.code,
+        exact=prediction.exact,
         instructions=estimate_instructions(generated, target_of(board).core, optimise),
         cycles_per_instruction=cpi_of(board.core),
         second=split.second if split is not None else None,
-        arena_slow=p.arena_slow,
-        slow_ram=p.slow_ram,
+        arena_slow=prediction.arena_slow,
+        slow_ram=prediction.slow_ram,
         slow_cycles=split.extra_cycles(board) if split is not None else 0.0,
     )
 
@@ -57,7 +57,7 @@ AUTOMATIC_GOALS = ("speed", "balanced", "ram", "flash")
 
 @dataclass(frozen=True)
 class BuildChoice:
-    """A way to build a model for a board: how it is optimised, and the verdict on it."""
+    """A way to build a model for a board: its goal, and the verdict on it."""
 
     optimise: str
     prepared: Prepared
@@ -114,10 +114,10 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
     return replace(chosen, verdict=verdict)
 
 
-def _why_no_split(whole: BuildChoice, board: Board, fast_ram: int | None) -> str:
+def _why_no_split(unsplit: BuildChoice, board: Board, fast_ram: int | None) -> str:
     """Return the reason why the arena is not split over two memories."""
-    scratch = max((need.scratch for need in whole.prepared.needs), default=0)
-    if scratch > _room(whole.verdict.needs, board, fast_ram):
+    scratch = max((need.scratch for need in unsplit.prepared.needs), default=0)
+    if scratch > _room(unsplit.verdict.needs, board, fast_ram):
         return f"the kernels' scratch alone takes {scratch:,} B of {board.ram[0].name}, and scratch cannot be split"
     where = " or ".join(region.name for region in board.second_rams)
     return f"there is no plan with the rest of the arena in {where}"
@@ -130,37 +130,37 @@ def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> in
 
 
 def _split(
-    whole: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
+    unsplit: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
 ) -> BuildChoice | None:
     """Return the build with its arena over two memories, or None when no second memory makes it fit.
 
     Second memories are tried from the fastest to the slowest.
     """
-    wanted = whole.verdict.needs
-    if wanted.flash > board.flash_bytes:
+    requirements = unsplit.verdict.needs
+    if requirements.flash > board.flash_bytes:
         return None
     for second in board.second_rams:
-        split = split_over(whole.prepared, board, second, _room(wanted, board, fast_ram))
+        split = split_over(unsplit.prepared, board, second, _room(requirements, board, fast_ram))
         if split is None:
             continue
         planned = split.prepared
-        if whole.generated.segments or (whole.generated.parallel and board.emulated):
+        if unsplit.generated.segments or (unsplit.generated.parallel and board.emulated):
             generated = planned.generated  # the split may change which functions are generated
         else:
             generated = replace(
-                whole.generated, plan=planned.plan
+                unsplit.generated, plan=planned.plan
             )  # same size, without lowering the model again
-        split_needs = needs(generated, board, whole.optimise, protocol, features, split)
+        split_needs = needs(generated, board, unsplit.optimise, protocol, features, split)
         verdict = fit(split_needs, board, fast_ram=fast_ram)
         if verdict.fits:
-            return BuildChoice(whole.optimise, planned, verdict)
+            return BuildChoice(unsplit.optimise, planned, verdict)
     return None
 
 
 def _streamed(
     prepared: Prepared, board: Board, protocol: str, features: Features
 ) -> list[tuple[str, FirmwareRequirements]]:
-    """Return what a build with a streamed input needs; an empty list when the model or the protocol has none."""
+    """Return what a build with a streamed input needs; an empty list when model or protocol allow no such build."""
     if protocol != "arenite":
         return []
     try:
@@ -180,8 +180,8 @@ def _build(
     fast_ram: int | None = None,
 ) -> BuildChoice:
     planned = prepared.retarget(target_for(board, optimise, stream_input, features))
-    wanted = needs(planned.generated, board, optimise, protocol, features)
-    return BuildChoice(optimise, planned, fit(wanted, board, fast_ram=fast_ram))
+    requirements = needs(planned.generated, board, optimise, protocol, features)
+    return BuildChoice(optimise, planned, fit(requirements, board, fast_ram=fast_ram))
 
 
 def target_for(

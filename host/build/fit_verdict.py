@@ -173,17 +173,17 @@ def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
     """Return a note on the speed of the second memory when a part of the arena is in one."""
     if needs.second is None or not needs.slow_ram:
         return ()
-    where = f"{needs.arena_slow:,} B of the arena in {needs.second.name}"
+    arena_part = f"{needs.arena_slow:,} B of the arena in {needs.second.name}"
     ms = needs.slow_cycles / board.clock_hz * 1e3
     if ms == 0:
-        return (f"{where}, as fast as {board.ram[0].name}",)
+        return (f"{arena_part}, as fast as {board.ram[0].name}",)
     pace = "slower" if ms > 0 else "faster"
-    return (f"{where}, {pace}: about {abs(ms):,.2f} ms per inference (estimated)",)
+    return (f"{arena_part}, {pace}: about {abs(ms):,.2f} ms per inference (estimated)",)
 
 
-def _better(alternatives: Sequence[tuple[str, FirmwareRequirements]], board: Board, what: str) -> str:
+def _better(alternatives: Sequence[tuple[str, FirmwareRequirements]], board: Board, memory: str) -> str:
     """Return the first alternative that fits, as the end of a reason; "" when none does."""
-    for option, other in alternatives:
-        if other.ram <= board.ram_bytes and other.flash <= board.flash_bytes:
-            return f": try {option} (then {getattr(other, what):,} B)"
+    for option, requirements in alternatives:
+        if requirements.ram <= board.ram_bytes and requirements.flash <= board.flash_bytes:
+            return f": try {option} (then {getattr(requirements, memory):,} B)"
     return ""

@@ -1,4 +1,4 @@
-"""Models as a library of C sources for the user's own program."""
+"""Write models as a library of C sources for the user's own program."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def generate_library(
             )
         )
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
-    bound = {
+    processing = {
         g.prefix: bind_processing(g, prepared.extra)
         for g, prepared in zip(lowered, models.values(), strict=True)
     }
-    steps = {prefix: sources for prefix, sources in bound.items() if sources is not None}
-    return write_library(directory, name, lowered, target, origins, accept, steps)
+    processing_sources = {prefix: sources for prefix, sources in processing.items() if sources is not None}
+    return write_library(directory, name, lowered, target, origins, accept, processing_sources)

@@ -12,14 +12,14 @@ class BuildOptions:
     """The options that determine the generated code.
 
     Attributes:
-        optimise: the goal (``speed``, ``balanced``, ``ram`` or ``flash``); None is the fastest that fits the board.
+        optimise: the goal (``speed``, ``balanced``, ``ram`` or ``flash``); None: the fastest one that fits the board.
         protocol: the serial protocol of the firmware: ``arenite``, ``mlperf`` or ``mlperf-energy``.
         passes: apply the graph optimizations; none of them changes an output.
         stream_input: the model takes its input row by row.
-        fast_ram: bytes of the board's first RAM that the arena may take; None is all that are free.
-        mark: the pin that is high while an inference computes; None is no pin.
+        fast_ram: bytes of the board's first RAM that the arena may take; None: all free bytes.
+        mark: the pin that is high while an inference computes; None: no pin.
         health: the firmware reports its health and keeps a log over resets.
-        cores: cores that compute layers; None is as many as the board's profile has a port for.
+        cores: number of cores that compute layers; None: all cores for which the board's profile has a port.
     """
 
     optimise: str | None = None

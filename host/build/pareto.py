@@ -1,7 +1,7 @@
-"""The builds of one model for one board and their Pareto front over RAM, flash and instructions.
+"""Find the builds of a model for a board and their Pareto front over RAM, flash and instructions.
 
 A build is dominated when another one takes no more of any of the three and less of one. A build with a streamed input
-demands more of the program that calls it, so it dominates only other builds with a streamed input.
+requires more of the program that calls it, so it dominates only other builds with a streamed input.
 """
 
 from __future__ import annotations
@@ -93,24 +93,24 @@ def builds(
             f"{board.name} is a real board; builds are measured on emulated boards only.",
             "Leave out --measure, or choose a qemu_* board.",
         )
-    with_passes, without = prepare(path), prepare(path, passes=False)
-    versions = [(with_passes, True), *([(without, False)] if with_passes.passes else [])]
-    wanted = [
+    with_passes, without_passes = prepare(path), prepare(path, passes=False)
+    versions = [(with_passes, True), *([(without_passes, False)] if with_passes.passes else [])]
+    combinations = [
         (prepared, passes, mode, streamed)
         for streamed in (False, True)
         for prepared, passes in versions
         for mode in AUTOMATIC_GOALS
     ]
     all_builds = []
-    for done, (prepared, passes, mode, streamed) in enumerate(wanted):
+    for done, (prepared, passes, mode, streamed) in enumerate(combinations):
         candidate = _estimate(prepared, board, mode, passes, streamed)
         if candidate is None:
             continue
-        progress(candidate.label, done, len(wanted))
+        progress(candidate.label, done, len(combinations))
         if measure is not None and candidate.fits:
             candidate = measure(prepared, board, candidate)
         all_builds.append(candidate)
-    progress("", len(wanted), len(wanted))
+    progress("", len(combinations), len(combinations))
     return mark_dominated(all_builds)
 
 
@@ -120,28 +120,28 @@ def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streame
         planned = prepared.retarget(target_for(board, mode, streamed))
     except UsageError:
         return None
-    wanted = needs(planned.generated, board, mode)
-    fits = wanted.ram <= board.ram_bytes and wanted.flash <= board.flash_bytes
-    return Build(mode, passes, streamed, wanted.ram, wanted.flash, round(wanted.instructions), fits)
+    required = needs(planned.generated, board, mode)
+    fits = required.ram <= board.ram_bytes and required.flash <= board.flash_bytes
+    return Build(mode, passes, streamed, required.ram, required.flash, round(required.instructions), fits)
 
 
 def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
     """Return the builds with ``dominated_by`` filled in. Among equal builds the first dominates the others."""
 
-    def better(place: int, other: int) -> bool:
-        mine, its = all_builds[place], all_builds[other]
-        if its.stream_input and not mine.stream_input:
+    indices = range(len(all_builds))
+
+    def is_dominated(index: int, by: int) -> bool:
+        build, rival = all_builds[index], all_builds[by]
+        if index == by or (rival.stream_input and not build.stream_input):
             return False
-        no_more = all(b <= a for a, b in zip(mine.figures, its.figures, strict=True))
-        return no_more and (its.figures != mine.figures or other < place)
+        no_more = all(r <= b for b, r in zip(build.figures, rival.figures, strict=True))
+        return no_more and (rival.figures != build.figures or by < index)
 
     marked = []
-    for place, build in enumerate(all_builds):
-        rivals = [other for other in range(len(all_builds)) if other != place and better(place, other)]
-        # The build that is named is not dominated itself.
-        best = next(
-            (r for r in rivals if not any(better(r, o) for o in range(len(all_builds)) if o != r)), None
-        )
+    for index, build in enumerate(all_builds):
+        rivals = [rival for rival in indices if is_dominated(index, rival)]
+        # ``dominated_by`` names a build that is not dominated itself.
+        best = next((rival for rival in rivals if not any(is_dominated(rival, i) for i in indices)), None)
         marked.append(replace(build, dominated_by=None if best is None else all_builds[best].label))
     return marked
 

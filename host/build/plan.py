@@ -1,4 +1,4 @@
-"""The choice of a plan for a target: whole tensors, or operators that run row by row."""
+"""Choose a plan for a target: whole tensors, or operators that run row by row."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ALIGNMENT = 16
 #: The instructions that running by rows may add, as a share of the instructions with whole tensors. Both are rough
 #: estimates; a plan that adds more is rejected, however much memory it saves.
 MAX_EXTRA_WORK = 0.25
-#: Approximate instructions per product and per output element of a fast kernel, the basis of that share.
-_PER_MAC, _PER_OUTPUT = 0.9, 5
+#: Approximate instructions of a fast kernel, from which that share is computed.
+_INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_OUTPUT = 0.9, 5
 
 
 def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
-    """Plan whole tensors and have the independent checker verify the plan. Raises ``PlanError``."""
+    """Return a plan for whole tensors, verified by the independent checker. Raises ``PlanError``."""
     persistent = resource_sizes(model)
     new_plan = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
     check(model.main, new_plan, needs, persistent=persistent)
@@ -70,7 +70,8 @@ def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: in
 
     graph = model.main
     work = sum(
-        _PER_MAC * op_macs(graph, op) + _PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))
+        _INSTRUCTIONS_PER_MAC * op_macs(graph, op)
+        + _INSTRUCTIONS_PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))
         for op in graph.ops
     )
     if streamed_input == -1:

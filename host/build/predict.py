@@ -1,4 +1,4 @@
-"""Predicted bytes of changed versions of a model on a board, without a build or a training."""
+"""Predict the memory of changed versions of a model on a board, without building or training them."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from arenite.models.architectures.random_weights import random_model
 from arenite.models.architectures.recognize import NetworkSize
 from arenite.profiles.boards import Board
 
-#: Random inputs that stand for calibration samples.
-_RANDOM = 4
+#: Number of random inputs that replace calibration samples.
+_RANDOM_COUNT = 4
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Prediction:
 
 
 @dataclass(frozen=True)
-class _Random:
+class _RandomSamples:
     """Random samples in the form that ``observe`` takes."""
 
     inputs: list[list[np.ndarray]]
@@ -148,7 +148,8 @@ def _observed(flatbuffer: bytes) -> Observations:
     rng = np.random.default_rng(0)
     shapes = [graph.tensors[i].shape for i in graph.inputs]
     return observe(
-        flatbuffer, _Random([[rng.random(s).astype(np.float32) for s in shapes] for _ in range(_RANDOM)])
+        flatbuffer,
+        _RandomSamples([[rng.random(s).astype(np.float32) for s in shapes] for _ in range(_RANDOM_COUNT)]),
     )
 
 
@@ -167,7 +168,7 @@ def _best(prepared: Prepared, board: Board) -> Prediction:
     tried: list[FitVerdict] = []
     for mode in ("speed", "ram", "flash"):
         if mode == "flash" and tried[-1].needs.ram > board.ram_bytes:
-            break  # no build takes less RAM than the one for RAM
+            break  # no build takes less RAM than the one with the goal "ram"
         if mode == "ram" and tried[0].needs.ram <= board.ram_bytes:
             continue
         tried.append(_verdict(prepared, board, mode, False))

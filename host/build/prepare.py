@@ -1,4 +1,4 @@
-"""The way from a model file to a planned image, which every command shares."""
+"""Read, check, optimize and plan a model file. Every command that takes a model begins with this."""
 
 from __future__ import annotations
 
@@ -83,10 +83,11 @@ class Prepared:
         self._by_target.setdefault(self.target, self)
         if target not in self._by_target:
             needs = tuple(op_needs(self.model.main, target))
-            same = (p for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target))
-            twin = next(same, None)
-            known = self.plan if needs == self.needs and not self.plan.segments else None
-            new_plan = plan_for(self.model, needs, target, known) if twin is None else twin.plan
+            plans = (
+                p.plan for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target)
+            )
+            whole = self.plan if needs == self.needs and not self.plan.segments else None
+            new_plan = next(plans, None) or plan_for(self.model, needs, target, whole)
             self._by_target[target] = replace(self, needs=needs, plan=new_plan, target=target)
         return self._by_target[target]
 
@@ -110,7 +111,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     model, folds = fold_constants(image.model)
     model = int8_weights(model)
     check_supported(model)
-    before = _macs(model)
+    source_macs = _macs(model)
     reports: tuple[PassReport, ...] = ()
     if passes:
         model, reports = run_passes(model)
@@ -129,17 +130,17 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
             )
     if image_plan is None:
         image_plan = whole_plan(model, needs)
-    source = image.source_sha256 or image.sha256
+    source_sha256 = image.source_sha256 or image.sha256
     return Prepared(
         path,
         image.sha256,
-        source,
+        source_sha256,
         model,
         tuple(needs),
         image_plan,
         tuple(notes),
         image.model,
-        before,
+        source_macs,
         reports,
         extra=image.extra,
     )

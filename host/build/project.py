@@ -1,4 +1,4 @@
-"""A prepared model as a firmware project on disk, with the predictions made before the build."""
+"""Write a prepared model as a firmware project, and predict its sizes before the build."""
 
 from __future__ import annotations
 
@@ -23,17 +23,21 @@ STACK_MARGIN = 128
 
 @dataclass(frozen=True)
 class Project:
+    """A firmware project in ``directory``.
+
+    ``prepared`` is planned for the board's kernels. ``second`` is the memory that holds a part of the arena; None if
+    the board's first memory holds all of it. ``notes`` has sentences on the speed of that memory.
+    """
+
     directory: Path
     board: Board
-    prepared: Prepared  # planned for the board's kernels
+    prepared: Prepared
     generated: Generated
     prediction: Prediction
     optimise: str
     protocol: str
-    second: MemoryRegion | None = (
-        None  # the memory with a part of the arena; None when all of it is in the board's first memory
-    )
-    notes: tuple[str, ...] = ()  # sentences on the speed of that memory
+    second: MemoryRegion | None = None
+    notes: tuple[str, ...] = ()
 
     def arena_regions(self) -> list[dict[str, Any]]:
         """Return the predicted bytes of the arena in each memory."""
@@ -52,13 +56,13 @@ def generate_project(
     directory: Path,
     options: BuildOptions = DEFAULT_BUILD,
 ) -> Project:
-    """Write the project that serves ``prepared`` on ``board`` into ``directory``.
+    """Write the project that runs ``prepared`` on ``board`` into ``directory``.
 
     Raises ``DoesNotFitError`` with the number of missing bytes, before anything is written, when the board is too
     small, and ``UsageError`` for options that exclude each other.
     """
     protocol, features = options.protocol, options.features
-    features.on(board, protocol)  # refuses options that exclude each other before any work is done
+    features.on(board, protocol)  # raises for options that exclude each other, before any work is done
     choice = choose(prepared, board, options)
     prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
     if not choice.verdict.fits:

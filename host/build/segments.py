@@ -1,4 +1,4 @@
-"""Descriptions of a plan's streaming segments, for people and for programs: operators, rows and extra work."""
+"""Describe a plan's streaming segments, as sentences and as JSON: operators, rows and extra work."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirement
     """Return one object per segment.
 
     ``operators`` are positions in execution order. ``rows`` is the number of rows of a tensor that are in memory at the
-    same time, out of ``of``. ``instructions_added`` is an estimate.
+    same time, ``of`` the number of all its rows. ``instructions_added`` is an estimate.
     """
     position = {k: p for p, k in enumerate(plan.order)}
     described = []

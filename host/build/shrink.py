@@ -1,7 +1,7 @@
-"""Suggestions for a model that fits no board: other recipes, and smaller sizes of the architectures in Arenite's zoo.
+"""Suggest changes for a model that does not fit: other recipes, and smaller sizes of architectures in Arenite's zoo.
 
 Every figure is predicted as `arenite fit` predicts it, and nothing is built. A smaller network is predicted from an
-untrained one of that size; when training leaves channels dead, the trained network takes less.
+untrained one of that size. If training leaves channels dead, the trained network takes less memory.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SMALLER_RECIPES = ("w4_mixed", "w4")
 
 #: Share of the flash that a suggested size leaves free. The choice of kernels also depends on the trained weights: the
 #: flash of trained networks differed from that of untrained ones by up to 2.5 %; RAM did not differ.
-MARGIN = 0.03
+FLASH_MARGIN = 0.03
 
-#: The search stops after this number of seconds.
-SECONDS = 60.0
+#: The search stops after this time, in seconds.
+MAX_SEARCH_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class ShrinkReport:
-    """Suggestions for each board; those that cost least come first.
+    """Suggestions for each board; the ones with the lowest cost come first.
 
     ``architecture`` is the architecture of Arenite's zoo that the model has, or None. ``complete`` is False when the
     time ran out before every change was tried.
@@ -78,12 +78,12 @@ class ShrinkReport:
 
     def to_json(self) -> dict[str, Any]:
         size = self.architecture
-        known = None
+        architecture = None
         if size is not None:
-            known = {"name": size.architecture, "width": size.width, "input_shape": list(size.shape)}
+            architecture = {"name": size.architecture, "width": size.width, "input_shape": list(size.shape)}
         return {
             "schema": "arenite.shrink/1",
-            "architecture": known,
+            "architecture": architecture,
             "suggestions": [s.to_json() for s in self.suggestions],
             "without": list(self.without),
             "complete": self.complete,
@@ -101,7 +101,7 @@ class ShrinkReport:
             )
         sentences += [f"{board}: none of the changes that were tried fits." for board in self.without]
         if not self.complete:
-            sentences.append(f"The search stopped after {SECONDS:.0f} s, before every change was tried.")
+            sentences.append(f"The search stopped after {MAX_SEARCH_S:.0f} s, before every change was tried.")
         return sentences
 
 
@@ -114,9 +114,9 @@ def shrink(
     recipe: str = "int8",
     source: str = "",
     image: str = "",
-    seconds: float = SECONDS,
+    seconds: float = MAX_SEARCH_S,
 ) -> ShrinkReport:
-    """Search changes that make ``prepared``, a quantized model, fit each of ``boards``.
+    """Search for changes that make ``prepared``, a quantized model, fit each of ``boards``.
 
     Args:
         prepared: the model.
@@ -235,7 +235,7 @@ class _Search:
             middle = (low + high) // 2
             size = sizes[middle]
             p = self._try(partial(self._predictor.untrained, size, board))
-            if p is not None and p.fits and p.flash <= (1 - MARGIN) * p.flash_available:
+            if p is not None and p.fits and p.flash <= (1 - FLASH_MARGIN) * p.flash_available:
                 best, high = (size, p), middle
             else:
                 low = middle + 1
@@ -298,7 +298,7 @@ def _sides(size: NetworkSize) -> list[int]:
 
 
 def data_for(size: NetworkSize) -> tuple[str, bool]:
-    """Return the data set of Arenite that trains such a network, and whether its pictures must be resized.
+    """Return the data set of Arenite that trains a network of ``size``, and whether its pictures must be resized.
 
     For other networks the name is a placeholder for the user's own file.
     """

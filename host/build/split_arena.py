@@ -1,4 +1,4 @@
-"""The arena of a prepared model, split over two memories of a board."""
+"""Split the arena of a prepared model over two memories of a board."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SplitModel:
     slow_accesses: int
 
     def extra_cycles(self, board: Board) -> float:
-        """Return the estimated extra cycles of these accesses, compared with the first memory.
+        """Return the estimated extra cycles of the slow accesses, compared with the first memory.
 
         The number is negative when the second memory is faster.
         """
@@ -59,20 +59,19 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
     if split_plan is None:
         return None
     check(prepared.model.main, split_plan, prepared.needs, persistent=persistent)
-    wrong = find_split_violations(
+    violations = find_split_violations(
         prepared.model.main, split_plan, prepared.needs, persistent=persistent, limits=limits
     )
-    if wrong:
+    if violations:
         raise PlanError(
-            f"The plan over {board.ram[0].name} and {second.name} is not valid: {' '.join(wrong[:3])}",
+            f"The plan over {board.ram[0].name} and {second.name} is not valid: {' '.join(violations[:3])}",
             "Please report this error with the model.",
         )
     return SplitModel(replace(prepared, plan=split_plan), second, slow_accesses(split_plan, accesses))
 
 
 def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:
-    """Return the loads and stores in the second memory of ``plan``."""
-
+    """Return the number of loads and stores in the second memory of ``plan``."""
     boundary = plan.fast_bytes
     tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)
     return tensors + sum(n for v, n in accesses.variables.items() if plan.variable_offsets[v] >= boundary)

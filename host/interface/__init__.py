@@ -1,1 +1,1 @@
-"""The Python interface: what ``import arenite`` offers, in the words of the command line."""
+"""The Python interface: the functions of ``import arenite``, with the names and options of the command line."""

@@ -1,4 +1,4 @@
-"""``fit``, ``firmware`` and ``library``: what a model needs, and its C sources."""
+"""``fit``, ``firmware`` and ``library``: predict the memory of a model, and generate its C sources."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arenite.profiles.boards import Board, all_boards, load_board
 class FitReport:
     """The verdicts of one model, one for each board.
 
-    ``shrink`` has suggestions where they were asked for and a board is too small, else None.
+    ``shrink`` has suggestions if they were requested and a board is too small; otherwise it is None.
     """
 
     prepared: Prepared
@@ -61,23 +61,23 @@ def fit(
 
     Args:
         model: a loaded model, or the path of one.
-        boards: names of boards; None is every known board.
-        build: how the firmware would be built.
+        boards: names of boards; None: all known boards.
+        build: options of the build.
         suggest: also look for recipes and sizes that would fit the boards that are too small.
 
     Raises:
-        ProfileError: an unknown board.
-        ModelError, UsageError: what ``load`` raises; a model that cannot take its input row by row.
+        ProfileError: a board is unknown.
+        ModelError, UsageError: the model cannot be loaded, or cannot take its input row by row.
     """
     prepared = prepared_model(model, passes=build.passes)
-    found = tuple(verdicts(prepared, chosen_boards(boards), build))
-    small = [verdict.board for verdict in found if not verdict.fits]
+    board_verdicts = tuple(verdicts(prepared, chosen_boards(boards), build))
+    small = [verdict.board for verdict in board_verdicts if not verdict.fits]
     suggestions = shrink(prepared, small) if suggest and small else None
-    return FitReport(prepared, build, found, suggestions)
+    return FitReport(prepared, build, board_verdicts, suggestions)
 
 
 def chosen_boards(names: str | Sequence[str] | None) -> Sequence[Board]:
-    """Return the boards called ``names``; None is all of them. Raises ``ProfileError``."""
+    """Return the boards called ``names``; for None all boards. Raises ``ProfileError``."""
     if names is None:
         return all_boards()
     return [load_board(name) for name in ([names] if isinstance(names, str) else names)]
@@ -121,11 +121,11 @@ class FirmwareProject:
 def firmware(
     model: Model | str | Path, board: str, output: str | Path, *, build: BuildOptions = DEFAULT_BUILD
 ) -> FirmwareProject:
-    """Generate the C firmware that serves a model on a board, as a project in the folder ``output``.
+    """Generate the C firmware that runs a model on a board, as a project in the folder ``output``.
 
     Raises:
         DoesNotFitError: the board is too small; nothing is written. The message has the number of missing bytes.
-        ProfileError, ModelError, UsageError: an unknown board, a bad model, options that exclude each other.
+        ProfileError, ModelError, UsageError: the board is unknown, the model is not valid, options exclude each other.
     """
     prepared = prepared_model(model, passes=build.passes)
     return FirmwareProject(generate_project(prepared, load_board(board), Path(output), build))
@@ -154,39 +154,39 @@ def library(
     stream_input: bool = False,
     passes: bool = True,
 ) -> CLibrary:
-    """Write models as plain C sources without any board's code, for a program of your own.
+    """Write models as plain C sources without any board's code, for your own program.
 
     Args:
-        models: the models by the names that become the prefixes of their functions.
-        output: the folder.
-        name: the name of the library; None is that of the folder.
-        board: a board whose core the kernels are for, and whose memory is the limit.
-        core: a core that the kernels are for; without board and core they are plain C for any 32-bit core.
+        models: map name to model; the names become the prefixes of the C functions.
+        output: the folder for the library.
+        name: the name of the library; None: that of the folder.
+        board: generate kernels for the core of this board, and check that its memory suffices.
+        core: generate kernels for this core; without board and core they are plain C for any 32-bit core.
         optimise: the goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         stream_input: the models take their input row by row.
         passes: apply the graph optimizations.
 
     Raises:
         DoesNotFitError: arena or weights alone are too large for ``board``; nothing is written.
-        UsageError: ``board`` and ``core`` together, a name that is taken, a model that cannot be streamed.
+        UsageError: both ``board`` and ``core`` are given, a name is reserved, or a model cannot be streamed.
     """
     if board and core:
         raise UsageError("board and core exclude each other.", "Give one of them.")
-    chosen = load_board(board) if board else None
-    core_name = chosen.core if chosen else core
+    selected_board = load_board(board) if board else None
+    core_name = selected_board.core if selected_board else core
     target = (
         Target.of(core_name, optimise, stream_input)
         if core_name
         else Target("", SCALAR, optimise, stream_input)
     )
     directory = Path(output)
-    called = identifier(name if name is not None else directory.resolve().name)
+    library_name = identifier(name if name is not None else directory.resolve().name)
 
-    def accept(described: Mapping[str, Any]) -> None:
-        weights = sum(entry["weights"] for entry in described["models"])
+    def check_memory(manifest: Mapping[str, Any]) -> None:
+        weights = sum(entry["weights"] for entry in manifest["models"])
         for memory, needed, available in (
-            ("RAM", described["arena"], chosen.ram_bytes if chosen else None),
-            ("flash", weights, chosen.flash_bytes if chosen else None),
+            ("RAM", manifest["arena"], selected_board.ram_bytes if selected_board else None),
+            ("flash", weights, selected_board.flash_bytes if selected_board else None),
         ):
             if available is not None and needed > available:
                 raise DoesNotFitError(
@@ -195,4 +195,4 @@ def library(
                 )
 
     prepared = {key: prepared_model(model, passes=passes) for key, model in models.items()}
-    return CLibrary(directory, generate_library(directory, called, prepared, target, accept))
+    return CLibrary(directory, generate_library(directory, library_name, prepared, target, check_memory))

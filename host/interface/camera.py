@@ -1,4 +1,4 @@
-"""``Camera``: serve a camera, a video or pictures to a model, and iterate over the answers."""
+"""``Camera``: run a model on the frames of a camera, a video or pictures, and iterate over the answers."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Camera:
             for served in camera:
                 print(served.answer)
 
-    ``model`` and ``source`` are what ``arenite camera`` takes; ``options`` are the fields of ``CameraOptions``
-    (``frames``, ``limits``, ``runtime``, ...). The loop runs in a thread of its own; leaving the block or the ``for``
+    ``model`` and ``source`` are those of ``arenite camera``; ``options`` are the fields of ``CameraOptions``
+    (``frames``, ``limits``, ``runtime``, ...). The loop runs in its own thread; leaving the block or the ``for``
     stops it. A consumer that is slower than a live camera misses the oldest answers.
 
     Raises ``AreniteError`` on entry when the model or the source cannot be opened, and from the iterator when the loop
@@ -59,7 +59,7 @@ class Camera:
         return self._session.stream()
 
     def run(self) -> CameraResult:
-        """Serve until a limit or the end of the source, without yielding; return the result."""
+        """Process frames until a limit or the end of the source, without yielding answers, and return the result."""
         if not self._open:
             raise UsageError("The camera is not open.", "Use it as `with arenite.Camera(...) as camera:`.")
         return self._session.run()

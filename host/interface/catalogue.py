@@ -1,4 +1,4 @@
-"""``boards`` and ``zoo``: the known boards, and the models that can be fetched."""
+"""``boards`` lists the known boards, ``zoo`` lists and downloads models."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Zoo:
         return zoo_files.zoo_entries()
 
     def fetch(self, name: str, *, progress: bool = False) -> Path:
-        """Return the file of a model, downloaded first where the cache does not have it.
+        """Return the file of a model, downloaded first if the cache does not have it.
 
         Raises:
             UsageError: the zoo has no such model.

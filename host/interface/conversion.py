@@ -1,4 +1,4 @@
-"""``convert``: a trained model in, an image with a planned arena out."""
+"""``convert``: turn a trained model into an image with a planned arena."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ CalibrationData = str | Path | Mapping[str, np.ndarray] | np.ndarray
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """An image that was written to ``path``, and what making it cost.
+    """An image that was written to ``path``, with its scores and its verdicts.
 
     ``model`` is None for an image with float activations, which only a host runs. ``verdicts`` has one entry for each
-    board that was named.
+    board that the user named.
     """
 
     path: Path
@@ -54,7 +54,7 @@ class ConversionReport:
 
     @property
     def score_before(self) -> float | None:
-        """The score of the source, or None without samples to score with."""
+        """The score of the source, or None if there are no samples for it."""
         scores = self.conversion.scores
         return None if scores is None else scores.source.value
 
@@ -109,26 +109,27 @@ def convert(
 
     Args:
         source: a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel folder, or ``module:function`` (PyTorch).
-        output: the image; None is the name of the source with ``.image.tflite``.
+        output: the file for the image; None: the name of the source with ``.image.tflite``.
         calibration: real inputs, which a float model needs; arrays are shaped ``(samples, ...)``.
-        calibration_samples: calibrate with this many; the others score.
-        test: labelled samples that source and image are scored with.
-        metric: ``accuracy``, ``auc``, ``mse`` or ``agreement``; None is the one that suits the data.
+        calibration_samples: number of samples to calibrate with; the remaining ones are used for the score.
+        test: labelled samples for the scores of source and image.
+        metric: ``accuracy``, ``auc``, ``mse`` or ``agreement``; None: depends on the data.
         recipe: the name of a shipped recipe (``int8``, ``w4``, ``int16x8``, ...) or a TOML file.
-        check_data: field data, to report where the scales clip them.
-        sensitivity: also measure each layer quantized alone.
+        check_data: data from the field; the report shows which tensors clip them.
+        sensitivity: also measure the error that each layer causes when only that layer is quantized.
         boards: boards that the image should fit.
         budget: search for a recipe within limits such as ``"ram=48k,flash=256k,drop=1%"``, on the first board.
-        trials, study, jobs, dask, seed: of the search: recipes to try, its file, processes, scheduler, random seed.
+        trials, study, jobs, dask, seed: for the search: number of recipes to try, its file, number of processes,
+            address of a Dask scheduler, random seed.
         preprocessing, postprocessing, labels: TOML and text files that are recorded in the image.
-        input_shapes: ``[NAME=]1,3,96,96`` where the source leaves a dimension open.
+        input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source leaves open.
         signature: the signature of a SavedModel.
-        keep_layout: leave NCHW inputs as they are.
+        keep_layout: do not change NCHW inputs to NHWC.
         passes: apply the graph optimizations.
         progress: called as ``progress(stage, done, total)``.
 
     Raises:
-        UsageError, ModelError, UnsupportedModelError: the source, the data or the options cannot be used.
+        UsageError, ModelError, UnsupportedModelError: the source, the data or the options are not valid.
         ToolError: a framework failed.
     """
     target = Path(output) if output is not None else default_output(str(source))
@@ -161,14 +162,18 @@ def convert(
             passes,
         )
         result = run_conversion(request, progress)
-        found = fits(result)
-        suggestions = shrink_suggestions(result, found, target, progress)
+        verdicts = fits(result)
+        suggestions = shrink_suggestions(result, verdicts, target, progress)
     write_atomic(target, result.image)
-    return ConversionReport(target, result, tuple(found), suggestions, tuple(result.notes))
+    return ConversionReport(target, result, tuple(verdicts), suggestions, tuple(result.notes))
 
 
 def default_output(source: str) -> Path:
-    """``model.keras`` becomes ``model.image.tflite`` beside it; ``module:function`` one in the current folder."""
+    """Return the default path of the image.
+
+    For ``model.keras`` it is ``model.image.tflite`` in the same folder, for ``module:function`` it is
+    ``function.image.tflite`` in the current folder.
+    """
     path = Path(source)
     if not path.exists() and ":" in source:
         return Path(source.rpartition(":")[2] + ".image.tflite")
@@ -181,7 +186,7 @@ def default_output(source: str) -> Path:
 
 @contextmanager
 def _file(data: CalibrationData | None) -> Iterator[Path | None]:
-    """The path of ``data``; arrays are written to a temporary .npz file."""
+    """Yield the path of ``data``; arrays are written to a temporary .npz file."""
     if data is None or isinstance(data, str | Path):
         yield None if data is None else Path(data)
         return

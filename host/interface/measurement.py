@@ -1,4 +1,4 @@
-"""``bench`` and ``energy``: a model measured on a board or an emulated one."""
+"""``bench`` and ``energy``: measure a model on a real or an emulated board."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from arenite.profiles.boards import load_board
 #: A file (.npz, picture, WAV), a folder of files, or the arrays of an .npz file by name: x, or x0, x1, ..., and y.
 SampleData = str | Path | Mapping[str, np.ndarray]
 
-#: Random inputs of a bench without data, and of an energy measurement.
+#: Number of random inputs for a bench without data, and for an energy measurement.
 DEFAULT_SAMPLES, ENERGY_SAMPLES = 10, 5
 
 
@@ -55,22 +55,22 @@ def bench(
     Args:
         model: a loaded model, or the path of one.
         board: a board of ``arenite.boards()``; ``qemu_*`` boards are emulated.
-        data: samples, shaped and typed as the model's inputs; None makes random ones.
-        samples: how many; None is 10 random ones, or all of ``data``.
-        build: how the firmware is built.
+        data: samples with the shape and type of the model's inputs; None: random ones.
+        samples: number of samples; None: 10 random ones, or all of ``data``.
+        build: options of the build.
         port: the serial port of a real board, or "auto"; several ports share the samples.
-        copies: emulators that share the samples.
-        stateful: keep state carried between inferences from one sample to the next.
+        copies: number of emulators that share the samples.
+        stateful: do not reset the state of the model between samples.
         cycles: estimate cycles by counting instructions by class; None: if possible.
         resume: continue an earlier run that was interrupted; None: with 50 or more samples.
-        wait_s: seconds to wait for a board that disappeared.
-        keep: leave the generated project in this folder.
+        wait_s: seconds to wait for a board that disconnects.
+        keep: write the generated project to this folder and keep it.
         report: called with lines of text about devices that fail or come back.
         progress: called as ``progress(step, done, total)``.
 
     Raises:
         DoesNotFitError: the board is too small.
-        UsageError, ModelError, ProfileError: bad options, data, model or board.
+        UsageError, ModelError, ProfileError: options, data, model or board are not valid.
         ToolError, DeviceError: the build, the emulator or the device failed.
     """
     prepared = prepared_model(model, passes=build.passes)
@@ -93,7 +93,7 @@ def bench(
 def model_samples(
     prepared: Prepared, data: SampleData | None, count: int | None, default: int = DEFAULT_SAMPLES
 ) -> Samples:
-    """Return ``count`` samples of ``data``, or random ones. Raises ``UsageError`` for data that do not fit."""
+    """Return ``count`` samples of ``data``, or random ones. Raises ``UsageError`` for data of another shape or type."""
     graph = prepared.model.main
     tensors = [graph.tensors[i] for i in graph.inputs]
     if data is None:
@@ -142,20 +142,20 @@ def energy(
     Args:
         model: a loaded model, or the path of one.
         board: a board of ``arenite.boards()``.
-        meter: the kind of meter, such as ``ppk2``; None estimates from instructions and the board's profile.
+        meter: the kind of meter, such as ``ppk2``; None: estimate from instructions and the board's profile.
         meter_port: the meter's port.
         port: the serial port of a real board.
-        data: samples; None makes random ones.
-        build: how the firmware is built; ``build.mark`` raises a pin while an inference computes.
-        supply_v: supply voltage; None is that of the board's profile.
-        own_supply: the board has a supply of its own; the meter only measures.
-        inferences: how many to record; None lasts until enough are recorded.
-        duration_s: seconds to record; None lasts until enough are recorded.
+        data: samples; None: random ones.
+        build: options of the build; ``build.mark`` is a pin that is high while an inference computes.
+        supply_v: supply voltage; None: that of the board's profile.
+        own_supply: the board has its own power supply; the meter only measures.
+        inferences: number of inferences to record; None: record until there are enough.
+        duration_s: seconds to record; None: record until there are enough inferences.
         progress: called as ``progress(step, done, total)``.
 
     Raises:
-        DoesNotFitError, UsageError, ModelError, ProfileError, ToolError, DeviceError: as in ``bench``; a meter that is
-            not found, or a recording without an inference.
+        DoesNotFitError, UsageError, ModelError, ProfileError, ToolError, DeviceError: as in ``bench``; also if no
+            meter is found, or the recording contains no inference.
     """
     prepared, chosen = prepared_model(model, passes=build.passes), load_board(board)
     samples = model_samples(prepared, data, None, ENERGY_SAMPLES)
@@ -163,10 +163,10 @@ def energy(
         record = estimate_energy(prepared, chosen, build, samples=samples, progress=progress)
     else:
         supply = supply_v or chosen.supply_v
-        instrument, where = MeterChoice(meter, meter_port, supply, own_supply, None).make()
+        instrument, meter_address = MeterChoice(meter, meter_port, supply, own_supply, None).make()
         config = MeasurementConfig(samples, build, port, inferences, duration_s)
         measured = measure_board(prepared, chosen, instrument, config, progress)
-        record = board_record(measured, chosen, prepared, where)
+        record = board_record(measured, chosen, prepared, meter_address)
     return energy_report(record)
 
 

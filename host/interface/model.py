@@ -39,7 +39,7 @@ class Model:
         path: the file that it was read from.
         sha256: the hash of that file.
         macs: multiply-accumulates of one inference, after the graph optimizations.
-        notes: one sentence for each thing that was repaired or folded.
+        notes: one sentence for each repair and each folded operator.
     """
 
     def __init__(self, prepared: Prepared) -> None:
@@ -110,7 +110,7 @@ def load(path: str | Path, *, passes: bool = True) -> Model:
 
 
 def prepared_model(model: Model | str | Path, *, passes: bool = True) -> Prepared:
-    """Return what the functions of the interface work with; a path is loaded first."""
+    """Return the prepared form of ``model``. If it is a path, prepare the file."""
     return model.prepared if isinstance(model, Model) else prepare(model, passes=passes)
 
 

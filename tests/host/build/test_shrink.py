@@ -17,7 +17,7 @@ from arenite.host.build.fit import choose
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.predict import Predictor, int4_weights
 from arenite.host.build.prepare import Prepared, prepare
-from arenite.host.build.shrink import MARGIN, WIDTHS, data_for, shrink
+from arenite.host.build.shrink import FLASH_MARGIN, WIDTHS, data_for, shrink
 from arenite.models.architectures import network
 from arenite.models.architectures.random_weights import random_model
 from arenite.models.architectures.recognize import NetworkSize, recognize_architecture
@@ -69,7 +69,7 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     predictor = Predictor(prepared, None, None)
     for larger in (share for share in WIDTHS if share > chosen):
         made = predictor.untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
-        assert made.flash > (1 - MARGIN) * board.flash_bytes
+        assert made.flash > (1 - FLASH_MARGIN) * board.flash_bytes
 
 
 @pytest.mark.slow
