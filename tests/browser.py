@@ -17,12 +17,12 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
-# Limits for a browser that hangs; on a busy computer it is merely slow.
+# Limits for a browser that hangs. They are long because a busy computer makes it slow.
 _START_S, _WAIT_S = 120.0, 60.0
 
 
 class Browser:
-    """One page. ``errors``: what the console said that is no good news."""
+    """One browser page. ``errors`` lists the errors and warnings that the page wrote to its console."""
 
     def __init__(self, profile: Path) -> None:
         import websocket
@@ -59,7 +59,7 @@ class Browser:
             self._process.wait()
 
     def _end(self, number: signal.Signals) -> None:
-        """To the whole group: Debian's command is a shell script, and the browser is its child."""
+        """Send a signal to the process group. Debian's command is a shell script, and the browser is its child."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
@@ -67,19 +67,19 @@ class Browser:
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
-            said = json.loads(self._socket.recv())
-            if said.get("id") == number:
-                if "error" in said:
-                    raise AssertionError(f"{method}: {said['error']}")
-                return said["result"]
-            self._event(said)
+            message = json.loads(self._socket.recv())
+            if message.get("id") == number:
+                if "error" in message:
+                    raise AssertionError(f"{method}: {message['error']}")
+                return message["result"]
+            self._event(message)
 
-    def _event(self, said: dict[str, Any]) -> None:
-        method, params = said.get("method"), said.get("params", {})
+    def _event(self, message: dict[str, Any]) -> None:
+        method, params = message.get("method"), message.get("params", {})
         if method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(params["exceptionDetails"])[:600])
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            # That tests read the canvas is no concern of the page.
+            # Tests read the canvas, the page itself does not: ignore the hint about that.
             if "willReadFrequently" not in json.dumps(params["args"]):
                 self.errors.append(json.dumps(params["args"])[:600])
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
@@ -100,19 +100,19 @@ class Browser:
         self.call("Emulation.setEmulatedMedia", features=[scheme])
 
     def value(self, script: str) -> Any:
-        """Of an expression, which may be a promise."""
-        found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
-        if "exceptionDetails" in found:
-            raise AssertionError(f"{script}: {json.dumps(found['exceptionDetails'])[:600]}")
-        return found["result"].get("value")
+        """Return the value of a JavaScript expression. A promise is awaited."""
+        reply = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
+        if "exceptionDetails" in reply:
+            raise AssertionError(f"{script}: {json.dumps(reply['exceptionDetails'])[:600]}")
+        return reply["result"].get("value")
 
     def until(self, script: str) -> Any:
-        """The value of ``script`` once it is true."""
-        return _wait(lambda: self.value(script), what=script)
+        """Wait until ``script`` is true and return its value."""
+        return _wait(lambda: self.value(script), description=script)
 
     def picture(self, path: Path, full: bool = True) -> None:
-        found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
-        path.write_bytes(base64.b64decode(found["data"]))
+        reply = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
+        path.write_bytes(base64.b64decode(reply["data"]))
 
 
 def _first_tab(port: int) -> str:
@@ -120,15 +120,15 @@ def _first_tab(port: int) -> str:
         return next(t["webSocketDebuggerUrl"] for t in json.load(answer) if t["type"] == "page")
 
 
-def _wait(look: Any, what: str = "the browser") -> Any:
+def _wait(condition: Any, description: str = "the browser") -> Any:
     end = time.monotonic() + _START_S
     while True:
         try:
-            found = look()
+            value = condition()
         except (OSError, IndexError, StopIteration):
-            found = None
-        if found:
-            return found
+            value = None
+        if value:
+            return value
         if time.monotonic() > end:
-            raise AssertionError(f"{what} did not come true")
+            raise AssertionError(f"{description} is still false after {_START_S:.0f} s")
         time.sleep(0.05)

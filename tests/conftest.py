@@ -1,8 +1,8 @@
-"""For all tests: a store of their own, compilers that remember, and no clock that decides.
+"""Set up all tests: a separate store, compilers with ccache, and Hypothesis without a deadline.
 
-The same engine sources are compiled for the same core by hundreds of tests: ccache, where it is installed, gives the
-very object that the compiler made the first time.  Commands are started nearly as often: Python keeps what it made of
-the sources, also where the user's settings say otherwise.
+Hundreds of tests compile the same engine sources for the same core. If ccache is installed, it returns the object
+file of the first compilation. Tests start commands nearly as often, so Python stores bytecode even if the user's
+settings forbid it.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ from tests.session_builds import ToyFirmware, toy_firmware_of
 PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
 
-# How long an example takes says more about what else the computer does.
+# The time of an example depends mostly on the load of the computer, so there is no deadline.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")
 
 
 def pytest_configure() -> None:
-    """Let processes that tests start be interrupted, also where the tests themselves run in the background.
+    """Make processes that tests start react to SIGINT, even if the tests themselves run in the background.
 
-    A shell makes a background command ignore SIGINT, and whatever that command starts inherits it. A signal that has a
-    handler of Python, however, is reset to its default when another program is started.
+    A shell makes a background command ignore SIGINT, and the processes that the command starts inherit this. A signal
+    that has a Python handler, however, is reset to its default when another program is started.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test of a browser or of an Xtensa core where what it needs is not installed.
+    """Skip a test of a browser or of an Xtensa core if the browser or the compiler is not installed.
 
-    `make test` does without the Xtensa compiler, and the same tests run on other cores. An Xtensa board is a parameter
-    of such a test, so that it stands in the test's name.
+    `make test` does not need the Xtensa compiler, because the same tests run on other cores. An Xtensa board is a
+    parameter of such a test, so the test's name contains "xtensa".
     """
     if "xtensa" in item.name and shutil.which("xtensa-lx106-elf-gcc") is None:
         pytest.skip("needs xtensa-lx106-elf-gcc")
@@ -56,13 +56,13 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Say why tests were skipped, and which ones were not asked for."""
+    """Print why tests were skipped, and which tests the marker expression left out."""
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple):
             reasons[report.longrepr[2].removeprefix("Skipped: ")] += 1
     if reasons:
-        terminalreporter.section("tests that were skipped, and why")
+        terminalreporter.section("skipped tests by reason")
         for reason, count in reasons.most_common():
             terminalreporter.write_line(f"{count:4}  {reason}")
     if "not slow" in config.option.markexpr:
@@ -75,7 +75,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 
 @pytest.fixture(autouse=True, scope="session")
 def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """``$ARENITE_STORE``, for processes that tests start as well."""
+    """Set ``$ARENITE_STORE`` to a new file, for the tests and for processes that they start."""
     path = tmp_path_factory.mktemp("store") / "bench.sqlite"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ARENITE_STORE", str(path))
@@ -83,8 +83,8 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """``PATH`` begins with a folder in which compilers are ccache; nothing keeps Python from its bytecode."""
+def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Put a folder of links from compilers to ccache first in ``PATH``, and let Python store bytecode."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         ccache = shutil.which("ccache")
@@ -96,7 +96,7 @@ def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
             patch.setenv("PATH", str(folder), prepend=os.pathsep)
             patch.setenv("CCACHE_DIR", str(CACHE / "ccache"))
             patch.setenv("CCACHE_MAXSIZE", "1G")
-            # Projects are made in a new folder each time: its name is not in what is compiled.
+            # Each project is in a new folder. These settings keep the folder's name out of the cache key.
             patch.setenv("CCACHE_BASEDIR", str(tmp_path_factory.getbasetemp()))
             patch.setenv("CCACHE_NOHASHDIR", "1")
         yield
@@ -104,5 +104,5 @@ def kept_work(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def toy_firmware(tmp_path_factory: pytest.TempPathFactory) -> ToyFirmware:
-    """``toy_firmware(board, ...)``: the ELF of the toy model, built once per session."""
+    """Return ``toy_firmware(board, ...)``, which builds the toy model's ELF once per session."""
     return toy_firmware_of(tmp_path_factory)

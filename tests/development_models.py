@@ -1,4 +1,4 @@
-"""The development models, which are not part of the project: tests that want them skip where they are absent."""
+"""Paths of the development models. They are not part of the project; tests that need them are skipped without them."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ SHARED = Path(os.environ.get("ARENITE_SHARED", Path(__file__).resolve().parents[
 
 
 def shared_model(name: str) -> Path:
-    """The file of one of the development models; skips the test when it is not there."""
+    """Return the path of a development model. Skip the test if the file does not exist."""
     path = SHARED / "models" / f"{name}.tflite"
     if not path.exists():
-        pytest.skip(f"{path} is not there (set ARENITE_SHARED to the folder that has models/)")
+        pytest.skip(f"{path} does not exist (set ARENITE_SHARED to the folder that has models/)")
     return path

@@ -1,4 +1,4 @@
-"""Builds that several tests want are made once per session, also where pytest-xdist runs it in several processes."""
+"""Run builds that several tests share once per session, even if pytest-xdist runs the session in several processes."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ from tests import toy_model
 def build_once(factory: pytest.TempPathFactory, key: str, build: Callable[[Path], Path]) -> Path:
     """Return what ``build(folder)`` returns, a path below ``folder``; only the first process of the session calls it.
 
-    ``key`` names everything that the result depends on. The result is for reading: other tests have the same.
+    ``key`` names everything that the result depends on. Do not change the result: other tests use it too.
     """
     root = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:  # each process has a folder of its own there
+    if "PYTEST_XDIST_WORKER" in os.environ:  # with pytest-xdist, each process has its own subfolder
         root = root.parent
     folder = root / "session-builds" / hashlib.sha256(key.encode()).hexdigest()[:16]
-    done = folder.with_suffix(".done")
+    path_file = folder.with_suffix(".done")
     with file_lock(folder.with_suffix(".lock")):
-        if not done.exists():
+        if not path_file.exists():
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir()
-            done.write_text(str(build(folder).relative_to(folder)))
-        return folder / done.read_text()
+            path_file.write_text(str(build(folder).relative_to(folder)))
+        return folder / path_file.read_text()
 
 
 ToyFirmware = Callable[..., Path]
 
 
 def toy_firmware_of(factory: pytest.TempPathFactory) -> ToyFirmware:
-    """``toy_firmware(board, extra="", protocol="arenite", version=None, features=Features())``: the toy model's ELF.
+    """Return ``toy_firmware(board, extra="", protocol="arenite", version=None, features=Features())``.
 
-    ``extra`` is C that its last layer runs; ``version`` replaces the protocol version that the device reports.
+    It builds the toy model's ELF and returns its path. ``extra`` is C code that the model's last layer runs;
+    ``version`` replaces the protocol version that the device reports.
     """
 
     @cache
@@ -52,7 +53,7 @@ def toy_firmware_of(factory: pytest.TempPathFactory) -> ToyFirmware:
         extra: str = "",
         protocol: str = "arenite",
         version: int | None = None,
-        features: Features = Features(),  # noqa: B008  # is frozen
+        features: Features = Features(),  # noqa: B008  # Features is immutable
     ) -> Path:
         def build(folder: Path) -> Path:
             project = write_project(

@@ -1,4 +1,4 @@
-"""The Makefile hands to setup.sh what the user asked for."""
+"""The Makefile passes the user's choice of Python to setup.sh."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ def test_set_up_uses_the_python_that_the_user_names(variable: str, expected: str
     (tmp_path / "setup.sh").write_text('#!/bin/sh\necho "[$PYTHON]"\n')
     (tmp_path / "setup.sh").chmod(0o755)
     environment = {name: value for name, value in os.environ.items() if name != "PYTHON"}
-    done = subprocess.run(
+    result = subprocess.run(
         ["make", "--no-print-directory", "setup"],
         cwd=tmp_path,
         env=environment | {variable: "python3.99"},
@@ -24,4 +24,4 @@ def test_set_up_uses_the_python_that_the_user_names(variable: str, expected: str
         text=True,
         check=True,
     )
-    assert done.stdout == f"[{expected}]\n"
+    assert result.stdout == f"[{expected}]\n"

@@ -14,8 +14,8 @@ pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[1]
 
 
-def wanted() -> set[str]:
-    """The files of the package that git knows, as paths below arenite/."""
+def package_files() -> set[str]:
+    """Return the package files that git tracks, as paths below arenite/."""
     links = [link.name for link in (ROOT / "arenite").iterdir() if link.is_symlink()]
     tracked = subprocess.run(
         ["git", "ls-files", "arenite", *links], cwd=ROOT, capture_output=True, text=True, check=True
@@ -37,13 +37,13 @@ def test_sdist_and_wheel_hold_every_file_of_the_package(tmp_path: Path) -> None:
         shutil.copy(ROOT / name, tree / name)
     build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(tree)]
     subprocess.run(build, check=True, capture_output=True)
-    files = wanted()
+    files = package_files()
     assert any(path.endswith("/arenite.h") for path in files)
     (wheel,) = tmp_path.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         assert files <= set(archive.namelist())
     (sdist,) = tmp_path.glob("*.tar.gz")
     with tarfile.open(sdist) as archive:
-        held = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
+        sdist_files = {name.split("/", 1)[1] for name in archive.getnames() if "/" in name}
     # build makes the wheel from the unpacked sdist, so the sdist's setup.py found its C sources.
-    assert files <= held
+    assert files <= sdist_files

@@ -1,4 +1,4 @@
-"""A model written by hand, for everything that needs firmware but no converter.
+"""A model written by hand in C, for tests that need firmware but no converter.
 
 Three layers on eight input bytes: add one to each, running sum (state carried between calls), reverse.
 """
@@ -76,13 +76,13 @@ const ar_model model = {
 
 
 def sources(extra: str = "", name: str = "toy") -> dict[str, str]:
-    """The model's files; ``extra`` is C that runs at the end of the last layer."""
+    """Return the model's files by name. ``extra`` is C code that runs at the end of the last layer."""
     model = _MODEL.replace("@EXTRA@", extra).replace('"toy"', f'"{name}"')
     return {"model.h": _HEADER, "model.c": model, "weights.c": _WEIGHTS}
 
 
 def expected(inputs: Sequence[bytes], fresh: bool = True) -> list[bytes]:
-    """What the device must answer to ``inputs`` in turn."""
+    """Return the output that the device must compute for each of ``inputs``, in order."""
     outputs, state = [], [0] * 8
     for data in inputs:
         if fresh:

@@ -1,4 +1,4 @@
-"""Everything that the tests ask of one framework, done once in one process and shared by all test workers."""
+"""Convert all test models of one framework once, in one process, and share the results with all test workers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from arenite.locks import file_lock
 
 MAKERS = Path(__file__).parent / "makers"
 
-#: Name of a result to what the importer gave or raised.
+#: Maps the name of a job to what the importer returned or raised.
 Results = dict[str, ImportedModel | AreniteError]
 
 
-class Made:
-    """The folder of made models, and what became of them."""
+class FrameworkResults:
+    """The folder of the source models, and the result of every import job."""
 
     def __init__(self, folder: Path, results: Results) -> None:
         self.folder, self.results = folder, results
@@ -34,15 +34,15 @@ class Made:
         assert isinstance(result, ImportedModel), result
         return result
 
-    def refused(self, name: str, kind: type[AreniteError], *said: str) -> None:
+    def refused(self, name: str, error_type: type[AreniteError], *texts: str) -> None:
         result = self.results[name]
-        assert isinstance(result, AreniteError) and type(result) is kind, result
+        assert isinstance(result, AreniteError) and type(result) is error_type, result
         assert result.hint
-        for text in said:
+        for text in texts:
             assert text in str(result)
 
     def largest_difference(self, name: str, expected: str, turn: tuple[int, ...] | None = None) -> float:
-        """Between the flatbuffer's outputs and those that the framework gave when the model was made.
+        """Return the largest difference between the flatbuffer's outputs and the framework's recorded outputs.
 
         ``turn`` permutes the recorded inputs to the flatbuffer's layout.
         """
@@ -58,12 +58,12 @@ class Made:
         )
 
 
-def once(
+def compute_results(
     name: str,
     factory: pytest.TempPathFactory,
     jobs: Callable[[FrameworkProcess, Path], dict[str, Callable[[], ImportedModel]]],
-) -> Made:
-    """Make the models of environment ``name``, then run each job; the first worker does it for all."""
+) -> FrameworkResults:
+    """Create the source models of environment ``name``, then run each job. Only the first test worker does this."""
     shared = (
         factory.getbasetemp().parent
         if factory.getbasetemp().name.startswith("popen-")
@@ -82,4 +82,4 @@ def once(
                     except AreniteError as error:
                         results[job] = error
             store.write_bytes(pickle.dumps(results))
-    return Made(folder, pickle.loads(store.read_bytes()))
+    return FrameworkResults(folder, pickle.loads(store.read_bytes()))

@@ -1,4 +1,4 @@
-"""Environments: made once, whoever asks; made anew after an interruption; clear words when they cannot be made."""
+"""Environments are created once, created again after an interruption, and failures have clear messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arenite.converters.importers.pip_install import HashError
 from arenite.errors import ToolError, UsageError
 from arenite.locks import file_lock
 
-#: Small, of pure Python, and not in Arenite's own environment's dependencies by that version.
+#: A small package in pure Python. Arenite's own environment does not need this version.
 _SIX = "six==1.16.0 --hash=sha256:8abb2f1d86890a2dfb989f9a77cfcfd3e47c2a354b01111771326f8aa26e0254\n"
 _SMALL = EnvironmentSpec("small", ("six",), ("six==1.16.0",), Path(__file__).with_name("small_lock.txt"))
 _WRONG_HASH = "--hash=sha256:" + "0" * 64
@@ -35,7 +35,7 @@ _WRONG_HASH = "--hash=sha256:" + "0" * 64
 def _spec(
     folder: Path, lock: str, *, first: str = "", fallback: str = "", disk_mb: int = 0
 ) -> EnvironmentSpec:
-    """An environment with these lock files, written into ``folder``."""
+    """Return an environment spec whose lock files have the given texts and are in ``folder``."""
     paths = []
     for name, text in (("lock", lock), ("first", first), ("fallback", fallback)):
         paths.append(folder / f"{name}.txt" if text else None)
@@ -60,34 +60,34 @@ def _script(tmp_path: Path, text: str) -> Path:
 
 
 @pytest.mark.slow
-def test_an_environment_is_made_once_by_several_makers_and_after_an_interruption(
+def test_two_threads_create_an_environment_once_and_again_after_an_interruption(
     cache: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    left = directory(_SMALL) / "lib" / "left by an interrupted maker"
-    left.mkdir(parents=True)
-    made: list[Environment] = []
-    makers = [threading.Thread(target=lambda: made.append(make(_SMALL))) for _ in range(2)]
-    for maker in makers:
-        maker.start()
-    for maker in makers:
-        maker.join()
-    assert len(made) == 2 and made[0] == made[1]
+    leftover = directory(_SMALL) / "lib" / "left by an interrupted process"
+    leftover.mkdir(parents=True)
+    created: list[Environment] = []
+    threads = [threading.Thread(target=lambda: created.append(make(_SMALL))) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(created) == 2 and created[0] == created[1]
     assert capfd.readouterr().err.count("Created the environment 'small'") == 1
-    assert not left.exists()
-    assert versions(made[0], ["six", "numpy"]) == {"six": "1.16.0"}
-    # It has its own packages, and none of those of the Python that runs Arenite.
+    assert not leftover.exists()
+    assert versions(created[0], ["six", "numpy"]) == {"six": "1.16.0"}
+    # The environment has its own packages and none of the Python that runs Arenite.
     script = _script(cache, "import six, sys\nprint(six.__version__, sys.argv[1:])\nimport numpy\n")
     with pytest.raises(ToolError, match="No module named 'numpy'"):
-        made[0].run(script, "a b", "c")
+        created[0].run(script, "a b", "c")
     script.write_text("import six, sys\nprint(six.__version__, sys.argv[1:])\n")
-    assert made[0].run(script, "a b", "c") == "1.16.0 ['a b', 'c']\n"
+    assert created[0].run(script, "a b", "c") == "1.16.0 ['a b', 'c']\n"
     (directory(_SMALL) / environments._STAMP).unlink()
-    assert make(_SMALL, progress=False) == made[0]
+    assert make(_SMALL, progress=False) == created[0]
     assert capfd.readouterr().err == ""
 
 
 @pytest.mark.slow
-def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_installation_leaves_no_folder(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     spec = _spec(cache, f"arenite-has-no-such-package==1.0 {_WRONG_HASH}")
     with pytest.raises(ToolError, match="Could not create the environment 'own'") as caught:
@@ -98,7 +98,7 @@ def test_what_cannot_be_installed_leaves_nothing(cache: Path, monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_an_index_that_cannot_be_reached(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_package_index_is_an_error(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     monkeypatch.setenv("PIP_RETRIES", "0")
@@ -108,32 +108,34 @@ def test_an_index_that_cannot_be_reached(cache: Path, monkeypatch: pytest.Monkey
         make(_spec(cache, f"arenite-has-no-such-package==1.0 {_WRONG_HASH}"), progress=False)
 
 
-def test_no_room(cache: Path) -> None:
+def test_too_little_disk_space_is_an_error(cache: Path) -> None:
     with pytest.raises(ToolError, match="MB free"):
         make(_spec(cache, _SIX, disk_mb=10**12), progress=False)
 
 
-def test_a_cache_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_folder_that_cannot_be_written_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "file"))
     with pytest.raises(ToolError, match="ARENITE_CACHE"):
         make(_SMALL, progress=False)
 
 
-def test_this_python_is_used_where_it_has_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_running_python_is_used_if_it_has_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(
         environments._specs(), "here", EnvironmentSpec("here", ("numpy", "json"), ("numpy",), _SMALL.lock)
     )
     assert environment("here") == Environment("here", Path(sys.executable), own=False)
 
 
-def test_an_unknown_environment() -> None:
+def test_an_unknown_environment_is_an_error() -> None:
     with pytest.raises(UsageError, match="no environment 'caffe'"):
         environment("caffe")
     assert set(specs()) >= {"tensorflow", "torch", "onnx"}
 
 
-def test_a_key_for_each_set_of_packages(tmp_path: Path) -> None:
+def test_each_set_of_packages_has_its_own_key(tmp_path: Path) -> None:
     assert _SMALL.key == replace(_SMALL, name="other name", modules=()).key
     assert _SMALL.key == _spec(tmp_path, _SMALL.lock.read_text()).key
     keys = {_SMALL.key, _spec(tmp_path, _SIX + "# 2").key, _spec(tmp_path, _SIX, fallback=_SIX).key}
@@ -155,19 +157,19 @@ def test_a_package_without_a_hash_is_refused(cache: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="small builds are tried on Linux only")
-def test_a_small_build_that_cannot_be_had_is_replaced_and_one_with_a_wrong_hash_is_not(cache: Path) -> None:
+def test_the_fallback_replaces_a_missing_small_build_but_not_one_with_a_wrong_hash(cache: Path) -> None:
     attrs = "attrs==25.3.0 --hash=sha256:427318ce031701fea540783410126f03899a97ffc6f61596ad581ac2e40e3bc3"
     lock = "iniconfig==2.0.0 --hash=sha256:b6a85871a79d2e3b22d2d1b94ac2824226a63c6b741c88f7ae975f18b6778374"
-    no_such = f"six==1.16.0+small {_WRONG_HASH}"
-    made = make(_spec(cache, lock, first=no_such, fallback=_SIX), progress=False)
-    assert versions(made, ["six", "iniconfig"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
-    made = make(_spec(cache, lock, first=_SIX, fallback=attrs), progress=False)
-    assert versions(made, ["six", "iniconfig", "attrs"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
+    missing = f"six==1.16.0+small {_WRONG_HASH}"
+    created = make(_spec(cache, lock, first=missing, fallback=_SIX), progress=False)
+    assert versions(created, ["six", "iniconfig"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
+    created = make(_spec(cache, lock, first=_SIX, fallback=attrs), progress=False)
+    assert versions(created, ["six", "iniconfig", "attrs"]) == {"six": "1.16.0", "iniconfig": "2.0.0"}
     with pytest.raises(HashError):
         make(_spec(cache, lock, first=f"six==1.16.0 {_WRONG_HASH}", fallback=_SIX), progress=False)
 
 
-def test_a_python_that_is_too_new(cache: Path) -> None:
+def test_a_python_that_is_too_new_is_an_error(cache: Path) -> None:
     with pytest.raises(ToolError, match=r"'small' needs Python 3\.10 or older; this is 3\."):
         make(replace(_SMALL, max_python="3.10"), progress=False)
     assert not directory(_SMALL).exists()
@@ -188,7 +190,7 @@ def test_lock_files_pin_everything_that_is_required_with_hashes(name: str) -> No
     assert normal <= set(pins)
 
 
-def test_the_small_build_of_torch_needs_nothing_of_cuda() -> None:
+def test_the_small_build_of_torch_needs_no_cuda_packages() -> None:
     spec = specs()["torch"]
     assert spec.first_lock is not None and spec.fallback_lock is not None
     assert [entry.split()[0] for entry in entries(spec.first_lock.read_text())] == ["torch==2.13.0+cpu"]
@@ -208,38 +210,42 @@ def test_a_lock_is_split_by_the_names_that_a_small_build_replaces() -> None:
 
 
 @pytest.fixture
-def here() -> Environment:
+def this_python() -> Environment:
     return Environment("here", Path(sys.executable), own=False)
 
 
-def test_a_script_that_fails_says_its_last_lines(here: Environment, tmp_path: Path) -> None:
+def test_the_error_of_a_failed_script_contains_its_last_lines(
+    this_python: Environment, tmp_path: Path
+) -> None:
     script = _script(tmp_path, "import sys\nprint('first', file=sys.stderr)\nraise ValueError('too hot')\n")
     with pytest.raises(
         ToolError, match=r"script\.py .*'here' ended with code 1: ValueError: too hot"
     ) as caught:
-        here.run(script)
+        this_python.run(script)
     assert "first" in caught.value.hint
     script.write_text("import os\nos.kill(os.getpid(), 6)\n")
     with pytest.raises(ToolError, match="signal 6"):
-        here.run(script)
+        this_python.run(script)
 
 
 @pytest.mark.slow
-def test_lines_come_while_the_script_runs_and_it_ends_in_time(here: Environment, tmp_path: Path) -> None:
+def test_lines_arrive_while_the_script_runs_and_the_timeout_ends_it(
+    this_python: Environment, tmp_path: Path
+) -> None:
     script = _script(tmp_path, "import time\nprint('one')\nprint('two')\ntime.sleep(60)\n")
     lines: list[str] = []
     with pytest.raises(ToolError, match="took too long"):
-        here.run(script, timeout=5, on_line=lines.append)
+        this_python.run(script, timeout=5, on_line=lines.append)
     assert lines == ["one", "two"]
 
 
-def test_a_python_that_is_gone(tmp_path: Path) -> None:
-    gone = Environment("gone", tmp_path / "bin" / "python", own=True)
+def test_an_environment_without_its_python_is_an_error(tmp_path: Path) -> None:
+    missing = Environment("gone", tmp_path / "bin" / "python", own=True)
     with pytest.raises(ToolError, match="Cannot start"):
-        gone.run(_script(tmp_path, ""))
+        missing.run(_script(tmp_path, ""))
 
 
-def test_a_lock_is_free_when_its_process_is_killed(tmp_path: Path) -> None:
+def test_killing_a_process_frees_its_lock(tmp_path: Path) -> None:
     lock = tmp_path / "x.lock"
     holder = subprocess.Popen(
         [

@@ -1,4 +1,4 @@
-"""What the importer says of an agreement, without a framework."""
+"""The importer turns an agreement into no note, a note or an error. No framework is needed."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def _agreement(sqnr_db: float) -> Agreement:
     return Agreement(8, 0.5, 0.1, sqnr_db, "nature 1")
 
 
-def test_rounding_needs_no_word() -> None:
+def test_rounding_differences_give_no_note() -> None:
     for sqnr in (math.inf, 120.0, 61.0):
         assert _verdict("m", _agreement(sqnr), True, FLOAT) == []
     assert _verdict("m", None, True, FLOAT) == []
 
 
-def test_a_poor_agreement_is_noted_and_none_is_an_error() -> None:
+def test_a_poor_agreement_gives_a_note_and_a_very_poor_one_an_error() -> None:
     (note,) = _verdict("m", _agreement(40.0), True, FLOAT)
     assert "40.0 dB" in note
     for sqnr in (3.0, -math.inf):
@@ -32,5 +32,5 @@ def test_a_poor_agreement_is_noted_and_none_is_an_error() -> None:
             _verdict("m", _agreement(sqnr), True, FLOAT)
 
 
-def test_trained_quantisation_may_differ_by_steps() -> None:
+def test_a_quantized_source_may_differ_by_quantization_steps() -> None:
     assert _verdict("m", _agreement(5.0), True, replace(FLOAT, quantized=True)) == []

@@ -1,4 +1,4 @@
-"""Old flatbuffers written anew; float16 and int8 weights back as float32."""
+"""Old flatbuffers are written in the current schema; float16 and int8 weights become float32."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.converters.small_models import conv_net
 
 
 def as_old_converters_wrote(model: Model) -> bytes:
-    """Only ``deprecated_builtin_code``, and no signature."""
+    """Return a flatbuffer with ``deprecated_builtin_code`` only, and without a signature."""
     table: Any = schema.ModelT.InitFromObj(schema.Model.GetRootAs(to_flatbuffer(model), 0))
     for code in table.operatorCodes:
         code.builtinCode = 0
@@ -49,27 +49,27 @@ def test_an_old_file_gets_codes_and_a_signature_and_keeps_its_values() -> None:
         np.testing.assert_array_equal(a, b)
 
 
-def test_modernising_twice_changes_nothing() -> None:
+def test_modernizing_a_second_time_changes_nothing() -> None:
     new = modernize(as_old_converters_wrote(conv_net()))
     assert modernize(new) == new
 
 
 @pytest.mark.parametrize(
-    ("stored", "known"),
+    ("stored", "expected"),
     [("float32", (False, False)), ("float16", (True, False)), ("int8", (False, True))],
 )
-def test_what_is_stored_is_recognised(stored: str, known: tuple[bool, bool]) -> None:
+def test_the_stored_type_of_weights_is_recognized(stored: str, expected: tuple[bool, bool]) -> None:
     model = float_net(stored)
-    assert (has_float16(model), has_stored_weights(model)) == known
+    assert (has_float16(model), has_stored_weights(model)) == expected
     assert not has_quantized_operators(model)
 
 
-def test_an_int8_model_is_quantised() -> None:
+def test_an_int8_model_is_quantized() -> None:
     assert has_quantized_operators(conv_net())
     assert not has_stored_weights(conv_net())
 
 
-def test_float16_becomes_float32_without_a_change_of_value() -> None:
+def test_float16_becomes_float32_with_the_same_values() -> None:
     model = float_net("float16")
     floats, notes = to_float32(model)
     assert [op.name for op in floats.main.ops] == ["FULLY_CONNECTED"]
@@ -87,18 +87,18 @@ def test_int8_weights_become_scale_times_value() -> None:
     assert weights.dtype == "float32" and weights.data is not None
     exact = float_net().main.tensors[1].data
     assert exact is not None
-    # Half a step of each row, which spans 127 steps to its largest value.
+    # The error is at most half a step of each row; its largest value is 127 steps.
     assert np.all(np.abs(weights.data - exact) <= np.abs(exact).max(1, keepdims=True) / 127 * 0.501)
     assert notes == ("1 stored int8 weight tensor became float32.",)
     parse(to_flatbuffer(floats))
 
 
-def test_a_float_model_stays_as_it_is() -> None:
+def test_a_float_model_is_not_changed() -> None:
     model = float_net()
-    same, notes = to_float32(model)
-    assert same == model and not notes
+    converted, notes = to_float32(model)
+    assert converted == model and not notes
 
 
-def test_repairs_do_not_stand_in_the_way() -> None:
-    model = replace(conv_net(), repairs=("Something was mended.",))
+def test_a_model_with_repairs_is_modernized() -> None:
+    model = replace(conv_net(), repairs=("The reader repaired something.",))
     assert modernize(to_flatbuffer(model)) == to_flatbuffer(conv_net())

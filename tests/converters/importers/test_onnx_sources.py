@@ -1,4 +1,4 @@
-"""ONNX models, really converted."""
+"""Conversion of ONNX models, with the real frameworks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
-from tests.converters.importers.framework_results import Made, once
+from tests.converters.importers.framework_results import FrameworkResults, compute_results
 
 pytestmark = pytest.mark.frameworks
 
@@ -34,8 +34,8 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return once("onnx", tmp_path_factory, _jobs)
+def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
+    return compute_results("onnx", tmp_path_factory, _jobs)
 
 
 @pytest.mark.parametrize(
@@ -50,40 +50,40 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
 )
 def test_a_model_agrees_with_onnx_runtime(
-    made: Made, name: str, expected: str, turn: tuple[int, ...] | None
+    results: FrameworkResults, name: str, expected: str, turn: tuple[int, ...] | None
 ) -> None:
-    result = made.imported(name)
+    result = results.imported(name)
     assert (result.kind, result.quantized) == ("onnx", False)
-    assert made.largest_difference(name, expected, turn) < 2e-6
+    assert results.largest_difference(name, expected, turn) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100
     assert result.agreement.source.startswith("onnxruntime")
 
 
-def test_images_become_channels_last_and_the_notes_say_so(made: Made) -> None:
-    turned, kept = made.imported("net.onnx"), made.imported("net.onnx kept")
+def test_images_become_channels_last_and_the_notes_say_so(results: FrameworkResults) -> None:
+    nhwc, nchw = results.imported("net.onnx"), results.imported("net.onnx kept")
     shapes = [
-        parse(r.flatbuffer).main.tensors[parse(r.flatbuffer).main.inputs[0]].shape for r in (turned, kept)
+        parse(r.flatbuffer).main.tensors[parse(r.flatbuffer).main.inputs[0]].shape for r in (nhwc, nchw)
     ]
     assert shapes == [(1, 12, 8, 3), (1, 3, 12, 8)]
-    assert any("NHWC" in note for note in turned.notes)
-    assert not any("NHWC" in note for note in kept.notes)
-    assert "TRANSPOSE" not in [op.name for op in parse(turned.flatbuffer).main.ops]
+    assert any("NHWC" in note for note in nhwc.notes)
+    assert not any("NHWC" in note for note in nchw.notes)
+    assert "TRANSPOSE" not in [op.name for op in parse(nhwc.flatbuffer).main.ops]
 
 
-def test_names_and_order_are_those_of_the_source(made: Made) -> None:
-    model = parse(made.imported("pair.onnx").flatbuffer)
+def test_names_and_order_are_those_of_the_source(results: FrameworkResults) -> None:
+    model = parse(results.imported("pair.onnx").flatbuffer)
     assert [model.main.tensors[i].name for i in model.main.inputs] == ["in:b/0", "a.1"]
     assert [name for name, _ in model.signatures[0].outputs] == ["sq", "d"]
 
 
-def test_an_open_dimension_is_a_question(made: Made) -> None:
-    made.refused("open.onnx?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,?")
+def test_an_open_dimension_asks_for_an_input_shape(results: FrameworkResults) -> None:
+    results.refused("open.onnx?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,?")
 
 
-def test_a_damaged_file(made: Made) -> None:
-    made.refused("cut.onnx", ModelError, "cut.onnx is not a valid ONNX model")
+def test_a_damaged_file_is_an_error(results: FrameworkResults) -> None:
+    results.refused("cut.onnx", ModelError, "cut.onnx is not a valid ONNX model")
 
 
-def test_a_quantised_model_is_refused_rather_than_changed(made: Made) -> None:
-    made.refused("quantised.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")
+def test_a_quantized_model_is_refused(results: FrameworkResults) -> None:
+    results.refused("quantised.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")

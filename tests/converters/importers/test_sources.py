@@ -1,4 +1,4 @@
-"""What a source is, TensorFlow Lite sources, and the options that answer questions."""
+"""The importer recognizes the kind of a source, imports TensorFlow Lite files and parses its options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.development_models import shared_model
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "kind", "said"),
+    ("name", "content", "kind", "message"),
     [
         ("m.h5", b"", UsageError, "is empty"),
         ("m.h5", b"plain text", ModelError, "not a HDF5 file"),
@@ -37,17 +37,17 @@ from tests.development_models import shared_model
         ("m.txt", b"plain text", UsageError, ".tflite, .keras"),
     ],
 )
-def test_files_that_are_no_model(
-    name: str, content: bytes, kind: type[AreniteError], said: str, tmp_path: Path
+def test_a_file_that_is_no_model_is_an_error(
+    name: str, content: bytes, kind: type[AreniteError], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(AreniteError) as caught:
         source_kind(str(tmp_path / name))
     assert type(caught.value) is kind
-    assert said in str(caught.value) and name in caught.value.problem and caught.value.hint
+    assert message in str(caught.value) and name in caught.value.problem and caught.value.hint
 
 
-def test_places_that_are_no_model(tmp_path: Path) -> None:
+def test_a_path_without_a_model_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no saved_model\.pb"):
         source_kind(str(tmp_path))
     for missing in ("nothing.onnx", "a:b:c", "1x:net", "folder/net:make"):
@@ -62,20 +62,24 @@ def _archive(path: Path, *names: str) -> str:
     return str(path)
 
 
-def test_archives_are_told_apart_by_what_is_in_them(tmp_path: Path) -> None:
+def test_the_kind_of_an_archive_depends_on_its_contents(tmp_path: Path) -> None:
     keras = _archive(tmp_path / "misnamed.zip", "config.json", "metadata.json", "model.weights.h5")
     assert source_kind(keras) == "keras"
     assert source_kind(_archive(tmp_path / "new.bin", "net/models/model.json")) == "torch-export"
     assert source_kind(_archive(tmp_path / "old.pt2", "serialized_exported_program.json")) == "torch-export"
-    for name, said in (("data.pkl", "checkpoint"), ("constants.pkl", "TorchScript"), ("readme", "archive")):
-        with pytest.raises(UsageError, match=said):
+    for name, message in (
+        ("data.pkl", "checkpoint"),
+        ("constants.pkl", "TorchScript"),
+        ("readme", "archive"),
+    ):
+        with pytest.raises(UsageError, match=message):
             source_kind(_archive(tmp_path / f"{name}.pt", f"net/{name}"))
     np.savez(tmp_path / "x.npz", x=np.zeros(3))
     with pytest.raises(UsageError, match="--calibration"):
         source_kind(str(tmp_path / "x.npz"))
 
 
-def test_kinds_that_need_no_content(tmp_path: Path) -> None:
+def test_some_kinds_are_recognized_by_their_name(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01")
     assert source_kind(str(tmp_path)) == "saved_model"
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08")
@@ -99,11 +103,11 @@ def test_float_files_become_float32(stored: str, kind: str, tmp_path: Path) -> N
     assert {t.dtype for t in parse(result.flatbuffer).main.tensors} == {"float32"}
     assert (result.agreement is None) == (stored == "float32")
     if result.agreement is not None:
-        # Dynamic range kernels also quantise the activations; float16 weights are exact in float32.
+        # Dynamic range kernels also quantize the activations; float16 weights are exact in float32.
         assert result.agreement.sqnr_db > (30 if stored == "int8" else 120)
 
 
-def test_a_fixed_batch_of_several_is_noted(tmp_path: Path) -> None:
+def test_a_fixed_batch_larger_than_one_gives_a_note(tmp_path: Path) -> None:
     n = Net(2)
     x = n.tensor((4, 6), "float32", quant=None)
     n.inputs.append(x)
@@ -113,7 +117,7 @@ def test_a_fixed_batch_of_several_is_noted(tmp_path: Path) -> None:
     assert not any("at once" in note for note in import_source(_save(tmp_path, float_net())).notes)
 
 
-def test_a_quantised_file_is_left_alone(tmp_path: Path) -> None:
+def test_a_quantized_file_is_not_changed(tmp_path: Path) -> None:
     path = _save(tmp_path, conv_net())
     result = import_source(path)
     assert (result.kind, result.quantized) == ("tflite-quantised", True)
@@ -121,7 +125,7 @@ def test_a_quantised_file_is_left_alone(tmp_path: Path) -> None:
     assert result.sha256 == source_sha256(path, result.kind)
 
 
-def test_int8_inside_with_float_inputs_and_outputs_is_quantised(tmp_path: Path) -> None:
+def test_an_int8_model_with_float_inputs_and_outputs_is_quantized(tmp_path: Path) -> None:
     n = Net(2)
     x = n.tensor((1, 4), "float32", quant=None)
     n.inputs.append(x)
@@ -132,7 +136,7 @@ def test_int8_inside_with_float_inputs_and_outputs_is_quantised(tmp_path: Path) 
     assert result.kind == "tflite-quantised"
 
 
-def test_a_float_twin_with_stored_weights() -> None:
+def test_a_real_dynamic_range_model_becomes_float32() -> None:
     path = shared_model("kws01_float32")
     result = import_source(str(path))
     assert result.kind == "tflite-dynamic"
@@ -141,7 +145,7 @@ def test_a_float_twin_with_stored_weights() -> None:
     assert any("became float32" in note for note in result.notes)
 
 
-def test_shapes_on_the_command_line() -> None:
+def test_shape_options_are_parsed() -> None:
     assert parse_shapes(["1,3,96,96"]) == {"": (1, 3, 96, 96)}
     assert parse_shapes(["a/b=1x8", "c=1"]) == {"a/b": (1, 8), "c": (1,)}
     for bad in (["x"], ["1,0"], ["1,-2"], [""], ["a=1", "a=2"]):
@@ -149,7 +153,7 @@ def test_shapes_on_the_command_line() -> None:
             parse_shapes(bad)
 
 
-def test_a_folder_has_the_hash_of_its_names_and_bytes(tmp_path: Path) -> None:
+def test_the_hash_of_a_folder_depends_on_file_names_and_contents(tmp_path: Path) -> None:
     (tmp_path / "variables").mkdir()
     (tmp_path / "saved_model.pb").write_bytes(b"1")
     (tmp_path / "variables" / "v").write_bytes(b"2")
@@ -158,14 +162,14 @@ def test_a_folder_has_the_hash_of_its_names_and_bytes(tmp_path: Path) -> None:
     assert source_sha256(str(tmp_path), "saved_model") != first
 
 
-def test_agreement_by_hand() -> None:
+def test_the_agreement_equals_figures_computed_by_hand() -> None:
     source = [np.array([3.0, 4.0]), np.array([0.0])]
-    got = [np.array([3.0, 4.5]), np.array([0.0])]
-    found = agreement([(source, got), (source, source)], "nature 1")
-    assert found is not None
-    assert (found.samples, found.max_abs) == (2, 0.5)
-    assert found.mean_abs == pytest.approx(0.5 / 6)
-    assert found.sqnr_db == pytest.approx(10 * np.log10(50 / 0.25))
+    converted = [np.array([3.0, 4.5]), np.array([0.0])]
+    result = agreement([(source, converted), (source, source)], "nature 1")
+    assert result is not None
+    assert (result.samples, result.max_abs) == (2, 0.5)
+    assert result.mean_abs == pytest.approx(0.5 / 6)
+    assert result.sqnr_db == pytest.approx(10 * np.log10(50 / 0.25))
     assert agreement([], "nature 1") is None
     exact = agreement([(source, source)], "nature 1")
     assert exact is not None and exact.sqnr_db == np.inf and "exact" in str(exact)
@@ -173,7 +177,7 @@ def test_agreement_by_hand() -> None:
     assert lost is not None and lost.max_abs == np.inf and lost.sqnr_db == -np.inf
 
 
-def test_litert_takes_real_values_for_quantised_inputs() -> None:
+def test_run_litert_quantizes_real_inputs() -> None:
     n = Net(3)
     x = n.input((1, 4))
     y = n.op("DEQUANTIZE", [x], (1, 4), "float32", quant=None)

@@ -1,4 +1,4 @@
-"""Names that recipes and reports can use."""
+"""Tensor names are short and unique, so that recipes and reports can use them."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ def named(model: Model, names: dict[int, str]) -> Model:
         ("stem", "stem"),
     ],
 )
-def test_a_layer_is_called_as_its_author_did_or_after_its_operator(before: str, after: str) -> None:
+def test_a_layer_has_its_authors_name_or_that_of_its_operator(before: str, after: str) -> None:
     model = conv_net()
-    made = model.main.ops[0].outputs[0]
-    assert shorten_tensor_names(named(model, {made: before})).main.tensors[made].name == after
+    output = model.main.ops[0].outputs[0]
+    assert shorten_tensor_names(named(model, {output: before})).main.tensors[output].name == after
 
 
 def test_every_name_is_unique_and_layers_come_before_constants() -> None:
     model = conv_net()
     g = model.main
     first, weights = g.ops[0].outputs[0], g.ops[0].inputs[1]
-    same = shorten_tensor_names(
+    renamed = shorten_tensor_names(
         named(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs})
     )
-    names = [t.name for t in same.main.tensors]
+    names = [t.name for t in renamed.main.tensors]
     assert len(set(names)) == len(names)
-    assert names[g.outputs[0]] == "block/x"  # outputs keep theirs
+    assert names[g.outputs[0]] == "block/x"  # outputs keep their names
     shared = shorten_tensor_names(named(model, {first: "block/conv", weights: "block/conv"}))
     assert shared.main.tensors[first].name == "block/conv"
     assert shared.main.tensors[weights].name == f"block/conv_{weights}"

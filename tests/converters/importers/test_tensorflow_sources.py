@@ -1,4 +1,4 @@
-"""Keras 3 and 2, SavedModel, and models of the optimisation toolkit, really converted."""
+"""Conversion of Keras 3, Keras 2, SavedModel and optimization toolkit models, with the real frameworks."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
-from tests.converters.importers.framework_results import Made, once
+from tests.converters.importers.framework_results import FrameworkResults, compute_results
 
 pytestmark = pytest.mark.frameworks
 
 _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
 
-#: Float32 arithmetic in another order; the largest values are about 1.
+#: Allowed difference of float32 sums in another order, for values up to about 1.
 _ROUNDING = 2e-6
 
 
@@ -46,8 +46,8 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
-    return once("tensorflow", tmp_path_factory, _jobs)
+def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
+    return compute_results("tensorflow", tmp_path_factory, _jobs)
 
 
 def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
@@ -69,10 +69,10 @@ def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
         ("clustered.h5", "keras-h5"),
     ],
 )
-def test_a_float_model_agrees_with_its_framework(made: Made, name: str, kind: str) -> None:
-    result = made.imported(name)
+def test_a_float_model_agrees_with_its_framework(results: FrameworkResults, name: str, kind: str) -> None:
+    result = results.imported(name)
     assert (result.kind, result.quantized) == (kind, False)
-    assert made.largest_difference(name, name) < _ROUNDING
+    assert results.largest_difference(name, name) < _ROUNDING
     assert result.agreement is not None
     assert result.agreement.max_abs < _ROUNDING
     assert result.agreement.sqnr_db > 100
@@ -80,50 +80,50 @@ def test_a_float_model_agrees_with_its_framework(made: Made, name: str, kind: st
     assert result.made_by["tensorflow"].startswith("2.")
 
 
-def test_the_versions_that_saved_a_model_load_it(made: Made) -> None:
-    sources = {n: made.imported(n).agreement for n in ("keras3.h5", "keras2.h5", "saved")}
+def test_each_model_is_loaded_by_the_framework_that_saved_it(results: FrameworkResults) -> None:
+    sources = {n: results.imported(n).agreement for n in ("keras3.h5", "keras2.h5", "saved")}
     named = {n: a.source.split()[0] for n, a in sources.items() if a is not None}
     assert named == {"keras3.h5": "keras", "keras2.h5": "tf_keras", "saved": "tensorflow"}
 
 
-def test_calibration_inputs_are_compared_besides_random_ones(made: Made) -> None:
-    with_five, without = made.imported("keras3.keras").agreement, made.imported("keras3.h5").agreement
+def test_calibration_inputs_and_random_inputs_are_compared(results: FrameworkResults) -> None:
+    with_five, without = results.imported("keras3.keras").agreement, results.imported("keras3.h5").agreement
     assert with_five is not None and without is not None
     assert (with_five.samples, without.samples) == (13, 8)
 
 
-def test_batch_normalisation_is_folded_and_shapes_are_static(made: Made) -> None:
-    model = parse(made.imported("keras3.keras").flatbuffer)
+def test_batch_normalization_is_folded_and_shapes_are_static(results: FrameworkResults) -> None:
+    model = parse(results.imported("keras3.keras").flatbuffer)
     names = [op.name for op in model.main.ops]
     assert names == ["CONV_2D", "DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED", "SOFTMAX"]
     assert not model.repairs
 
 
-def test_several_inputs_and_outputs_keep_the_order_of_the_model(made: Made) -> None:
-    result = made.imported("two.keras")
+def test_several_inputs_and_outputs_keep_the_order_of_the_model(results: FrameworkResults) -> None:
+    result = results.imported("two.keras")
     assert [(n, s) for n, s, _ in _inputs(result.flatbuffer)] == [("right", (1, 4)), ("left", (1, 3))]
-    assert made.largest_difference("two.keras", "two.keras") < _ROUNDING
-    assert [n for n, _, _ in _inputs(made.imported("named.keras").flatbuffer)] == ["left", "right"]
-    assert made.largest_difference("named.keras", "named.keras") < _ROUNDING
+    assert results.largest_difference("two.keras", "two.keras") < _ROUNDING
+    assert [n for n, _, _ in _inputs(results.imported("named.keras").flatbuffer)] == ["left", "right"]
+    assert results.largest_difference("named.keras", "named.keras") < _ROUNDING
 
 
-def test_recurrent_layers_have_no_loop(made: Made) -> None:
-    result = made.imported("lstm.keras")
+def test_recurrent_layers_have_no_loop(results: FrameworkResults) -> None:
+    result = results.imported("lstm.keras")
     assert "WHILE" not in [op.name for op in parse(result.flatbuffer).main.ops]
     assert any("6 steps" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("name", ["qat.h5", "qat_saved"])
-def test_quantisation_aware_training_stays_int8(made: Made, name: str) -> None:
-    result = made.imported(name)
+def test_a_quantization_aware_trained_model_stays_int8(results: FrameworkResults, name: str) -> None:
+    result = results.imported(name)
     assert result.quantized
     ((_, shape, dtype),) = _inputs(result.flatbuffer)
     assert (shape, dtype) == ((1, 8, 8, 3), "int8")
     model = parse(result.flatbuffer)
     assert all(t.dtype in ("int8", "int32") for t in model.main.tensors)
     step = model.main.tensors[model.main.outputs[0]].scale
-    assert made.largest_difference(name, "qat") < 2.01 * step
-    with np.load(made.folder / "qat.npz") as file:
+    assert results.largest_difference(name, "qat") < 2.01 * step
+    with np.load(results.folder / "qat.npz") as file:
         assert np.ptp(file["y0"]) > 10 * step
     assert result.agreement is not None and result.agreement.sqnr_db > 25
     assert any("trained ranges" in note for note in result.notes)
@@ -137,53 +137,55 @@ def _weights(flatbuffer: bytes, op_name: str) -> np.ndarray:
     return data
 
 
-def test_pruned_weights_keep_their_zeros(made: Made) -> None:
-    result = made.imported("pruned.h5")
+def test_pruned_weights_keep_their_zeros(results: FrameworkResults) -> None:
+    result = results.imported("pruned.h5")
     dense = _weights(result.flatbuffer, "FULLY_CONNECTED")
     assert np.mean(dense == 0) >= 0.49
     assert any("pruning" in note for note in result.notes)
 
 
-def test_clustered_weights_keep_their_few_values(made: Made) -> None:
-    result = made.imported("clustered.h5")
+def test_clustered_weights_keep_their_few_values(results: FrameworkResults) -> None:
+    result = results.imported("clustered.h5")
     assert len(np.unique(_weights(result.flatbuffer, "FULLY_CONNECTED"))) <= 4
     assert any("clustering" in note for note in result.notes)
 
 
-def test_open_dimensions_are_a_question(made: Made) -> None:
-    made.refused("open.keras?", UsageError, "Dimension 1", "[?, ?, ?, 3]", "--input-shape 1,?,?,3")
-    made.refused("open.keras!", UsageError, "[1, 8, 8, 1]", "does not fit input")
-    made.refused("two.keras?", UsageError, "no input 'middle'", "right, left")
+def test_open_dimensions_ask_for_an_input_shape(results: FrameworkResults) -> None:
+    results.refused("open.keras?", UsageError, "Dimension 1", "[?, ?, ?, 3]", "--input-shape 1,?,?,3")
+    results.refused("open.keras!", UsageError, "[1, 8, 8, 1]", "does not fit input")
+    results.refused("two.keras?", UsageError, "no input 'middle'", "right, left")
 
 
-def test_several_signatures_are_a_question(made: Made) -> None:
-    made.refused("several", UsageError, "double, triple", "--signature double")
-    made.refused("several:half", UsageError, "no signature 'half'")
-    assert made.largest_difference("several:triple", "several") < _ROUNDING
+def test_several_signatures_ask_for_a_choice(results: FrameworkResults) -> None:
+    results.refused("several", UsageError, "double, triple", "--signature double")
+    results.refused("several:half", UsageError, "no signature 'half'")
+    assert results.largest_difference("several:triple", "several") < _ROUNDING
 
 
 @pytest.mark.parametrize("name", ["mixed.keras", "mixed.h5"])
-def test_mixed_precision_computes_in_float32(made: Made, name: str) -> None:
-    result = made.imported(name)
+def test_mixed_precision_computes_in_float32(results: FrameworkResults, name: str) -> None:
+    result = results.imported(name)
     assert {t.dtype for t in parse(result.flatbuffer).main.tensors} <= {"float32", "int32"}
     assert any("mixed precision" in note for note in result.notes)
 
 
-def test_outputs_that_ignore_the_inputs_are_noted(made: Made) -> None:
-    said = {n: [x for x in made.imported(n).notes if "every input" in x] for n in ("dead.keras", "keras3.h5")}
-    assert len(said["dead.keras"]) == 1 and not said["keras3.h5"]
+def test_outputs_that_do_not_depend_on_the_inputs_give_a_note(results: FrameworkResults) -> None:
+    notes = {
+        n: [x for x in results.imported(n).notes if "every input" in x] for n in ("dead.keras", "keras3.h5")
+    }
+    assert len(notes["dead.keras"]) == 1 and not notes["keras3.h5"]
 
 
-def test_bad_models_are_refused_with_a_sentence(made: Made) -> None:
-    made.refused("only.weights.h5", ModelError, "weights but no model")
-    made.refused("cut.h5", ModelError, "Cannot read", "cut.h5", "truncated")
-    made.refused("cut", ModelError, "Cannot read", "saved_model.pb")
-    made.refused("qat.keras", ModelError, "trained with quantization", ".h5")
-    made.refused("inverse", ModelError, "tf.MatrixInverse")
+def test_unusable_models_are_errors_with_a_reason(results: FrameworkResults) -> None:
+    results.refused("only.weights.h5", ModelError, "weights but no model")
+    results.refused("cut.h5", ModelError, "Cannot read", "cut.h5", "truncated")
+    results.refused("cut", ModelError, "Cannot read", "saved_model.pb")
+    results.refused("qat.keras", ModelError, "trained with quantization", ".h5")
+    results.refused("inverse", ModelError, "tf.MatrixInverse")
 
 
-def test_python_code_in_a_file_is_not_run(made: Made) -> None:
+def test_python_code_in_a_file_is_not_run(results: FrameworkResults) -> None:
     for name in ("lambda.keras", "lambda.h5"):
-        made.refused(name, ModelError, "Lambda layer", "SavedModel")
-    made.refused("own.h5", ModelError, "the class 'Own'", "SavedModel")
-    made.refused("own.keras", ModelError, "class", "SavedModel")
+        results.refused(name, ModelError, "Lambda layer", "SavedModel")
+    results.refused("own.h5", ModelError, "the class 'Own'", "SavedModel")
+    results.refused("own.keras", ModelError, "class", "SavedModel")

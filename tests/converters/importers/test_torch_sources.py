@@ -1,4 +1,4 @@
-"""Programs of torch.export and factories of PyTorch models, really converted."""
+"""Conversion of torch.export programs and PyTorch model factories, with the real frameworks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.importers.sources import source_kind
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
-from tests.converters.importers.framework_results import MAKERS, Made, once
+from tests.converters.importers.framework_results import MAKERS, FrameworkResults, compute_results
 
 pytestmark = pytest.mark.frameworks
 
@@ -42,11 +42,11 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
     before = os.getcwd()
     os.chdir(MAKERS)  # a factory's module is looked for in the current folder
     try:
-        return once("torch", tmp_path_factory, _jobs)
+        return compute_results("torch", tmp_path_factory, _jobs)
     finally:
         os.chdir(before)
 
@@ -62,42 +62,42 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     ],
 )
 def test_a_model_agrees_with_pytorch(
-    made: Made, name: str, expected: str, turn: tuple[int, ...] | None
+    results: FrameworkResults, name: str, expected: str, turn: tuple[int, ...] | None
 ) -> None:
-    result = made.imported(name)
+    result = results.imported(name)
     assert result.kind == ("torch-export" if name.endswith(".pt2") else "torch-factory")
     assert not result.quantized
-    assert made.largest_difference(name, expected, turn) < 2e-6
+    assert results.largest_difference(name, expected, turn) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100
     assert result.agreement.source.startswith("torch 2.")
 
 
-def test_images_become_channels_last_and_the_notes_say_so(made: Made) -> None:
+def test_images_become_channels_last_and_the_notes_say_so(results: FrameworkResults) -> None:
     for name, shape in (
         ("factory", (1, 12, 8, 3)),
         ("factory kept", (1, 3, 12, 8)),
         ("net.pt2", (1, 12, 8, 3)),
     ):
-        result = made.imported(name)
+        result = results.imported(name)
         g = parse(result.flatbuffer).main
         assert [(g.tensors[i].name, g.tensors[i].shape) for i in g.inputs] == [("image", shape)]
         assert any("NHWC" in note for note in result.notes) == (name != "factory kept")
 
 
-def test_what_is_open_is_a_question(made: Made) -> None:
-    made.refused("open.pt2?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,8")
-    made.refused("bare?", UsageError, "without example inputs", "--input-shape")
+def test_open_shapes_ask_for_an_input_shape(results: FrameworkResults) -> None:
+    results.refused("open.pt2?", UsageError, "Dimension 2 of input 'image'", "--input-shape 1,3,?,8")
+    results.refused("bare?", UsageError, "without example inputs", "--input-shape")
 
 
-def test_factories_that_are_none(made: Made) -> None:
-    made.refused("number", UsageError, "returned int")
-    made.refused("broken", ModelError, "Cannot run factories:broken", "the weights are elsewhere")
-    made.refused("nothing", UsageError, "no function 'nothing'")
-    made.refused("nowhere", UsageError, "no module 'no_such_module'")
+def test_an_unusable_factory_is_an_error(results: FrameworkResults) -> None:
+    results.refused("number", UsageError, "returned int")
+    results.refused("broken", ModelError, "Cannot run factories:broken", "the weights are elsewhere")
+    results.refused("nothing", UsageError, "no function 'nothing'")
+    results.refused("nowhere", UsageError, "no module 'no_such_module'")
 
 
-def test_a_checkpoint_is_not_a_program(made: Made) -> None:
-    assert source_kind(str(made.folder / "net.pt2")) == "torch-export"
+def test_a_checkpoint_is_not_a_program(results: FrameworkResults) -> None:
+    assert source_kind(str(results.folder / "net.pt2")) == "torch-export"
     with pytest.raises(UsageError, match="module:function"):
-        source_kind(str(made.folder / "weights.pt"))
+        source_kind(str(results.folder / "weights.pt"))

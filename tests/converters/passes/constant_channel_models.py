@@ -1,4 +1,4 @@
-"""Random int8 networks with dead channels planted in them: constants, and channels that nobody reads."""
+"""Random int8 networks with dead channels: channels that are constant, and channels that no operator reads."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from arenite.host.bench.reference import Reference
 from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32
 
-#: A bias beyond any sum: the activation's clamp decides.
+#: A bias larger than any sum of products, so that the output is always at a limit of the activation.
 _BEYOND = 1 << 24
 
 
 class Planter:
-    """Layers over a ``GraphBuilder``; each channel that a layer makes may be planted dead."""
+    """Adds layers to a ``GraphBuilder``. A random share of their output channels is dead."""
 
     def __init__(self, seed: Sequence[int]) -> None:
         self.rng = np.random.default_rng(seed)
         self.b = GraphBuilder(self.rng)
-        self.dead = float(self.rng.uniform(0.05, 0.4))  # the share of channels that are planted
+        self.dead = float(self.rng.uniform(0.05, 0.4))  # the share of dead channels
 
     def quant(self, scale: float | None = None) -> Quantization:
-        """Mostly a ReLU's zero point, so that dead channels lie at it."""
+        """Return a quantization, mostly with the zero point of a ReLU, so that dead channels are 0."""
         zero = int(self.rng.choice([-128, -128, -128, int(self.rng.integers(-100, 100))]))
         # LiteRT refuses scales at which its own limits overflow.
         return self.b.quant("int8", zero, None if scale is None else max(scale, 1e-6))
 
     def width(self, x: int) -> float:
-        """How many values the widest channel of ``x`` takes, so that scales can keep a network lively."""
+        """Return the range of the widest channel of ``x`` in steps, from which output scales are chosen."""
         b = self.b
-        known = analyze_intervals(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
-        return float(max((known.high - known.low).max(), 8))
+        intervals = analyze_intervals(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
+        return float(max((intervals.high - intervals.low).max(), 8))
 
     def weights(self, shape: tuple[int, ...], axis: int, channels: int) -> tuple[np.ndarray, Quantization]:
         values = self.rng.integers(-128 if self.rng.random() < 0.1 else -127, 128, shape)
@@ -48,7 +48,7 @@ class Planter:
         return values, Quantization(tuple(scales), (0,) * channels, axis)
 
     def layer(self, name: str, x: int, units: int, kernel: tuple[int, int] = (1, 1), **options: Any) -> int:
-        """A weighted layer on ``x`` with planted output channels and, now and then, unread input channels."""
+        """Add a layer with weights on ``x``, with dead output channels and sometimes unread input channels."""
         b, rng = self.b, self.rng
         in_c = b[x].shape[-1]
         axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
@@ -65,11 +65,11 @@ class Planter:
             self.plant(values[(slice(None),) * axis + (c,)], bias, int(c))
         if axis == 0 and rng.random() < 0.3:
             values[..., rng.random(shape[-1]) < 0.3] = 0
-        wide = b[x].scale * float(np.mean(quant.scale)) * self.width(x) * 65 * np.sqrt(depth)
-        if name == "FULLY_CONNECTED":  # the last layer is fine, so that what is off by little is seen
-            out_quant = b.quant("int8", 0, f32(max(wide / 800, 1e-6)))
+        spread = b[x].scale * float(np.mean(quant.scale)) * self.width(x) * 65 * np.sqrt(depth)
+        if name == "FULLY_CONNECTED":  # the last layer has a fine scale, so that small errors show
+            out_quant = b.quant("int8", 0, f32(max(spread / 800, 1e-6)))
         else:
-            out_quant = self.quant(f32(wide / 100))
+            out_quant = self.quant(f32(spread / 100))
         scales = tuple(f32(b[x].scale * s) for s in quant.scale)
         w = b.const(values, "int8", quant)
         biases = b.const(bias, "int32", Quantization(scales, (0,) * len(scales), 0))
@@ -93,22 +93,30 @@ class Planter:
         y = b.tensor((b[x].shape[0], *sizes, units), "int8", out_quant)
         if axis == 3:
             options["depth_multiplier"] = units // in_c
-        kind = "DepthwiseConv2DOptions" if axis == 3 else "Conv2DOptions"
-        b.op(name, [x, w, biases], [y], kind, version=3, fused_activation_function=activation, **options)
+        options_type = "DepthwiseConv2DOptions" if axis == 3 else "Conv2DOptions"
+        b.op(
+            name,
+            [x, w, biases],
+            [y],
+            options_type,
+            version=3,
+            fused_activation_function=activation,
+            **options,
+        )
         return y
 
     def plant(self, weights: np.ndarray, bias: np.ndarray, c: int) -> None:
-        """Make channel ``c`` constant: at the clamp's low end, at its high end, or at what its bias alone gives."""
-        how = self.rng.random()
-        if how < 0.6:
+        """Make channel ``c`` constant: at the lower limit of the activation, at the upper limit, or at its bias."""
+        draw = self.rng.random()
+        if draw < 0.6:
             bias[c] = -_BEYOND  # a ReLU that never opens
-        elif how < 0.75:
+        elif draw < 0.75:
             bias[c] = _BEYOND
         else:
             weights[...] = 0
 
     def window(self, x: int) -> tuple[tuple[int, int], dict[str, int]]:
-        """A kernel and strides, dilation and padding that give at least one output."""
+        """Return a kernel size and options (stride, dilation, padding) that give at least one output."""
         rng, (h, w) = self.rng, self.b[x].shape[1:3]
         kernel = tuple(int(rng.integers(1, min(3, n) + 1)) for n in (h, w))
         dilation = [
@@ -134,30 +142,30 @@ class Planter:
         return self.layer("DEPTHWISE_CONV_2D", x, self.b[x].shape[3] * times, kernel, **options)
 
     def pointwise(self, x: int, units: int | None = None) -> int:
-        ones: dict[str, Any] = {"padding": SAME, **dict.fromkeys(("stride_h", "stride_w"), 1)}
-        ones |= dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), 1)
-        return self.layer("CONV_2D", x, units or int(self.rng.integers(2, 9)), **ones)
+        options: dict[str, Any] = {"padding": SAME, **dict.fromkeys(("stride_h", "stride_w"), 1)}
+        options |= dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), 1)
+        return self.layer("CONV_2D", x, units or int(self.rng.integers(2, 9)), **options)
 
     def residual(self, x: int) -> int:
-        """x + f(x), or the sum of two branches."""
+        """Add x + f(x), or the sum of two branches."""
         channels = self.b[x].shape[3]
         branch = self.pointwise(self.pointwise(x), channels)
-        other = x if self.rng.random() < 0.6 else self.pointwise(x, channels)
-        return self.binary("ADD", other, branch)
+        trunk = x if self.rng.random() < 0.6 else self.pointwise(x, channels)
+        return self.binary("ADD", trunk, branch)
 
     def binary(self, name: str, x: int, y: int) -> int:
         b = self.b
         shape = np.broadcast_shapes(b[x].shape, b[y].shape)
-        wide = [self.width(i) * b[i].scale for i in (x, y)]
-        least = max(b[x].scale, b[y].scale) / 2**15
-        scale = f32(max(least, sum(wide) / 250) if name == "ADD" else wide[0] * wide[1] / 250)
+        widths = [self.width(i) * b[i].scale for i in (x, y)]
+        min_scale = max(b[x].scale, b[y].scale) / 2**15
+        scale = f32(max(min_scale, sum(widths) / 250) if name == "ADD" else widths[0] * widths[1] / 250)
         out = b.tensor(shape, "int8", self.quant(scale))
         options = f"{name.title()}Options"
         b.op(name, [x, y], [out], options, version=2, fused_activation_function=int(self.rng.choice([0, 1])))
         return out
 
     def offset(self, x: int) -> int:
-        """A constant per channel, added or multiplied."""
+        """Add a constant to each channel, or multiply each channel by one."""
         shape = (1, 1, 1, self.b[x].shape[3] if self.rng.random() < 0.7 else 1)
         y = self.b.const(
             self.rng.integers(-128, 128, shape), "int8", self.b.quant("int8", 0, self.b[x].scale)
@@ -203,29 +211,29 @@ class Planter:
         return y
 
     def join(self, x: int) -> int:
-        """Two branches side by side, of one quantisation."""
+        """Concatenate two branches that have the same quantization."""
         b = self.b
         branches = [self.pointwise(x), self.pointwise(x)]
         quant = b[branches[0]].quant
-        branches[1] = self._requantised(branches[1], quant)
+        branches[1] = self._requantized(branches[1], quant)
         shape = (*b[x].shape[:3], sum(b[i].shape[3] for i in branches))
         y = b.tensor(shape, "int8", quant)
         b.op("CONCATENATION", branches, [y], "ConcatenationOptions", version=2, axis=3)
         return y
 
-    def _requantised(self, x: int, quant: Quantization | None) -> int:
+    def _requantized(self, x: int, quant: Quantization | None) -> int:
         y = self.b.tensor(self.b[x].shape, "int8", quant)
         self.b.op("QUANTIZE", [x], [y], "QuantizeOptions", version=2)
         return y
 
     def head(self, x: int) -> int:
-        """From an image to a row of scores."""
+        """Add layers that compute a row of scores from an image."""
         b = self.b
         if self.rng.random() < 0.4:
             y = b.tensor((b[x].shape[0], b[x].shape[3]), "int8", self.quant(b[x].scale))
             b.op("MEAN", [x, b.const([1, 2], "int32")], [y], "ReducerOptions", version=2)
         elif self.rng.random() < 0.5:
-            y = x  # the layer itself flattens
+            y = x  # FULLY_CONNECTED flattens its input
         else:
             flat = (b[x].shape[0], b[x].elements // b[x].shape[0])
             y = b.tensor(flat, "int8", b[x].quant)
@@ -234,30 +242,34 @@ class Planter:
 
 
 def planted_model(seed: Sequence[int]) -> Model:
-    """A network of two to six random steps and a head."""
-    p = Planter(seed)
-    x = p.b.input((int(p.rng.choice([1, 1, 2])), *map(int, p.rng.integers(2, 9, 3))), "int8", p.quant())
-    kinds = [
-        p.convolution,
-        p.depthwise,
-        p.pointwise,
-        p.residual,
-        p.offset,
-        p.pool,
-        p.pad,
-        p.activation,
-        p.join,
+    """Return a network of two to six random steps and a head."""
+    planter = Planter(seed)
+    x = planter.b.input(
+        (int(planter.rng.choice([1, 1, 2])), *map(int, planter.rng.integers(2, 9, 3))),
+        "int8",
+        planter.quant(),
+    )
+    steps = [
+        planter.convolution,
+        planter.depthwise,
+        planter.pointwise,
+        planter.residual,
+        planter.offset,
+        planter.pool,
+        planter.pad,
+        planter.activation,
+        planter.join,
     ]
-    for kind in p.rng.choice(
-        len(kinds), int(p.rng.integers(2, 7)), p=np.array([4, 5, 4, 4, 1, 1, 1, 1, 2]) / 23
+    for step in planter.rng.choice(
+        len(steps), int(planter.rng.integers(2, 7)), p=np.array([4, 5, 4, 4, 1, 1, 1, 1, 2]) / 23
     ):
-        x = kinds[kind](x)
-    p.head(x)
-    return p.b.build()
+        x = steps[step](x)
+    planter.head(x)
+    return planter.b.build()
 
 
 def assert_same(old: Model, new: Model, seed: int = 0, runs: int = 6) -> None:
-    """Both give the same bytes in LiteRT's reference kernels, on random inputs and on the extreme ones."""
+    """Check that LiteRT's reference kernels give equal bytes for both models, on random and extreme inputs."""
     rng = np.random.default_rng(seed)
     references = [Reference(to_flatbuffer(m)) for m in (old, new)]
     tensors = [old.main.tensors[i] for i in old.main.inputs]
@@ -265,6 +277,6 @@ def assert_same(old: Model, new: Model, seed: int = 0, runs: int = 6) -> None:
     if all(t.dtype == "int8" for t in tensors):
         feeds += [[np.full(t.shape, end, np.int8) for t in tensors] for end in (-128, 127)]
     for feed in feeds:
-        for want, got in zip(*(r.run(feed) for r in references), strict=True):
-            assert want.dtype == got.dtype and want.shape == got.shape
-            assert want.tobytes() == got.tobytes()
+        for expected, actual in zip(*(r.run(feed) for r in references), strict=True):
+            assert expected.dtype == actual.dtype and expected.shape == actual.shape
+            assert expected.tobytes() == actual.tobytes()

@@ -1,4 +1,4 @@
-"""Layers with given weights, for graphs made by hand; every scale is such that nothing but the clamp is lost."""
+"""Layers with given weights, for hand-written graphs. Their scales avoid rounding, so only the clamp loses values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from arenite.converters.graph.model import Model, Quantization
 from arenite.converters.graph.quantized_arithmetic import SAME, conv_padding
 from tests.fuzz.graph_builder import GraphBuilder, f32
 
-#: One accumulator step is one output step: input scale 1/16, weights 1, output 1/16.
+#: The scale of inputs and outputs. Weights have scale 1, so one accumulator step is one output step.
 STEP = 1 / 16
 
 
@@ -31,7 +31,7 @@ def conv(
     name: str = "CONV_2D",
     stride: int = 1,
 ) -> int:
-    """CONV_2D (weights [out, k_h, k_w, in]) or DEPTHWISE_CONV_2D ([1, k_h, k_w, out]) of weight scale 1."""
+    """Add CONV_2D (weights [out, k_h, k_w, in]) or DEPTHWISE_CONV_2D ([1, k_h, k_w, out]) of weight scale 1."""
     weights = np.asarray(weights, np.int8)
     axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
     units = weights.shape[axis]
@@ -53,13 +53,13 @@ def conv(
     }
     if axis == 3:
         options["depth_multiplier"] = units // b[x].shape[3]
-    kind = "DepthwiseConv2DOptions" if axis == 3 else "Conv2DOptions"
-    b.op(name, [x, w, c], [y], kind, version=3, **options)
+    options_type = "DepthwiseConv2DOptions" if axis == 3 else "Conv2DOptions"
+    b.op(name, [x, w, c], [y], options_type, version=3, **options)
     return y
 
 
 def dense(b: GraphBuilder, x: int, weights: Any, bias: Any | None) -> int:
-    """FULLY_CONNECTED (weights [units, depth]) of weight scale 1."""
+    """Add FULLY_CONNECTED (weights [units, depth]) of weight scale 1."""
     weights = np.asarray(weights, np.int8)
     w = b.const(weights, "int8", quant(0, 1.0))
     c = -1 if bias is None else b.const(bias, "int32", quant(0, b[x].scale))
@@ -75,6 +75,6 @@ def add(b: GraphBuilder, x: int, y: int) -> int:
 
 
 def shapes(model: Model, name: str) -> list[tuple[int, ...]]:
-    """The output shape of every operator called ``name``."""
+    """Return the output shape of every operator called ``name``."""
     graph = model.main
     return [graph.tensors[op.outputs[0]].shape for op in graph.ops if op.name == name]

@@ -1,4 +1,4 @@
-"""Channels go only where no output can tell."""
+"""Channels are removed only if no output changes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from tests.development_models import shared_model
 from tests.fuzz.graph_builder import GraphBuilder
 
 RNG = np.random.default_rng(5)
-#: A bias at which a ReLU never opens, one at which the output is always 127, and one that gives zero point + 5.
+#: A bias that makes a ReLU's output always 0, one that makes it always 127, and one that gives zero point + 5.
 CLOSED, FULL, FIVE = -(1 << 20), 1 << 20, 5
 
 
 def rewritten(model: Model, multiple: int = 1) -> Model:
-    """The model after the pass: the same bytes, still valid, and nothing more to remove."""
+    """Run the pass. Check that outputs are the same, the model is valid, and a second run removes nothing."""
     check_supported(model)
     small, _ = constant_channels(model, multiple=multiple)
     check_supported(small)
     assert_same(model, small)
-    again, report = constant_channels(small, multiple=multiple)
-    assert report is None and again is small
+    unchanged, report = constant_channels(small, multiple=multiple)
+    assert report is None and unchanged is small
     return small
 
 
@@ -39,7 +39,7 @@ def weights(*shape: int) -> np.ndarray:
     return RNG.integers(1, 4, shape)
 
 
-def test_channels_at_the_zero_point_go_through_padded_layers() -> None:
+def test_channels_at_the_zero_point_are_removed_across_padded_layers() -> None:
     b = GraphBuilder()
     x = b.input((1, 6, 6, 3), "int8", quant(0))
     y = conv(b, x, weights(4, 3, 3, 3), [0, CLOSED, 7, CLOSED])
@@ -56,7 +56,7 @@ def test_channels_at_the_zero_point_go_through_padded_layers() -> None:
 
 
 def constant_of_five(padding: int, kernel: int) -> Model:
-    """A channel that is always zero point + 5 (weights 0), read by a convolution."""
+    """Return a model with a channel that is always zero point + 5 (weights 0), read by a convolution."""
     b = GraphBuilder()
     x = b.input((1, 6, 6, 2), "int8", quant(0))
     w = weights(3, 1, 1, 2)
@@ -71,7 +71,7 @@ def constant_of_five(padding: int, kernel: int) -> Model:
     return b.build()
 
 
-def test_another_constant_folds_into_the_bias_where_nothing_is_padded() -> None:
+def test_another_constant_folds_into_the_bias_of_a_layer_without_padding() -> None:
     for padding, kernel in ((VALID, 3), (0, 1)):
         model = constant_of_five(padding, kernel)
         small = rewritten(model)
@@ -82,14 +82,14 @@ def test_another_constant_folds_into_the_bias_where_nothing_is_padded() -> None:
         assert np.array_equal(biases[1] - biases[0], FIVE * taps[..., 1].astype(int).sum(axis=(1, 2)))
 
 
-def test_another_constant_stays_where_padding_makes_a_border() -> None:
+def test_another_constant_stays_if_padding_changes_the_sum_at_the_border() -> None:
     model = constant_of_five(0, 3)
     small, report = constant_channels(model, multiple=1)
     assert small is model and report is None
 
 
-def test_another_constant_goes_when_its_weights_ignore_the_border() -> None:
-    """Only the middle tap, which is inside the image everywhere, reads the constant channel."""
+def test_another_constant_is_removed_if_its_weights_ignore_the_border() -> None:
+    """Only the middle tap reads the constant channel, and it is always inside the image."""
     model = constant_of_five(0, 3)
     w = model.main.tensors[model.main.ops[1].inputs[1]].data
     assert w is not None
@@ -99,7 +99,7 @@ def test_another_constant_goes_when_its_weights_ignore_the_border() -> None:
     assert shapes(rewritten(model), "CONV_2D")[0][3] == 2
 
 
-def test_a_depthwise_layer_that_makes_a_border_keeps_its_constant_input() -> None:
+def test_a_padded_depthwise_layer_keeps_its_constant_input() -> None:
     b = GraphBuilder()
     x = b.input((1, 5, 5, 2), "int8", quant(0))
     w = weights(2, 1, 1, 2)
@@ -111,25 +111,27 @@ def test_a_depthwise_layer_that_makes_a_border_keeps_its_constant_input() -> Non
     assert constant_channels(model, multiple=1)[0] is model
 
 
-def test_a_depthwise_layer_can_close_a_channel_behind_it() -> None:
-    """Its output is constant though its input is not: nobody needs the input then, nor what made it."""
+def test_a_constant_channel_of_a_depthwise_layer_removes_its_input_channel() -> None:
+    """The output is constant, the input is not: no operator needs the input, so its producer loses the channel too."""
     b = GraphBuilder()
     x = b.input((1, 5, 5, 2), "int8", quant(0))
     y = conv(b, x, weights(3, 1, 1, 2), [0, 0, 0])
     y = conv(b, y, weights(1, 3, 3, 6), [0, 0, CLOSED, CLOSED, 0, CLOSED], name="DEPTHWISE_CONV_2D")
     conv(b, y, weights(2, 1, 1, 6), [0, 0])
     small = rewritten(b.build())
-    assert shapes(small, "DEPTHWISE_CONV_2D") == [(1, 5, 5, 4)]  # input channel 2 has one open output of two
+    assert shapes(small, "DEPTHWISE_CONV_2D") == [
+        (1, 5, 5, 4)
+    ]  # one of the two outputs of input channel 2 varies
     assert shapes(small, "CONV_2D") == [(1, 5, 5, 2), (1, 5, 5, 2)]
 
 
-def test_channels_that_nobody_reads_go_with_all_that_makes_them() -> None:
+def test_unread_channels_are_removed_with_everything_that_computes_them() -> None:
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = conv(b, x, weights(4, 1, 1, 2), [0, 0, 0, 0])
     w = weights(3, 1, 1, 4)
     w[2] = 0
-    w[2, 0, 0, 3] = 1  # channel 3 of y is read by channel 2 alone
+    w[2, 0, 0, 3] = 1  # only channel 2 reads channel 3 of y
     w[:2, :, :, 3] = 0
     y = conv(b, y, w, [0, 0, 0])
     w = weights(2, 1, 1, 3)
@@ -178,8 +180,8 @@ def test_inputs_and_outputs_of_the_graph_keep_their_channels() -> None:
 
 
 @pytest.mark.parametrize("per_channel", [False, True])
-def test_a_layer_that_is_constant_altogether_keeps_one_channel(per_channel: bool) -> None:
-    """Two where weights have a scale per channel: one scale alone would be a scale per tensor."""
+def test_a_completely_constant_layer_keeps_one_or_two_channels(per_channel: bool) -> None:
+    """It keeps two if weights have a scale per channel, because a single scale would be a scale per tensor."""
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(4, 1, 1, 2), [CLOSED, FULL, CLOSED, CLOSED], per_channel=per_channel)
@@ -187,16 +189,16 @@ def test_a_layer_that_is_constant_altogether_keeps_one_channel(per_channel: bool
     assert shapes(rewritten(b.build()), "CONV_2D")[0][3] == (2 if per_channel else 1)
 
 
-def test_a_number_of_channels_stays_divisible() -> None:
+def test_a_channel_count_that_is_a_multiple_stays_one() -> None:
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(12, 1, 1, 2), [CLOSED] * 5 + [0] * 7)
-    y = conv(b, y, weights(6, 1, 1, 12), [CLOSED] + [0] * 5)  # 6 was no multiple of 4: any number will do
+    y = conv(b, y, weights(6, 1, 1, 12), [CLOSED] + [0] * 5)  # 6 is no multiple of 4, so any count is allowed
     conv(b, y, weights(2, 1, 1, 6), [3, 4])
     assert [s[3] for s in shapes(rewritten(b.build(), multiple=4), "CONV_2D")] == [8, 5, 2]
 
 
-def test_weights_that_two_layers_share_are_cut_for_each() -> None:
+def test_weights_that_two_layers_share_are_reduced_for_each() -> None:
     b = GraphBuilder()
     x = b.input((1, 3, 3, 4), "int8", quant(0))
     y = conv(b, x, weights(4, 1, 1, 4), [0, CLOSED, 0, 0])
@@ -210,7 +212,7 @@ def test_weights_that_two_layers_share_are_cut_for_each() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("multiple", [1, 4])
-def test_random_networks_with_planted_channels_keep_every_byte(seed: int, multiple: int) -> None:
+def test_random_networks_with_dead_channels_keep_every_output_byte(seed: int, multiple: int) -> None:
     model = planted_model([40, seed])
     check_supported(model)
     small, report = constant_channels(model, multiple=multiple)
@@ -223,19 +225,21 @@ def test_random_networks_with_planted_channels_keep_every_byte(seed: int, multip
 
 
 def test_most_planted_networks_lose_channels() -> None:
-    found = [constant_channels(planted_model([40, seed]), multiple=1)[1] is not None for seed in range(25)]
-    assert sum(found) > 18
+    has_report = [
+        constant_channels(planted_model([40, seed]), multiple=1)[1] is not None for seed in range(25)
+    ]
+    assert sum(has_report) > 18
 
 
 @pytest.mark.parametrize(
-    ("name", "least"),
+    ("name", "min_saving"),
     [("vww01_int8", 0.49), ("ic01_int8", 0), ("kws01_int8", 0), ("sww01_int8", 0), ("ad01_int8", 0)],
 )
-def test_the_development_models(name: str, least: float) -> None:
+def test_development_models_save_macs(name: str, min_saving: float) -> None:
     model, _ = fold_constants(load_any(shared_model(name)))
     small, report = constant_channels(model)
     before, after = (sum(layer_macs(m.main, op) for op in m.main.ops) for m in (model, small))
-    assert 1 - after / before >= least
-    assert (report is not None) == (least > 0)
+    assert 1 - after / before >= min_saving
+    assert (report is not None) == (min_saving > 0)
     if report is not None:
         assert_same(model, small, runs=3)

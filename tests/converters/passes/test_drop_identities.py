@@ -1,4 +1,4 @@
-"""Operators that give their input back go; those that only look like it stay."""
+"""Operators that return their input are removed. Operators that change the scale stay."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def network(*steps: Step) -> Model:
 
 
 @pytest.mark.parametrize("steps", [[reshape], [quantize], [pad], [concatenate], [reshape, pad, quantize]])
-def test_identities_go(steps: list[Step]) -> None:
+def test_identities_are_removed(steps: list[Step]) -> None:
     model = network(*steps)
     small, report = drop_identities(model)
     assert [op.name for op in small.main.ops] == ["FULLY_CONNECTED"]
@@ -58,7 +58,7 @@ def test_identities_go(steps: list[Step]) -> None:
     assert_same(model, small)
 
 
-def test_another_scale_or_an_output_stays() -> None:
+def test_a_change_of_scale_and_a_graph_output_stay() -> None:
     model = network(lambda b, x: quantize(b, x, quant(7, 0.25)))
     assert drop_identities(model) == (model, None)
     b = GraphBuilder()

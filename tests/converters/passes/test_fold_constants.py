@@ -1,4 +1,4 @@
-"""Folding never changes a result, and leaves nothing that is known beforehand."""
+"""Folding never changes an output, and removes every operator whose result is constant."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def keras_reshape(b: GraphBuilder, x: int, tail: tuple[int, ...]) -> int:
-    """Reshape ``x`` to (batch, *tail) the way Keras exports it; returns the new tensor."""
+    """Reshape ``x`` to (batch, *tail) like a Keras export, and return the new tensor."""
     shape = b.tensor((len(b[x].shape),), "int32")
     b.op("SHAPE", [x], [shape], "ShapeOptions", out_type=2)
     batch = b.tensor((), "int32")
@@ -47,10 +47,10 @@ def outputs(model: Model, seed: int = 0) -> list[np.ndarray]:
     return Reference(to_flatbuffer(model)).run(inputs)
 
 
-def same(a: Model, b: Model) -> None:
-    for want, got in zip(outputs(a), outputs(b), strict=True):
-        assert want.dtype == got.dtype and want.shape == got.shape
-        assert want.tobytes() == got.tobytes()
+def assert_same_outputs(a: Model, b: Model) -> None:
+    for expected, actual in zip(outputs(a), outputs(b), strict=True):
+        assert expected.dtype == actual.dtype and expected.shape == actual.shape
+        assert expected.tobytes() == actual.tobytes()
 
 
 def test_shape_arithmetic_of_a_keras_export_disappears() -> None:
@@ -64,7 +64,7 @@ def test_shape_arithmetic_of_a_keras_export_disappears() -> None:
     assert shape.data is not None and shape.data.tolist() == [1, 8, 3]
     assert [n.split()[2] for n in notes[:3]] == ["SHAPE", "STRIDED_SLICE", "PACK"]
     assert all(n.endswith(".") for n in notes)
-    same(model, folded)
+    assert_same_outputs(model, folded)
     assert compare([folded]) == []
 
 
@@ -78,26 +78,26 @@ def test_a_model_without_constants_is_returned_unchanged() -> None:
     assert folded is model and notes == ()
 
 
-def test_folding_twice_changes_nothing_more() -> None:
+def test_folding_a_second_time_changes_nothing() -> None:
     b = GraphBuilder()
     x = b.input((2, 6), "int8", b.quant())
     keras_reshape(b, x, (3, 2))
-    b.tensor((3,), "int8", b.quant())  # mentioned by nothing
-    once, notes = fold_constants(b.build())
-    twice, more = fold_constants(once)
-    assert notes and more == () and twice is once
+    b.tensor((3,), "int8", b.quant())  # used by no operator
+    folded, notes = fold_constants(b.build())
+    unchanged, more_notes = fold_constants(folded)
+    assert notes and more_notes == () and unchanged is folded
 
 
-def test_it_is_deterministic() -> None:
+def test_folding_is_deterministic() -> None:
     b = GraphBuilder()
     x = b.input((2, 6), "int8", b.quant())
     keras_reshape(b, x, (3, 2))
-    first, again = (fold_constants(b.build()) for _ in range(2))
-    assert to_flatbuffer(first[0]) == to_flatbuffer(again[0]) and first[1] == again[1]
+    first, second = (fold_constants(b.build()) for _ in range(2))
+    assert to_flatbuffer(first[0]) == to_flatbuffer(second[0]) and first[1] == second[1]
 
 
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
-def test_stored_weights_are_dequantised(dtype: str) -> None:
+def test_stored_weights_are_dequantized(dtype: str) -> None:
     b = GraphBuilder()
     values = np.arange(-12, 12).reshape(4, 6)
     quant = Quantization((0.5, 0.25, 2.0, 1.5), (0,) * 4, 0) if dtype == "int8" else None
@@ -113,10 +113,10 @@ def test_stored_weights_are_dequantised(dtype: str) -> None:
     data = folded.main.tensors[folded.main.ops[0].inputs[1]].data
     scale = np.array(quant.scale)[:, None] if quant else 1.0
     assert data is not None and np.array_equal(data, (values * scale).astype(np.float32))
-    same(model, folded)
+    assert_same_outputs(model, folded)
 
 
-def test_dead_operators_and_tensors_go() -> None:
+def test_dead_operators_and_tensors_are_removed() -> None:
     b = GraphBuilder()
     x = b.input((4,), "int8", b.quant())
     shape = b.const([2, 2], "int32")
@@ -131,7 +131,7 @@ def test_dead_operators_and_tensors_go() -> None:
     assert len(folded.main.ops) == 1 and folded.main.ops[0].index == 0
     assert len(folded.main.tensors) == 3
     assert [t.index for t in folded.main.tensors] == [0, 1, 2]
-    same(model, folded)
+    assert_same_outputs(model, folded)
 
 
 def test_constant_graph_outputs_are_still_outputs() -> None:
@@ -142,19 +142,19 @@ def test_constant_graph_outputs_are_still_outputs() -> None:
     y = b.tensor((6,), "int8", b[x].quant)
     b.op("RESHAPE", [x, b.const([6], "int32")], [y], "ReshapeOptions", new_shape=None)
     model = b.build()
-    bare = b.const([3, 1, 4], "int16")
-    main = replace(model.main, tensors=tuple(b.tensors), outputs=(*model.main.outputs, bare, shape))
+    constant = b.const([3, 1, 4], "int16")
+    main = replace(model.main, tensors=tuple(b.tensors), outputs=(*model.main.outputs, constant, shape))
     model = replace(model, subgraphs=(main,))
     folded, notes = fold_constants(model)
     assert names(folded) == ["RESHAPE"] * 3
     assert len(notes) == 1
-    want, got = (
+    expected, actual = (
         outputs(model),
         Reference(to_flatbuffer(folded)).run(
             [random_input(folded.main.tensors[i], np.random.default_rng(0)) for i in folded.main.inputs]
         ),
     )
-    assert [w.tolist() for w in want] == [g.tolist() for g in got]
+    assert [e.tolist() for e in expected] == [a.tolist() for a in actual]
     assert compare([folded]) == []
     assert fold_constants(folded) == (folded, ())
 
@@ -166,10 +166,10 @@ def test_signatures_follow_the_renumbering() -> None:
     model = parse(to_flatbuffer(b.build()))  # the reader adds a signature
     folded, _ = fold_constants(model)
     assert folded.signatures[0].outputs[0][1] == folded.main.outputs[0] != y
-    same(model, folded)
+    assert_same_outputs(model, folded)
 
 
-def test_a_dynamic_shape_is_refused_by_name() -> None:
+def test_the_error_of_a_dynamic_shape_names_operator_and_tensor() -> None:
     b = GraphBuilder()
     x, s = b.input((6,), "int8", b.quant()), b.input((2,), "int32")
     y = b.tensor((1, 1), "int8", b[x].quant)
@@ -180,14 +180,14 @@ def test_a_dynamic_shape_is_refused_by_name() -> None:
     b2.op("FILL", [n, b2.const(3, "int32")], [out], "FillOptions")
     with pytest.raises(UnsupportedModelError, match=r"operator 0 FILL, tensor 0 't0'.*run time"):
         fold_constants(b2.build())
-    y_right = replace(b.tensors[y], shape=(2, 3))
-    b.tensors[y] = y_right
+    fixed_y = replace(b.tensors[y], shape=(2, 3))
+    b.tensors[y] = fixed_y
     with pytest.raises(UnsupportedModelError, match=r"operator 0 RESHAPE, tensor 1 't1'"):
         fold_constants(b.build())
 
 
-def test_a_shape_that_the_exporter_guessed_is_put_right() -> None:
-    """With a dynamic batch, converters write 1 for batch x time."""
+def test_a_shape_that_the_exporter_guessed_is_corrected() -> None:
+    """For a dynamic batch, exporters write 1 instead of batch x time."""
     b = GraphBuilder()
     x = b.input((1, 4, 6), "int8", b.quant())
     merged = b.tensor((1, 6), "int8", b[x].quant)
@@ -199,10 +199,10 @@ def test_a_shape_that_the_exporter_guessed_is_put_right() -> None:
     folded, notes = fold_constants(model)
     assert [folded.main.tensors[op.outputs[0]].shape for op in folded.main.ops] == [(4, 6), (6, 4), (6, 2, 2)]
     assert sum("not [1, 6] as the file says" in n for n in notes) == 1
-    same(model, folded)
+    assert_same_outputs(model, folded)
 
 
-def test_a_shape_that_is_simply_wrong_is_left_to_be_refused() -> None:
+def test_a_wrong_shape_is_not_changed() -> None:
     b = GraphBuilder()
     x = b.input((2, 4), "int8", b.quant())
     y = b.tensor((3, 2), "int8", b[x].quant)
@@ -228,7 +228,7 @@ def test_constants_that_litert_cannot_evaluate_are_refused() -> None:
         fold_constants(b.build())
 
 
-def test_a_crash_of_litert_stays_in_the_child(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_crash_of_litert_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     real = subprocess.run
 
     def killed(command: list[str], **options: object) -> object:
@@ -242,7 +242,7 @@ def test_a_crash_of_litert_stays_in_the_child(monkeypatch: pytest.MonkeyPatch) -
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_folding_keeps_every_output(seed: int) -> None:
-    """Random graphs over every operator of the fuzzer, with some inputs made constant."""
+    """Random graphs use every operator of the fuzzer; some of their inputs are constant."""
     cases = load_all()
     rng = np.random.default_rng([77, seed])
     b = GraphBuilder(rng)
@@ -258,9 +258,9 @@ def test_folding_keeps_every_output(seed: int) -> None:
     model = b.build()
     folded, notes = fold_constants(model)
     # A constant that is an output of the graph gets a RESHAPE, so RESHAPEs do not count.
-    assert notes and computing(folded) < computing(model)
-    same(model, folded)
+    assert notes and count_without_reshapes(folded) < count_without_reshapes(model)
+    assert_same_outputs(model, folded)
 
 
-def computing(model: Model) -> int:
+def count_without_reshapes(model: Model) -> int:
     return sum(op.name != "RESHAPE" for op in model.main.ops)

@@ -1,4 +1,4 @@
-"""Activations that are operators of their own become clamps of the layer before, where that is exact."""
+"""Separate activation operators become the fused activation of the layer before, if that is exact."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RNG = np.random.default_rng(9)
 
 
 def activated(first: int, names: list[str], zero: int = -20, scale_out: float = 1 / 16) -> Model:
-    """A convolution with the fused activation ``first``, then the activations ``names``."""
+    """Return a convolution with the fused activation ``first``, followed by the activations ``names``."""
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = conv(b, x, RNG.integers(-3, 4, (3, 1, 1, 2)), [5, -9, 0], zero=zero, activation=first)
@@ -51,27 +51,27 @@ def test_two_clamps_become_one(first: int, names: list[str], fused: int) -> None
 
 
 @pytest.mark.parametrize("zero", [-128, 127])
-def test_a_clamp_at_the_end_of_the_range_is_none(zero: int) -> None:
-    """At zero point -128 a RELU clamps nothing; what counts is what the clamp does."""
+def test_a_clamp_at_the_end_of_the_range_is_fused(zero: int) -> None:
+    """With zero point -128, RELU clamps nothing; with 127, it clamps everything."""
     model = activated(NONE, ["RELU"], zero)
     small, _ = fuse_activation(model)
     assert len(small.main.ops) == 1
     assert_same(model, small)
 
 
-def test_clamps_that_no_fused_activation_has_stay() -> None:
+def test_clamps_without_an_equal_fused_activation_stay() -> None:
     """RELU_N1_TO_1 and then RELU clamps to [0, 1]: TFLite has no such fused activation."""
     for first, names in ((RELU_N1_TO_1, ["RELU"]), (NONE, ["RELU_0_TO_1"])):
         model = activated(first, names)
         assert fuse_activation(model) == (model, None)
 
 
-def test_another_scale_stays() -> None:
+def test_an_activation_with_another_scale_stays() -> None:
     model = activated(NONE, ["RELU"], scale_out=1 / 20)
     assert fuse_activation(model) == (model, None)
 
 
-def test_a_layer_that_something_else_reads_keeps_its_range() -> None:
+def test_a_layer_with_another_reader_keeps_its_range() -> None:
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = conv(b, x, RNG.integers(-3, 4, (2, 1, 1, 2)), [5, -9], zero=-20, activation=NONE)
@@ -82,7 +82,7 @@ def test_a_layer_that_something_else_reads_keeps_its_range() -> None:
     assert fuse_activation(model) == (model, None)
 
 
-def test_a_sum_takes_its_activation() -> None:
+def test_an_activation_is_fused_into_an_add() -> None:
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = add(b, x, x)

@@ -1,4 +1,4 @@
-"""A PAD goes exactly where SAME padding is the same padding."""
+"""A PAD is fused only if SAME padding of the layer behind it pads equally."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.fuzz.graph_builder import GraphBuilder
 RNG = np.random.default_rng(9)
 
 
-def padded(
+def model_with_pad(
     size: tuple[int, int],
     pads: tuple[tuple[int, int], tuple[int, int]],
     kernel: int = 3,
     stride: int = 1,
     name: str = "CONV_2D",
 ) -> tuple[GraphBuilder, int, int]:
-    """PAD and a convolution without padding; the tensors before and behind the PAD."""
+    """Build PAD and a convolution without padding. Return also the tensors before and behind the PAD."""
     b = GraphBuilder()
     x = b.input((1, *size, 2), "int8", quant(-3))
     shape = (1, size[0] + sum(pads[0]), size[1] + sum(pads[1]), 2)
@@ -48,13 +48,13 @@ def names(model: Model) -> list[str]:
         ((6, 8), ((0, 1), (0, 1)), 3, 2),  # as Keras pads an even image
         ((7, 5), ((1, 1), (1, 1)), 3, 2),
         ((8, 4), ((1, 2), (1, 2)), 4, 1),
-        ((6, 8), ((0, 2), (0, 1)), 3, 2),  # the last row is read by nothing
+        ((6, 8), ((0, 2), (0, 1)), 3, 2),  # no window reads the last row
     ],
 )
-def test_a_pad_that_same_repeats_goes(
+def test_a_pad_equal_to_same_padding_is_fused(
     name: str, size: tuple[int, int], pads: tuple[tuple[int, int], tuple[int, int]], kernel: int, stride: int
 ) -> None:
-    model = padded(size, pads, kernel, stride, name)[0].build()
+    model = model_with_pad(size, pads, kernel, stride, name)[0].build()
     fused, report = fuse_pad(model)
     assert names(fused) == [name] and fused.main.ops[0].options["padding"] == SAME
     assert report is not None and report.notes == (
@@ -67,20 +67,20 @@ def test_a_pad_that_same_repeats_goes(
 @pytest.mark.parametrize(
     ("size", "pads", "kernel", "stride"),
     [
-        ((6, 8), ((1, 1), (1, 1)), 3, 2),  # as PyTorch pads an even image: SAME starts elsewhere
-        ((6, 6), ((2, 2), (2, 2)), 3, 1),  # more than SAME
-        ((6, 6), ((1, 0), (1, 1)), 3, 1),  # less
+        ((6, 8), ((1, 1), (1, 1)), 3, 2),  # as PyTorch pads an even image; SAME pads only at the end
+        ((6, 6), ((2, 2), (2, 2)), 3, 1),  # more padding than SAME
+        ((6, 6), ((1, 0), (1, 1)), 3, 1),  # less padding than SAME
     ],
 )
-def test_another_pad_stays(
+def test_a_pad_unlike_same_padding_stays(
     size: tuple[int, int], pads: tuple[tuple[int, int], tuple[int, int]], kernel: int, stride: int
 ) -> None:
-    model = padded(size, pads, kernel, stride)[0].build()
+    model = model_with_pad(size, pads, kernel, stride)[0].build()
     assert fuse_pad(model) == (model, None)
 
 
-def test_a_pad_that_something_else_reads_stays() -> None:
-    b, _, y = padded((6, 6), ((1, 1), (1, 1)))
+def test_a_pad_with_another_reader_stays() -> None:
+    b, _, y = model_with_pad((6, 6), ((1, 1), (1, 1)))
     conv(b, y, [[[[1, 1]]]], [0])
     model = b.build()
     assert fuse_pad(model) == (model, None)

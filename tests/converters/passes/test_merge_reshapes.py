@@ -1,4 +1,4 @@
-"""Chains of RESHAPE."""
+"""A chain of RESHAPE operators becomes one RESHAPE."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def names(model: Model) -> list[str]:
     return [op.name for op in model.main.ops]
 
 
-def test_a_chain_becomes_its_last() -> None:
+def test_a_chain_becomes_its_last_reshape() -> None:
     b, tensors = chain([(6, 4), (3, 8), (1, 24)])
     dense(b, tensors[-1], np.arange(48).reshape(2, 24), [1, 2])
     model = b.build()
@@ -35,7 +35,7 @@ def test_a_chain_becomes_its_last() -> None:
     assert_same(model, small)
 
 
-def test_what_something_else_reads_stays() -> None:
+def test_a_reshape_with_another_reader_stays() -> None:
     b, tensors = chain([(3, 8), (1, 24)])
     dense(b, tensors[1], np.arange(16).reshape(2, 8), [1, 2])
     model = b.build()
@@ -45,7 +45,7 @@ def test_what_something_else_reads_stays() -> None:
     assert_same(model, small)
 
 
-def test_one_reshape_is_left_alone() -> None:
+def test_a_single_reshape_is_not_changed() -> None:
     b, _ = chain([(1, 24)])
     model = b.build()
     assert merge_reshapes(model) == (model, None)

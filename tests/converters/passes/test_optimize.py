@@ -1,4 +1,4 @@
-"""All passes together, on graphs of every kind of operator."""
+"""All passes together keep the outputs of graphs with every kind of operator."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def test_passes_build_on_each_other() -> None:
-    """The channel that a RELU of its own closes is found because the RELU is fused first."""
+    """A separate RELU makes a channel constant. The channel is found because the RELU is fused first."""
     b = GraphBuilder()
     x = b.input((1, 4, 4, 1), "int8", quant(0))
     y = conv(b, x, [[[[1]]], [[[2]]]], [0, -(1 << 20)], zero=-128, activation=0)
@@ -55,7 +55,7 @@ def test_passes_build_on_each_other() -> None:
     assert_same(model, small)
 
 
-def test_a_model_with_nothing_to_do_is_returned_itself() -> None:
+def test_a_model_that_cannot_be_optimized_is_returned_unchanged() -> None:
     b = GraphBuilder()
     conv(b, b.input((1, 4, 4, 1), "int8", quant(0)), [[[[1]]]], [0])
     model = b.build()
@@ -64,7 +64,7 @@ def test_a_model_with_nothing_to_do_is_returned_itself() -> None:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
-    """Whatever stands around them; state and float models included."""
+    """The graphs include state and float tensors."""
     model = random_model(43, seed, sorted(load_all()), 10)
     small, reports = run_passes(model)
     if reports:
@@ -73,13 +73,13 @@ def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_optimising_twice_changes_nothing_more(seed: int) -> None:
+def test_optimizing_a_second_time_changes_nothing(seed: int) -> None:
     small, _ = run_passes(planted_model([44, seed]))
     assert run_passes(small) == (small, ())
 
 
 @pytest.mark.slow
-def test_the_engine_runs_what_passes_leave() -> None:
-    """Any number of channels: odd ones, and one alone."""
+def test_the_engine_runs_optimized_models() -> None:
+    """Without a multiple, layers can have any number of channels: odd numbers, and a single channel."""
     models = [constant_channels(planted_model([45, seed]), multiple=1)[0] for seed in range(10)]
     assert compare(models, runs=2) == []

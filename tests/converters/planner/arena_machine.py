@@ -1,8 +1,8 @@
-"""A machine that executes a plan on real bytes, with kernels as nasty as the rules allow.
+"""A machine that executes a plan on real bytes, with kernels that overwrite as much memory as the rules allow.
 
-Each kernel scribbles over its scratch and its outputs before it reads its inputs, and over its scratch once more at the
-end; only an input that the plan lets an output overwrite in place, as the operator's needs allow, is read before that.
-Outputs are digests of everything read, so a single wrong byte spreads to all that follows.
+Each kernel overwrites its scratch and its outputs before it reads its inputs, and overwrites its scratch again at the
+end. It reads an input earlier only if the plan and the operator's requirements let an output overwrite it in place.
+Outputs are digests of all bytes read, so a single wrong byte changes all later results.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from tests.converters.planner.random_graphs import Case
 _RUNS = 2
 
 
-def apart(case: Case) -> Plan:
-    """The plan that shares nothing and keeps the order; what it computes is right by construction."""
+def separate_plan(case: Case) -> Plan:
+    """Return the plan that shares no memory and keeps the order. Its results are correct by construction."""
     top = 0
     offsets, scratch, variables = {}, {}, {}
     used = {*case.graph.inputs, *case.graph.outputs}
@@ -39,24 +39,24 @@ def apart(case: Case) -> Plan:
 
 
 def outcome(case: Case, plan: Plan) -> list[bytes]:
-    """The bytes of all graph outputs after each of two inferences, and of the variables after the second."""
+    """Return the bytes of all graph outputs after each of two inferences, and of the variables after the second."""
     machine = _Machine(case, plan)
-    seen: list[bytes] = []
+    results: list[bytes] = []
     for run in range(_RUNS):
         for t in case.graph.inputs:
             machine.write(plan.offsets[t], _digest(f"input {t} run {run}", [], case.graph.tensors[t].nbytes))
         for k in plan.order:
             machine.step(case.graph.ops[k])
-        seen += [machine.tensor(t) for t in case.graph.outputs]
-    seen += [machine.variable(name) for name in sorted(case.persistent) if case.persistent[name]]
-    return seen
+        results += [machine.tensor(t) for t in case.graph.outputs]
+    results += [machine.variable(name) for name in sorted(case.persistent) if case.persistent[name]]
+    return results
 
 
 def _digest(name: str, parts: list[bytes], size: int) -> bytes:
-    whole = shake_128(name.encode())
+    shake = shake_128(name.encode())
     for part in parts:
-        whole.update(len(part).to_bytes(4, "little") + part)
-    return whole.digest(size)
+        shake.update(len(part).to_bytes(4, "little") + part)
+    return shake.digest(size)
 
 
 class _Machine:
@@ -128,11 +128,11 @@ class _Machine:
         self.scribble(op, "after")
 
     def _view(self, op: Op) -> bool:
-        """Whether input and output are the same bytes at one address, so that there is nothing to do."""
+        """Return whether input and output are the same bytes at one address, so that the kernel does nothing."""
         plan = self.plan
         if op.name == "READ_VARIABLE":
-            place = plan.variable_offsets.get(self.names[op.inputs[0]])
-            return bool(self.case.needs[op.index].alias) and place == plan.offsets[op.outputs[0]]
+            offset = plan.variable_offsets.get(self.names[op.inputs[0]])
+            return bool(self.case.needs[op.index].alias) and offset == plan.offsets[op.outputs[0]]
         return any(
             plan.offsets.get(op.inputs[p], -1) == plan.offsets[op.outputs[o]]
             and not self.case.graph.tensors[op.inputs[p]].is_variable
@@ -140,7 +140,7 @@ class _Machine:
         )
 
     def _consumed(self, op: Op, p: int, t: int) -> bool:
-        """Whether the kernel works in place on this input and so has read each element before it is overwritten."""
+        """Return whether the kernel works in place on this input, so it reads each element before overwriting it."""
         tensors, offsets = self.case.graph.tensors, self.plan.offsets
         return any(
             i == p
@@ -151,5 +151,5 @@ class _Machine:
 
 
 def reference(case: Case) -> list[bytes]:
-    """What every right plan computes."""
-    return outcome(case, apart(case))
+    """Return the bytes that every correct plan computes."""
+    return outcome(case, separate_plan(case))

@@ -1,4 +1,4 @@
-"""Answers by trying everything, for tiny problems: from the problem's statement, without the planner's ideas."""
+"""Solve tiny planning problems by brute force, independently of the planner's methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def size_at(buffer: Buffer, step: int) -> int:
 
 
 def clash(a: Buffer, at_a: int, b: Buffer, at_b: int) -> bool:
-    """Whether two placed blocks share a byte at some step."""
+    """Return whether two placed blocks share a byte at some step."""
     for step in range(max(a.end, b.end)):
         size_a, size_b = size_at(a, step), size_at(b, step)
         if size_a and size_b and at_a < at_b + size_b and at_b < at_a + size_a:
@@ -28,7 +28,7 @@ def live_sum(buffers: Sequence[Buffer]) -> int:
 
 
 def smallest_arena(buffers: Sequence[Buffer], unit: int) -> int:
-    """The least arena over all offsets that are multiples of ``unit``: every offset of every block is tried."""
+    """Return the smallest arena by trying every offset of every block that is a multiple of ``unit``."""
     limit = live_sum(buffers)
     while not _fits(buffers, [], unit, limit):
         limit += unit
@@ -40,14 +40,17 @@ def _fits(buffers: Sequence[Buffer], placed: list[int], unit: int, limit: int) -
         return True
     block = buffers[len(placed)]
     for offset in range(0, limit - block.size + 1, unit):
-        free = not any(clash(block, offset, other, at) for other, at in zip(buffers, placed, strict=False))
+        free = not any(
+            clash(block, offset, placed_buffer, at)
+            for placed_buffer, at in zip(buffers, placed, strict=False)
+        )
         if free and _fits(buffers, [*placed, offset], unit, limit):
             return True
     return False
 
 
 def orders(graph: Subgraph) -> Iterator[tuple[int, ...]]:
-    """Every topological order of a graph without state."""
+    """Yield every topological order of a graph without state."""
     writer = {t: op.index for op in graph.ops for t in op.outputs}
     for order in permutations(range(len(graph.ops))):
         step = {k: p for p, k in enumerate(order)}

@@ -14,7 +14,7 @@ from arenite.converters.planner import OpRequirements
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that ``plan`` and ``check`` ask for."""
+    """All arguments of ``plan`` and ``check``."""
 
     graph: Subgraph
     needs: tuple[OpRequirements, ...]
@@ -23,7 +23,7 @@ class Case:
 
 
 class GraphBuilder:
-    """Builds a subgraph operator by operator; every tensor is int8 with as many elements as bytes."""
+    """Builds a subgraph operator by operator. Every tensor is int8, so it has as many elements as bytes."""
 
     def __init__(self) -> None:
         self.tensors: list[Tensor] = []
@@ -71,7 +71,7 @@ class GraphBuilder:
 
 @st.composite
 def cases(draw: st.DrawFn, max_ops: int = 10, plain: bool = False) -> Case:
-    """A random graph. ``plain`` leaves out everything but tensors and scratch."""
+    """Draw a random graph. A ``plain`` graph has only tensors and scratch."""
     b = GraphBuilder()
     sizes = st.one_of(st.integers(1, 8).map(lambda k: 16 * k), st.integers(0, 200))
     live = [b.input(draw(sizes)) for _ in range(draw(st.integers(1, 3)))]
@@ -86,7 +86,7 @@ def cases(draw: st.DrawFn, max_ops: int = 10, plain: bool = False) -> Case:
             ["any", "any", "any"] if plain else ["any", "any", "view", "elementwise", "elementwise", "split"]
         )
         kind = draw(st.sampled_from(kinds + (["read", "assign"] if handles else [])))
-        # Mostly recent tensors: chains with branches rather than a heap of unrelated operators.
+        # Prefer recent tensors: this gives chains with branches instead of unrelated operators.
         recent = st.one_of(st.just(live[-1]), st.sampled_from(live[-3:]), st.sampled_from(live[::-1]))
         scratch = draw(st.sampled_from([0, 0, 0, 24, 100]))
         if kind == "view":

@@ -1,4 +1,4 @@
-"""The checker against a machine that runs plans on real bytes, and each of its sentences on a plan made wrong."""
+"""The checker agrees with a machine that runs plans on real bytes, and names the mistake of each wrong plan."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from arenite.converters.planner import OpRequirements, Plan, check, find_violations, plan
 from arenite.errors import PlanError
-from tests.converters.planner.arena_machine import apart, outcome, reference
+from tests.converters.planner.arena_machine import outcome, reference, separate_plan
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 
-def made(case: Case, **options: object) -> Plan:
+def make_plan(case: Case, **options: object) -> Plan:
     return plan(case.graph, case.needs, persistent=case.persistent, **options)  # type: ignore[arg-type]
 
 
@@ -27,18 +27,18 @@ def violations(case: Case, wrong: Plan) -> list[str]:
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases(max_ops=14), st.booleans())
-def test_plans_compute_what_separate_memory_computes(case: Case, in_place: bool) -> None:
-    result = made(case, in_place=in_place)
+def test_plans_compute_the_same_as_separate_memory(case: Case, in_place: bool) -> None:
+    result = make_plan(case, in_place=in_place)
     assert violations(case, result) == []
     assert outcome(case, result) == reference(case)
-    assert violations(case, apart(case)) == []
+    assert violations(case, separate_plan(case)) == []
 
 
 @st.composite
 def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
-    """A plan with one or two things changed at random: mostly wrong, sometimes just another right one."""
+    """Draw a plan with one or two random changes: most are wrong, some are still correct."""
     case = draw(cases(max_ops=9))
-    result = made(case, alignment=draw(st.sampled_from([1, 16])))
+    result = make_plan(case, alignment=draw(st.sampled_from([1, 16])))
     for _ in range(draw(st.integers(1, 2))):
         tables = [
             name for name in ("offsets", "scratch_offsets", "variable_offsets") if getattr(result, name)
@@ -66,7 +66,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
         elif kind == "arena":
             size = result.arena_bytes + draw(st.sampled_from([-16, 16]))
             result = replace(result, arena_bytes=size, lower_bound=size)
-    # What is claimed about sharing is text; here the addresses themselves are on trial.
+    # The sharing list only describes the plan. This test checks the addresses, so it is empty.
     return case, replace(result, sharing=())
 
 
@@ -80,7 +80,7 @@ def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, 
 
 
 def example() -> Case:
-    """Two branches, a view, an in-place operator, scratch, a variable tensor and a resource variable."""
+    """Return a graph with a view, an in-place operator, scratch, a variable tensor and a resource variable."""
     b = GraphBuilder()
     x = b.input(64)  # tensor 0
     state = b.tensor(32, variable=True)  # 1
@@ -163,13 +163,13 @@ WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_plan_is_named(name: str) -> None:
+def test_the_checker_names_the_mistake_of_a_wrong_plan(name: str) -> None:
     case = example()
-    right = made(case)
-    assert violations(case, right) == [] and right.sharing == ((2, 0, 0), (3, 0, 0))
-    change, sentence = WRONG[name]
-    with pytest.raises(PlanError, match=sentence):
-        check(case.graph, change(right), case.needs, persistent=case.persistent)
+    correct = make_plan(case)
+    assert violations(case, correct) == [] and correct.sharing == ((2, 0, 0), (3, 0, 0))
+    change, message = WRONG[name]
+    with pytest.raises(PlanError, match=message):
+        check(case.graph, change(correct), case.needs, persistent=case.persistent)
 
 
 def test_the_order_of_state_is_checked() -> None:
@@ -179,21 +179,21 @@ def test_the_order_of_state_is_checked() -> None:
     b.op([handle, x], [], name="ASSIGN_VARIABLE")
     (y,) = b.op([handle], [16], name="READ_VARIABLE")
     case = b.case([y])
-    right = made(case)
-    assert violations(case, right) == []
-    found = violations(case, replace(right, order=(0, 2, 1)))
-    assert found == ["The operators on state /v run in the order [2, 1] instead of [1, 2]."]
+    correct = make_plan(case)
+    assert violations(case, correct) == []
+    problems = violations(case, replace(correct, order=(0, 2, 1)))
+    assert problems == ["The operators on state /v run in the order [2, 1] instead of [1, 2]."]
 
 
-def test_initialisation_stays_before_and_after_what_touches_state() -> None:
+def test_initialization_stays_in_order_with_operators_on_state() -> None:
     b = GraphBuilder()
     handle = b.handle("v", 16)
     b.op([], [], name="CALL_ONCE")
     (y,) = b.op([handle], [16], name="READ_VARIABLE")
     case = b.case([y])
-    right = made(case)
-    assert right.order.index(1) < right.order.index(2) and violations(case, right) == []
-    assert "run in the order [2, 1]" in " ".join(violations(case, replace(right, order=(0, 2, 1))))
+    correct = make_plan(case)
+    assert correct.order.index(1) < correct.order.index(2) and violations(case, correct) == []
+    assert "run in the order [2, 1]" in " ".join(violations(case, replace(correct, order=(0, 2, 1))))
 
 
 def test_a_variable_that_is_read_in_place_may_not_change_before_the_last_reader() -> None:
@@ -203,27 +203,27 @@ def test_a_variable_that_is_read_in_place_may_not_change_before_the_last_reader(
     (y,) = b.op([old], [16])
     b.op([handle, x], [], name="ASSIGN_VARIABLE")
     case = b.case([y])
-    right = made(case, reorder=False)  # copies, because nothing makes operator 2 run before operator 3
-    assert right.offsets[old] != right.variable_offsets["/v"]
-    in_place = replace(right, offsets={**right.offsets, old: right.variable_offsets["/v"]})
+    copying = make_plan(case, reorder=False)  # copies, because nothing makes operator 2 run before operator 3
+    assert copying.offsets[old] != copying.variable_offsets["/v"]
+    in_place = replace(copying, offsets={**copying.offsets, old: copying.variable_offsets["/v"]})
     assert violations(case, in_place) == []
     early = replace(in_place, order=(0, 1, 3, 2))
     assert "operator 2 CONV_2D reads tensor 2 't2'" in " ".join(violations(case, early))
     assert "holds variable '/v'" in " ".join(violations(case, early))
-    assert violations(case, replace(right, order=(0, 1, 3, 2))) == []
+    assert violations(case, replace(copying, order=(0, 1, 3, 2))) == []
 
 
-def test_needs_of_another_graph_are_named() -> None:
+def test_requirements_of_another_graph_are_a_violation() -> None:
     case = example()
-    assert find_violations(case.graph, made(case), case.needs[1:]) == [
+    assert find_violations(case.graph, make_plan(case), case.needs[1:]) == [
         "There are 6 requirements for 7 operators."
     ]
 
 
-def test_only_the_first_sentences_are_in_the_error() -> None:
+def test_an_error_contains_only_the_first_violations() -> None:
     case = example()
     with pytest.raises(PlanError, match=r"\(\d+ more\)"):
-        check(case.graph, replace(made(case), offsets={}), case.needs, persistent=case.persistent)
+        check(case.graph, replace(make_plan(case), offsets={}), case.needs, persistent=case.persistent)
 
 
 def test_an_in_place_operator_must_allow_every_position_it_reads() -> None:
@@ -231,10 +231,10 @@ def test_an_in_place_operator_must_allow_every_position_it_reads() -> None:
     x = b.input(32)
     (y,) = b.op([x, x], [32], name="ADD", needs=OpRequirements(in_place=((0, 0), (1, 0))))
     case = b.case([y])
-    together = made(case)
-    assert together.arena_bytes == 32 and violations(case, together) == []
+    in_place = make_plan(case)
+    assert in_place.arena_bytes == 32 and violations(case, in_place) == []
     only_first = replace(case, needs=(OpRequirements(in_place=((0, 0),)),))
-    assert "does not work in place there" in violations(only_first, together)[0]
+    assert "does not work in place there" in violations(only_first, in_place)[0]
 
 
 def test_a_larger_output_may_not_grow_over_its_input() -> None:
@@ -242,7 +242,7 @@ def test_a_larger_output_may_not_grow_over_its_input() -> None:
     x = b.input(32)
     (y,) = b.op([x], [48], name="RELU", needs=OpRequirements(in_place=((0, 0),)))
     case = b.case([y])
-    wrong = replace(made(case), offsets={x: 0, y: 0})
+    wrong = replace(make_plan(case), offsets={x: 0, y: 0})
     assert "the output is larger" in violations(case, wrong)[0]
 
 
@@ -251,6 +251,6 @@ def test_a_variable_is_never_shared() -> None:
     state = b.tensor(32, variable=True)
     (y,) = b.op([state], [32], name="RELU", needs=OpRequirements(in_place=((0, 0),), alias=((0, 0),)))
     case = b.case([y])
-    assert made(case).arena_bytes == 64
-    wrong = replace(made(case), offsets={state: 0, y: 0})
+    assert make_plan(case).arena_bytes == 64
+    wrong = replace(make_plan(case), offsets={state: 0, y: 0})
     assert "a variable cannot share its memory" in violations(case, wrong)[0]

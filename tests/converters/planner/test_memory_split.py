@@ -1,4 +1,4 @@
-"""Arenas over two memories: valid, within their bytes, and as light as trying everything finds."""
+"""Arenas over two memories are valid, fit into both, and have as few slow accesses as brute force finds."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 
 def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
-    """Some accesses to each tensor and variable, different for each."""
+    """Return a different number of accesses for each tensor and variable."""
     tensors = {
         t.index: (t.index * 31 % factor + 1) * max(t.nbytes, 1) for t in case.graph.tensors if t.data is None
     }
@@ -29,11 +29,11 @@ def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
 
 
 def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | None:
-    whole = plan(case.graph, case.needs, persistent=case.persistent)
+    single = plan(case.graph, case.needs, persistent=case.persistent)
     return plan_split(
         case.graph,
         case.needs,
-        whole.order,
+        single.order,
         accesses_of(case),
         limits,
         persistent=case.persistent,
@@ -44,27 +44,27 @@ def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | N
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(cases(), st.integers(0, 100), st.booleans())
-def test_a_split_is_a_right_plan_within_its_memories(case: Case, share: int, preferred_slow: bool) -> None:
-    whole = plan(case.graph, case.needs, persistent=case.persistent)
-    limits = (whole.arena_bytes * share // 100, whole.arena_bytes * 2)
-    made = split_of(case, limits, preferred_slow=preferred_slow)
-    if made is None:  # the scratch alone may be too much for the first memory
+def test_a_split_is_a_valid_plan_within_its_memories(case: Case, share: int, preferred_slow: bool) -> None:
+    single = plan(case.graph, case.needs, persistent=case.persistent)
+    limits = (single.arena_bytes * share // 100, single.arena_bytes * 2)
+    split = split_of(case, limits, preferred_slow=preferred_slow)
+    if split is None:  # scratch or variables alone can be too large for the first memory
         assert any(need.scratch > limits[0] // 16 * 16 for need in case.needs) or limits[0] < sum(
             -(-n // 16) * 16 for n in case.persistent.values()
         )
         return
-    assert made.split is not None
-    assert find_violations(case.graph, made, case.needs, persistent=case.persistent) == []
+    assert split.split is not None
+    assert find_violations(case.graph, split, case.needs, persistent=case.persistent) == []
     assert (
-        find_split_violations(case.graph, made, case.needs, persistent=case.persistent, limits=limits) == []
+        find_split_violations(case.graph, split, case.needs, persistent=case.persistent, limits=limits) == []
     )
-    assert made.split.bound <= made.split.accesses
-    assert Plan.from_json(made.to_json()) == made
+    assert split.split.bound <= split.split.accesses
+    assert Plan.from_json(split.to_json()) == split
 
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]]:
-    """Up to six blocks, their weights, and two memories in units of 16 bytes."""
+    """Draw up to six blocks, their weights, and the sizes of two memories in units of 16 bytes."""
     buffers = []
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, 4))
@@ -92,25 +92,25 @@ def test_the_lightest_assignment_is_found(
         weight = sum(w for w, side in zip(weights, sides, strict=True) if not side)
         if best is not None and weight >= best:
             continue
-        parts = [[b for b, s in zip(buffers, sides, strict=True) if s is which] for which in (True, False)]
+        parts = [[b for b, s in zip(buffers, sides, strict=True) if s is side] for side in (True, False)]
         if all(smallest_arena(part, 16) <= limit for part, limit in zip(parts, limits, strict=True)):
             best = weight
-    found = assign_memories(buffers, weights, pinned, limits, budget=10**6)
-    assert (None if found is None else found.weight) == best
-    assert found is None or found.bound == found.weight
+    assignment = assign_memories(buffers, weights, pinned, limits, budget=10**6)
+    assert (None if assignment is None else assignment.weight) == best
+    assert assignment is None or assignment.bound == assignment.weight
 
 
 @settings(max_examples=100, deadline=None)
 @given(problems(), st.integers(0, 12))
-def test_a_bound_holds_when_the_search_is_cut_short(
+def test_the_bound_of_a_limited_search_is_correct(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]], budget: int
 ) -> None:
     buffers, weights, pinned, limits = problem
     best = assign_memories(buffers, weights, pinned, limits, budget=10**6)
-    short = assign_memories(buffers, weights, pinned, limits, budget=budget)
-    if short is not None:
+    limited = assign_memories(buffers, weights, pinned, limits, budget=budget)
+    if limited is not None:
         assert best is not None
-        assert short.bound <= best.weight <= short.weight
+        assert limited.bound <= best.weight <= limited.weight
 
 
 def chain(*sizes: int, needs: OpRequirements | None = None) -> Case:
@@ -121,49 +121,49 @@ def chain(*sizes: int, needs: OpRequirements | None = None) -> Case:
     return b.case((last,))
 
 
-def test_the_tensor_with_the_most_accesses_per_byte_stays() -> None:
+def test_the_tensor_with_the_most_accesses_per_byte_is_in_the_first_memory() -> None:
     case = chain(64, 64, 64)
-    few = AccessCounts({0: 100, 1: 500, 2: 10})
-    made = plan_split(case.graph, case.needs, (0, 1), few, (64, 1000))
-    assert made is not None and made.split is not None
-    # 0 and 2 never live at once with each other, but both do with 1.
-    assert made.offsets[1] < 64 <= min(made.offsets[0], made.offsets[2])
-    assert (made.split.accesses, made.split.status) == (110, "optimal")
-    assert (made.fast_bytes, made.slow_bytes) == (64, 64)
+    access_counts = AccessCounts({0: 100, 1: 500, 2: 10})
+    split_plan = plan_split(case.graph, case.needs, (0, 1), access_counts, (64, 1000))
+    assert split_plan is not None and split_plan.split is not None
+    # Tensors 0 and 2 are never live at the same time, but each is live at the same time as 1.
+    assert split_plan.offsets[1] < 64 <= min(split_plan.offsets[0], split_plan.offsets[2])
+    assert (split_plan.split.accesses, split_plan.split.status) == (110, "optimal")
+    assert (split_plan.fast_bytes, split_plan.slow_bytes) == (64, 64)
 
 
 def test_a_faster_second_memory_gets_the_hot_tensors() -> None:
     case = chain(64, 64, 64)
-    few = AccessCounts({0: 100, 1: 500, 2: 10})
-    made = plan_split(case.graph, case.needs, (0, 1), few, (1000, 64), preferred_slow=True)
-    assert made is not None and made.split is not None
-    assert made.offsets[1] >= made.fast_bytes > max(made.offsets[0], made.offsets[2])
-    assert made.split.preferred_slow and made.split.accesses == 110
+    access_counts = AccessCounts({0: 100, 1: 500, 2: 10})
+    split_plan = plan_split(case.graph, case.needs, (0, 1), access_counts, (1000, 64), preferred_slow=True)
+    assert split_plan is not None and split_plan.split is not None
+    assert split_plan.offsets[1] >= split_plan.fast_bytes > max(split_plan.offsets[0], split_plan.offsets[2])
+    assert split_plan.split.preferred_slow and split_plan.split.accesses == 110
 
 
 def test_scratch_stays_in_the_first_memory() -> None:
     case = chain(64, 64, needs=OpRequirements(scratch=32))
-    made = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 9, 1: 9}), (32, 1000))
-    assert made is not None and made.split is not None
-    assert made.scratch_offsets == {0: 0} and made.fast_bytes == 32
+    split_plan = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 9, 1: 9}), (32, 1000))
+    assert split_plan is not None and split_plan.split is not None
+    assert split_plan.scratch_offsets == {0: 0} and split_plan.fast_bytes == 32
     assert plan_split(case.graph, case.needs, (0,), AccessCounts({}), (16, 1000)) is None
 
 
-def test_what_fits_neither_is_none() -> None:
+def test_there_is_no_split_if_a_tensor_fits_neither_memory() -> None:
     case = chain(64, 64)
     assert plan_split(case.graph, case.needs, (0,), AccessCounts({}), (64, 48)) is None
 
 
 def test_in_place_blocks_share_a_memory() -> None:
     case = chain(64, 64, 64, needs=OpRequirements(in_place=((0, 0),)))
-    made = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 1, 2: 1}), (64, 1000))
-    assert made is not None and made.slow_bytes == 0
-    demand = arena_requirements(case.graph, case.needs, alignment=16)
-    assert len(lifetimes(demand, (0, 1))[0]) == 1
+    split_plan = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 1, 2: 1}), (64, 1000))
+    assert split_plan is not None and split_plan.slow_bytes == 0
+    requirements = arena_requirements(case.graph, case.needs, alignment=16)
+    assert len(lifetimes(requirements, (0, 1))[0]) == 1
 
 
 @pytest.mark.parametrize(
-    ("change", "sentence"),
+    ("change", "message"),
     [
         (lambda p: replace(p, split=replace(p.split, fast_bytes=32)), "crosses the boundary"),
         (lambda p: replace(p, split=replace(p.split, fast_bytes=1000)), "outside the arena"),
@@ -172,25 +172,32 @@ def test_in_place_blocks_share_a_memory() -> None:
         (lambda p: replace(p, scratch_offsets={0: 80, 1: 80}), "is in the second memory"),
     ],
 )
-def test_the_checker_sees_what_is_wrong(change: object, sentence: str) -> None:
+def test_the_checker_names_the_mistake_of_a_wrong_split(change: object, message: str) -> None:
     case = chain(64, 64, 64, needs=OpRequirements(scratch=16))
-    made = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 5, 2: 1}), (80, 1000))
-    assert made is not None and find_violations(case.graph, made, case.needs) == []
-    broken = change(made)  # type: ignore[operator]
-    assert any(sentence in v for v in find_violations(case.graph, broken, case.needs))
+    split_plan = plan_split(case.graph, case.needs, (0, 1), AccessCounts({0: 1, 1: 5, 2: 1}), (80, 1000))
+    assert split_plan is not None and find_violations(case.graph, split_plan, case.needs) == []
+    wrong = change(split_plan)  # type: ignore[operator]
+    assert any(message in v for v in find_violations(case.graph, wrong, case.needs))
 
 
-def test_the_checker_compares_with_the_memories() -> None:
+def test_the_checker_compares_with_the_memory_sizes() -> None:
     case = chain(64, 64)
-    made = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 1, 1: 2}), (64, 64))
-    assert made is not None
-    assert find_split_violations(case.graph, made, case.needs, limits=(64, 64)) == []
-    assert len(find_split_violations(case.graph, made, case.needs, limits=(48, 48))) == 2
+    split_plan = plan_split(case.graph, case.needs, (0,), AccessCounts({0: 1, 1: 2}), (64, 64))
+    assert split_plan is not None
+    assert find_split_violations(case.graph, split_plan, case.needs, limits=(64, 64)) == []
+    assert len(find_split_violations(case.graph, split_plan, case.needs, limits=(48, 48))) == 2
 
 
-def test_a_tensor_can_be_told_where_to_lie() -> None:
+def test_a_tensor_can_be_assigned_to_a_memory() -> None:
     case = chain(64, 64, 64)
-    few = AccessCounts({0: 100, 1: 500, 2: 10})
-    made = plan_split(case.graph, case.needs, (0, 1), few, (64, 1000), placed={1: False})
-    assert made is not None and made.offsets[1] >= made.fast_bytes and made.offsets[0] == made.offsets[2] == 0
-    assert plan_split(case.graph, case.needs, (0, 1), few, (64, 1000), placed={0: True, 1: True}) is None
+    access_counts = AccessCounts({0: 100, 1: 500, 2: 10})
+    split_plan = plan_split(case.graph, case.needs, (0, 1), access_counts, (64, 1000), placed={1: False})
+    assert (
+        split_plan is not None
+        and split_plan.offsets[1] >= split_plan.fast_bytes
+        and split_plan.offsets[0] == split_plan.offsets[2] == 0
+    )
+    assert (
+        plan_split(case.graph, case.needs, (0, 1), access_counts, (64, 1000), placed={0: True, 1: True})
+        is None
+    )

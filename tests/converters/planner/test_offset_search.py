@@ -1,4 +1,4 @@
-"""The exact offset search against trying everything."""
+"""The exact offset search finds the same arena as brute force."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from tests.converters.planner.brute_force import clash, live_sum, smallest_arena
 
 
 @st.composite
-def buffers(draw: st.DrawFn, most: int = 6, steps: int = 6, largest: int = 4) -> list[Buffer]:
-    found = []
-    for _ in range(draw(st.integers(0, most))):
+def buffers(draw: st.DrawFn, max_count: int = 6, steps: int = 6, max_size: int = 4) -> list[Buffer]:
+    blocks = []
+    for _ in range(draw(st.integers(0, max_count))):
         start = draw(st.integers(0, steps - 1))
         end = draw(st.integers(start + 1, steps))
-        size = draw(st.integers(1, largest))
+        size = draw(st.integers(1, max_size))
         if end - start > 1 and size > 1 and draw(st.booleans()):
             middle = draw(st.integers(start + 1, end - 1))
             smaller = draw(st.integers(1, size - 1))
-            found.append(Buffer(((start, middle, size), (middle, end, smaller))))
+            blocks.append(Buffer(((start, middle, size), (middle, end, smaller))))
         else:
-            found.append(Buffer(((start, end, size),)))
-    return found
+            blocks.append(Buffer(((start, end, size),)))
+    return blocks
 
 
 def assert_valid(blocks: list[Buffer], offsets: tuple[int, ...] | list[int], arena: int) -> None:
@@ -40,27 +40,29 @@ def assert_valid(blocks: list[Buffer], offsets: tuple[int, ...] | list[int], are
 @settings(max_examples=300, deadline=None)
 @given(buffers())
 def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
-    found = search_offsets(blocks, budget=100_000)
-    assert_valid(blocks, found.offsets, found.arena)
-    assert found.live == live_sum(blocks)
-    assert found.arena == found.bound == smallest_arena(blocks, 1)
+    placement = search_offsets(blocks, budget=100_000)
+    assert_valid(blocks, placement.offsets, placement.arena)
+    assert placement.live == live_sum(blocks)
+    assert placement.arena == placement.bound == smallest_arena(blocks, 1)
 
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
-@given(buffers(most=14, steps=8, largest=30), st.integers(0, 60))
-def test_a_small_budget_gives_a_valid_placement_and_a_true_bound(blocks: list[Buffer], budget: int) -> None:
-    found = search_offsets(blocks, budget=budget)
-    assert_valid(blocks, found.offsets, found.arena)
-    assert found.nodes <= budget
-    assert found.live == live_sum(blocks) <= found.bound <= found.arena
-    better = search_offsets(blocks, budget=200_000)
-    assert found.bound <= better.arena <= found.arena
-    assert better.bound >= found.bound
+@given(buffers(max_count=14, steps=8, max_size=30), st.integers(0, 60))
+def test_a_small_budget_gives_a_valid_placement_and_a_correct_bound(
+    blocks: list[Buffer], budget: int
+) -> None:
+    limited = search_offsets(blocks, budget=budget)
+    assert_valid(blocks, limited.offsets, limited.arena)
+    assert limited.nodes <= budget
+    assert limited.live == live_sum(blocks) <= limited.bound <= limited.arena
+    thorough = search_offsets(blocks, budget=200_000)
+    assert limited.bound <= thorough.arena <= limited.arena
+    assert thorough.bound >= limited.bound
 
 
 @settings(max_examples=200, deadline=None)
-@given(buffers(most=12, steps=8, largest=30), st.randoms(use_true_random=False))
+@given(buffers(max_count=12, steps=8, max_size=30), st.randoms(use_true_random=False))
 def test_first_fit_is_valid_in_any_sequence(blocks: list[Buffer], rng: random.Random) -> None:
     problem = placement_problem(blocks)
     sequence = list(range(len(blocks)))
@@ -82,22 +84,22 @@ def test_search_is_repeatable() -> None:
 
 
 @pytest.mark.parametrize("budget", [0, 1, 100])
-def test_blocks_of_the_whole_run_lie_at_the_bottom(budget: int) -> None:
+def test_blocks_that_are_always_live_have_the_lowest_offsets(budget: int) -> None:
     blocks = [Buffer(((0, 2, 5),)), Buffer(((0, 4, 7),)), Buffer(((2, 4, 6),)), Buffer(((0, 4, 1),))]
-    found = search_offsets(blocks, budget=budget)
-    assert found.offsets == (8, 0, 8, 7)
-    assert found.arena == found.bound == 14
+    placement = search_offsets(blocks, budget=budget)
+    assert placement.offsets == (8, 0, 8, 7)
+    assert placement.arena == placement.bound == 14
 
 
-def test_ortools_agrees_where_it_is_installed() -> None:
-    model_of = pytest.importorskip("ortools.sat.python.cp_model", reason="needs ortools")
+def test_ortools_finds_the_same_arena() -> None:
+    cp_model = pytest.importorskip("ortools.sat.python.cp_model", reason="needs ortools")
     rng = random.Random(7)
     for _ in range(10):
         blocks = [
             Buffer(((s := rng.randrange(10), s + rng.randint(1, 5), rng.randint(1, 40)),)) for _ in range(14)
         ]
-        found = search_offsets(blocks, budget=300_000)
-        model = model_of.CpModel()
+        placement = search_offsets(blocks, budget=300_000)
+        model = cp_model.CpModel()
         arena = model.new_int_var(0, sum(b.size for b in blocks), "arena")
         times, places = [], []
         for n, b in enumerate(blocks):
@@ -107,7 +109,7 @@ def test_ortools_agrees_where_it_is_installed() -> None:
             model.add(offset + b.size <= arena)
         model.add_no_overlap_2d(times, places)
         model.minimize(arena)
-        solver = model_of.CpSolver()
+        solver = cp_model.CpSolver()
         solver.parameters.num_workers = 1
-        assert solver.solve(model) == model_of.OPTIMAL
-        assert found.arena == found.bound == round(solver.objective_value)
+        assert solver.solve(model) == cp_model.OPTIMAL
+        assert placement.arena == placement.bound == round(solver.objective_value)

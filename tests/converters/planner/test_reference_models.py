@@ -1,4 +1,4 @@
-"""The reference models: plans that reach the bound of every order, in no more than the competitor's arena."""
+"""Plans of the reference models reach the lower bound over all orders, and no arena is larger than a competitor's."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from tests.development_models import SHARED
 
 BASELINE = SHARED / "baseline.json"
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not BASELINE.exists(), reason=f"{BASELINE} is not there")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not BASELINE.exists(), reason=f"{BASELINE} does not exist"),
+]
 
-#: Bytes of the tensors that live at once at the widest operator, for kernels that need no scratch there.
+#: Bytes of the tensors that are live at the largest operator, for kernels that need no scratch there.
 ARENAS = {"ad01": 768, "ic01": 49152, "kws01": 16000, "person_detect": 55296, "sww01": 6656, "vww01": 55296}
 
 
@@ -24,7 +27,7 @@ def model(name: str) -> Path:
 
 
 @pytest.mark.parametrize("name", ARENAS)
-def test_the_bound_is_reached_below_the_competitor(name: str) -> None:
+def test_the_arena_is_optimal_and_not_larger_than_a_competitors(name: str) -> None:
     plan = prepare(model(name)).retarget(Target.of("cortex-m4f", "flash")).plan
     assert plan.status == "optimal" and plan.order_proven
     assert plan.arena_bytes == plan.lower_bound == plan.statistics.graph_bound == ARENAS[name]
@@ -33,13 +36,15 @@ def test_the_bound_is_reached_below_the_competitor(name: str) -> None:
 
 @pytest.mark.parametrize("core", ["cortex-m4f", "cortex-m55"])
 @pytest.mark.parametrize("name", ARENAS)
-def test_scratch_of_the_fast_kernels_leaves_it_below(name: str, core: str) -> None:
-    made = prepare(model(name))
-    fast, small = (made.retarget(Target.of(core, mode)).plan.arena_bytes for mode in ("speed", "ram"))
+def test_the_arena_with_scratch_of_fast_kernels_is_not_larger_than_a_competitors(
+    name: str, core: str
+) -> None:
+    prepared = prepare(model(name))
+    fast, small = (prepared.retarget(Target.of(core, mode)).plan.arena_bytes for mode in ("speed", "ram"))
     assert small <= fast <= competitor(name)
 
 
 def competitor(name: str) -> int:
-    """The smallest arena of any record."""
+    """Return the smallest arena of a model in the baseline records, in bytes."""
     records = json.loads(BASELINE.read_text())["records"]
     return min(r["arena_bytes"] for r in records if r["model"] == f"{name}_int8")

@@ -1,4 +1,4 @@
-"""Shape rules: what LiteRT computes, for every operator that the differential fuzzer can build; mistakes are named."""
+"""Shape rules agree with LiteRT for every operator that the differential fuzzer can build, and name wrong shapes."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ def _litert_shapes(model: Model) -> dict[int, tuple[int, ...]]:
 
 
 def _compare(model: Model) -> set[str]:
-    """Operators whose inferred shapes were compared with LiteRT's."""
-    theirs = _litert_shapes(model)
-    seen = set()
+    """Compare inferred shapes with LiteRT's and return the names of the operators that have a shape rule."""
+    litert_shapes = _litert_shapes(model)
+    compared = set()
     for op in model.main.ops:
-        ours = infer(model.main, op)
-        if ours is not None:
-            assert ours == tuple(theirs[i] for i in op.outputs), (op.index, op.name)
-            seen.add(op.name)
+        shapes = infer(model.main, op)
+        if shapes is not None:
+            assert shapes == tuple(litert_shapes[i] for i in op.outputs), (op.index, op.name)
+            compared.add(op.name)
     check_shapes(model.main)
-    return seen
+    return compared
 
 
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_rules_agree_with_litert(name: str) -> None:
-    seen = set()
+    compared = set()
     for seed in range(4):
         builder = GraphBuilder(np.random.default_rng([seed, len(name)]))
         CASES[name](builder)
-        seen |= _compare(builder.build())
-    assert name in seen or name not in RULES
+        compared |= _compare(builder.build())
+    assert name in compared or name not in RULES
 
 
 @pytest.mark.parametrize("name", small_models.ALL)
@@ -108,13 +108,13 @@ def _options(op: int, **values: Any) -> Subgraph:
     return replace(main, ops=tuple(ops))
 
 
-def test_a_window_that_does_not_fit() -> None:
+def test_a_window_larger_than_the_input_is_an_error() -> None:
     message = "operator 3 MAX_POOL_2D: a window of 20 does not fit into 8 without padding."
     with pytest.raises(UnsupportedModelError, match=re.escape(message)):
         check_shapes(_options(3, filter_height=20))
 
 
-def test_the_number_of_outputs() -> None:
+def test_a_wrong_number_of_outputs_is_an_error() -> None:
     n = small_models.Net()
     x = n.input((1, 4))
     outs = [n.tensor((1, 2)) for _ in range(3)]
@@ -123,13 +123,13 @@ def test_the_number_of_outputs() -> None:
         check_shapes(n.model(outs).main)
 
 
-def test_a_shape_that_depends_on_the_data_is_left_to_others() -> None:
+def test_a_shape_that_depends_on_input_values_is_not_inferred() -> None:
     n = small_models.Net()
     x, size = n.input((1, 4)), n.input((2,), "int32")
     y = n.op("FILL", [size, n.tensor((), "int8", data=1)], (2, 2))
     assert infer(n.model([x, y]).main, n.ops[0]) is None
 
 
-def test_unknown_operators_are_left_to_others() -> None:
+def test_shapes_of_unknown_operators_are_not_inferred() -> None:
     graph = replace(small_models.conv_net().main, ops=(Op(0, "HASHTABLE", (), (3,)),))
     assert infer(graph, graph.ops[0]) is None

@@ -1,4 +1,4 @@
-"""Small ONNX models with inputs and outputs, as ONNX Runtime computes them. Argument: a folder."""
+"""Write small ONNX models with inputs, and outputs computed by ONNX Runtime, to the folder given as argument."""
 
 import sys
 from pathlib import Path
@@ -26,12 +26,12 @@ def save(name, nodes, constants, inputs, outputs, sizes):
     onnx.checker.check_model(model)
     onnx.save(model, OUT / f"{name}.onnx")
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    given = [(RNG.random((3, *s)) * 2 - 1).astype(np.float32) for s in sizes]
+    samples = [(RNG.random((3, *s)) * 2 - 1).astype(np.float32) for s in sizes]
     rows = [
-        session.run(None, {i.name: g[k : k + 1] for i, g in zip(inputs, given, strict=True)})
+        session.run(None, {i.name: g[k : k + 1] for i, g in zip(inputs, samples, strict=True)})
         for k in range(3)
     ]
-    arrays: dict = {f"x{i}": g for i, g in enumerate(given)}
+    arrays: dict = {f"x{i}": g for i, g in enumerate(samples)}
     arrays |= {f"y{i}": np.concatenate([np.asarray(r[i]) for r in rows]) for i in range(len(outputs))}
     np.savez(OUT / f"{name}.onnx.npz", **arrays)
 
@@ -71,7 +71,7 @@ save(
     [(10, 6)],
 )
 
-# Paddings as PyTorch's exporter leaves them: for the last dimension first, filled up with zeros, turned around.
+# PyTorch's exporter computes paddings like this: last dimension first, filled up with zeros, then reversed.
 save(
     "padded",
     [

@@ -1,4 +1,7 @@
-"""Small models of every kind that the environment "tensorflow" reads, with inputs and outputs. Argument: a folder."""
+"""Write small models of every kind that the environment "tensorflow" reads, with inputs and outputs, to a folder.
+
+The folder is the argument.
+"""
 
 import sys
 from pathlib import Path
@@ -30,7 +33,7 @@ def net(k, shape=(8, 8, 3)):
 
 
 def expect(name, inputs, outputs):
-    """Remember what the framework itself makes of ``inputs``: lists of arrays with a first dimension of samples."""
+    """Save inputs and the framework's outputs: lists of arrays whose first dimension is the sample."""
     arrays: dict = {f"x{i}": np.asarray(v) for i, v in enumerate(inputs)}
     arrays |= {f"y{i}": np.asarray(v) for i, v in enumerate(outputs)}
     np.savez(OUT / f"{name}.npz", **arrays)
@@ -47,22 +50,22 @@ def keras_3():
     for name in ("keras3.keras", "keras3.h5", "saved"):
         expect(name, [IMAGES], [model(IMAGES)])
     model.save_weights(OUT / "only.weights.h5")
-    whole = net(keras, (None, None, 3))
-    whole.save(OUT / "open.keras")
-    expect("open.keras", [IMAGES], [whole(IMAGES)])
+    any_size = net(keras, (None, None, 3))
+    any_size.save(OUT / "open.keras")
+    expect("open.keras", [IMAGES], [any_size(IMAGES)])
     x = keras.Input((8, 8, 3))
-    smooth = keras.Model(x, keras.layers.Conv2D(4, 3, activation="swish")(x))  # has a gradient of its own
+    smooth = keras.Model(x, keras.layers.Conv2D(4, 3, activation="swish")(x))  # has a custom gradient
     smooth.save(OUT / "swish.keras")
     expect("swish.keras", [IMAGES], [smooth(IMAGES)])
     right, left = keras.Input((4,), name="right"), keras.Input((3,), name="left")
     both = keras.layers.Concatenate()([left, right])
     outputs = [both, keras.layers.Dense(2)(right)]
-    two = keras.Model([right, left], outputs)
-    two.save(OUT / "two.keras")
+    two_inputs = keras.Model([right, left], outputs)
+    two_inputs.save(OUT / "two.keras")
     a, b = RNG.random((3, 4), np.float32), RNG.random((3, 3), np.float32)
-    expect("two.keras", [a, b], two([a, b]))
+    expect("two.keras", [a, b], two_inputs([a, b]))
     keras.Model({"right": right, "left": left}, outputs).save(OUT / "named.keras")
-    expect("named.keras", [b, a], two([a, b]))  # Keras sorts inputs that have names
+    expect("named.keras", [b, a], two_inputs([a, b]))  # Keras sorts inputs that have names
     steps = keras.Input((6, 4))
     recurrent = keras.Model(steps, keras.layers.Dense(2)(keras.layers.LSTM(5)(steps)))
     recurrent.save(OUT / "lstm.keras")
@@ -70,7 +73,7 @@ def keras_3():
     expect("lstm.keras", [x], [recurrent(x)])
 
 
-def without_life():
+def with_dead_outputs():
     x = keras.Input((4,))
     keras.Model(x, keras.layers.Dense(2, kernel_initializer="zeros")(x)).save(OUT / "dead.keras")
 
@@ -89,21 +92,21 @@ def keras_2():
     expect("keras2.h5", [IMAGES], [model(IMAGES)])
 
 
-class Own(keras.layers.Layer):
+class CustomLayer(keras.layers.Layer):
     def call(self, x):
         return x * 2
 
 
 def with_python_code():
     x = keras.Input((4,))
-    keras.Model(x, Own()(x)).save(OUT / "own.keras")
-    keras.Model(x, Own()(x)).save(OUT / "own.h5")
+    keras.Model(x, CustomLayer()(x)).save(OUT / "own.keras")
+    keras.Model(x, CustomLayer()(x)).save(OUT / "own.h5")
     keras.Model(x, keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.keras")
     x = tf_keras.Input((4,))
     tf_keras.Model(x, tf_keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.h5")
 
 
-def quantisation_aware():
+def quantization_aware():
     layers = tf_keras.layers
     model = tfmot.quantization.keras.quantize_model(
         tf_keras.Sequential(
@@ -161,11 +164,11 @@ def signatures():
 
 for make in (
     keras_3,
-    without_life,
+    with_dead_outputs,
     mixed_precision,
     keras_2,
     with_python_code,
-    quantisation_aware,
+    quantization_aware,
     shrunk,
     signatures,
 ):

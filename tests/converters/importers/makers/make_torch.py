@@ -1,4 +1,4 @@
-"""Programs of torch.export with inputs and outputs, and files that are none. Argument: a folder."""
+"""Write torch.export programs with inputs and outputs, and a checkpoint, to the folder given as argument."""
 
 import sys
 from pathlib import Path

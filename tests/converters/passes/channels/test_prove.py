@@ -19,7 +19,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def network() -> Subgraph:
-    """Two convolutions around a depthwise one; channel 1 is closed, channel 3 always full."""
+    """Return two convolutions around a depthwise one. Channel 1 is always at its minimum, channel 3 at its maximum."""
     rng = np.random.default_rng(3)
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
@@ -30,7 +30,7 @@ def network() -> Subgraph:
 
 
 def edited(graph: Subgraph, op: int, position: int, change: Callable[[np.ndarray], np.ndarray]) -> Subgraph:
-    """``graph`` with another constant at an input of an operator."""
+    """Return ``graph`` with a changed constant at input ``position`` of operator ``op``."""
     tensors = list(graph.tensors)
     t: Tensor = tensors[graph.ops[op].inputs[position]]
     assert t.data is not None
@@ -48,17 +48,17 @@ def plus(*at: int) -> Callable[[np.ndarray], np.ndarray]:
 
 def test_the_rewrite_is_proven() -> None:
     graph = network()
-    known = analyze_intervals(graph)
-    kept = select_channels(graph, find_channel_groups(graph), known)
-    assert {t: k.tolist() for t, k in kept.items()} == {
+    intervals = analyze_intervals(graph)
+    kept_channels = select_channels(graph, find_channel_groups(graph), intervals)
+    assert {t: k.tolist() for t, k in kept_channels.items()} == {
         graph.ops[0].outputs[0]: [True, False, True, False],
         graph.ops[1].outputs[0]: [True, False, True, False],
     }
-    prove(graph, rewrite(graph, kept, known), kept, known)
+    prove(graph, rewrite(graph, kept_channels, intervals), kept_channels, intervals)
 
 
 @pytest.mark.parametrize(
-    ("op", "position", "change", "words"),
+    ("op", "position", "change", "message"),
     [
         (0, 1, plus(1, 0, 0, 0), "other weights"),
         (0, 2, plus(0), "miss a lost constant"),
@@ -69,56 +69,56 @@ def test_the_rewrite_is_proven() -> None:
     ],
 )
 def test_a_wrong_constant_is_found(
-    op: int, position: int, change: Callable[[np.ndarray], np.ndarray], words: str
+    op: int, position: int, change: Callable[[np.ndarray], np.ndarray], message: str
 ) -> None:
     graph = network()
-    known = analyze_intervals(graph)
-    kept = select_channels(graph, find_channel_groups(graph), known)
-    wrong = edited(rewrite(graph, kept, known), op, position, change)
-    with pytest.raises(ProofError, match=f"operator {op} .*{words}"):
-        prove(graph, wrong, kept, known)
+    intervals = analyze_intervals(graph)
+    kept_channels = select_channels(graph, find_channel_groups(graph), intervals)
+    wrong = edited(rewrite(graph, kept_channels, intervals), op, position, change)
+    with pytest.raises(ProofError, match=f"operator {op} .*{message}"):
+        prove(graph, wrong, kept_channels, intervals)
 
 
-def test_a_channel_that_varies_cannot_go() -> None:
+def test_a_channel_that_varies_cannot_be_removed() -> None:
     graph = network()
-    known = analyze_intervals(graph)
-    kept = {graph.ops[i].outputs[0]: np.array([False, True, True, True]) for i in (0, 1)}
+    intervals = analyze_intervals(graph)
+    kept_channels = {graph.ops[i].outputs[0]: np.array([False, True, True, True]) for i in (0, 1)}
     with pytest.raises(ProofError, match="not constant"):
-        prove(graph, rewrite(graph, kept, known), kept, known)
+        prove(graph, rewrite(graph, kept_channels, intervals), kept_channels, intervals)
 
 
-def test_a_border_is_found() -> None:
-    """The full channel read by a padded 3 x 3 convolution adds less at the border."""
+def test_a_channel_whose_sum_differs_at_the_border_cannot_be_removed() -> None:
+    """A padded 3 x 3 convolution reads a constant channel, which adds less at the border."""
     rng = np.random.default_rng(3)
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = conv(b, x, rng.integers(1, 3, (2, 1, 1, 2)), [0, 1 << 20])
     conv(b, y, rng.integers(1, 3, (3, 3, 3, 2)), [1, 2, 3])
     graph = b.build().main
-    known = analyze_intervals(graph)
-    kept = {graph.ops[0].outputs[0]: np.array([True, False])}
+    intervals = analyze_intervals(graph)
+    kept_channels = {graph.ops[0].outputs[0]: np.array([True, False])}
     with pytest.raises(ProofError, match="miss a lost constant"):
-        prove(graph, rewrite(graph, kept, known), kept, known)
+        prove(graph, rewrite(graph, kept_channels, intervals), kept_channels, intervals)
 
 
-def test_options_scales_and_operators_must_stay() -> None:
+def test_changed_options_scales_or_operators_are_found() -> None:
     graph = network()
-    known = analyze_intervals(graph)
-    kept = select_channels(graph, find_channel_groups(graph), known)
-    good = rewrite(graph, kept, known)
+    intervals = analyze_intervals(graph)
+    kept_channels = select_channels(graph, find_channel_groups(graph), intervals)
+    good = rewrite(graph, kept_channels, intervals)
     first = good.ops[0]
     strided = replace(first, options={**first.options, "fused_activation_function": 0})
     with pytest.raises(ProofError, match="other options"):
-        prove(graph, replace(good, ops=(strided, *good.ops[1:])), kept, known)
+        prove(graph, replace(good, ops=(strided, *good.ops[1:])), kept_channels, intervals)
     tensors = list(good.tensors)
     w = tensors[first.inputs[1]]
     tensors[w.index] = replace(w, quant=quant(0, 2.0))
     with pytest.raises(ProofError, match="scales differently"):
-        prove(graph, replace(good, tensors=tuple(tensors)), kept, known)
+        prove(graph, replace(good, tensors=tuple(tensors)), kept_channels, intervals)
     out = tensors[first.outputs[0]]
     tensors = list(good.tensors)
     tensors[out.index] = replace(out, quant=quant(-127))
     with pytest.raises(ProofError, match="not the old one"):
-        prove(graph, replace(good, tensors=tuple(tensors)), kept, known)
+        prove(graph, replace(good, tensors=tuple(tensors)), kept_channels, intervals)
     with pytest.raises(ProofError, match="number of operators"):
-        prove(graph, replace(good, ops=good.ops[:2]), kept, known)
+        prove(graph, replace(good, ops=good.ops[:2]), kept_channels, intervals)

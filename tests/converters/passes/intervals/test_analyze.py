@@ -1,4 +1,4 @@
-"""Bounds hold for everything that LiteRT computes, and are reached where a layer can be tried out in full."""
+"""Bounds hold for everything that LiteRT computes. They are tight for a layer whose inputs can all be tried."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder
 
 
-class Watched:
-    """LiteRT with every tensor kept; ``run`` gives the values of all int8 tensors by index."""
+class WatchedModel:
+    """A model in LiteRT that preserves every tensor; ``run`` returns the values of all int8 tensors by index."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -34,24 +34,24 @@ class Watched:
         for index, value in zip(graph.inputs, inputs, strict=True):
             self._interpreter.set_tensor(index, value)
         self._interpreter.invoke()
-        made = {*graph.inputs, *(i for op in graph.ops for i in op.outputs)}
+        computed = {*graph.inputs, *(i for op in graph.ops for i in op.outputs)}
         return {
             i: self._interpreter.get_tensor(i)
-            for i in made
+            for i in computed
             if graph.tensors[i].dtype == "int8" and graph.tensors[i].shape
         }
 
 
 def assert_contained(model: Model, seed: int, runs: int = 5) -> None:
     rng = np.random.default_rng(seed)
-    known, watched = analyze_intervals(model.main), Watched(model)
+    intervals, watched = analyze_intervals(model.main), WatchedModel(model)
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     feeds = [[random_input(t, rng) for t in tensors] for _ in range(runs)]
     feeds += [[np.full(t.shape, v).astype(t.dtype) for t in tensors] for v in (-128, 127)]
     for feed in feeds:
         for index, value in watched.run(feed).items():
             rows = value.reshape(-1, value.shape[-1])
-            assert (rows >= known[index].low).all() and (rows <= known[index].high).all(), index
+            assert (rows >= intervals[index].low).all() and (rows <= intervals[index].high).all(), index
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -85,7 +85,7 @@ def test_bounds_hold_in_networks(seed: int) -> None:
     ],
 )
 def test_bounds_hold_for_each_operator(name: str) -> None:
-    """Random parameters of one operator, fed by others that narrow its inputs."""
+    """One operator has random parameters. Other operators before it narrow its inputs."""
     for case in range(12):
         model = random_model(42, case, [name, "CONV_2D", "ADD", name], 4)
         assert_contained(model, case, runs=2)
@@ -100,37 +100,37 @@ def test_bounds_of_a_small_layer_are_reached(zero: int) -> None:
     model = b.build()
     feed = np.arange(-128, 128, dtype=np.int8).reshape(256, 1, 1, 1)
     (y,) = model.main.outputs
-    values = Watched(model).run([feed])[y].reshape(256, 4)
+    values = WatchedModel(model).run([feed])[y].reshape(256, 4)
     assert analyze_intervals(model.main)[y].low.tolist() == values.min(axis=0).tolist()
     assert analyze_intervals(model.main)[y].high.tolist() == values.max(axis=0).tolist()
 
 
-def test_padding_counts_only_where_it_is() -> None:
-    """A constant input: the border sees fewer taps, in the combinations that exist and no others."""
+def test_padding_is_considered_only_at_the_border() -> None:
+    """With a constant input, outputs at the border sum fewer taps, in the combinations that exist and no others."""
     b = GraphBuilder()
     x = b.input((1, 5, 5, 1), "int8", quant(0))
     y = conv(b, x, [[[[0]]]], [10])  # always 10 above the zero point
     taps = np.zeros((1, 3, 3, 1), int)
-    taps[0, 0, 0], taps[0, 2, 2] = 4, -4  # both inside, or one of them, or (in two corners) none
+    taps[0, 0, 0], taps[0, 2, 2] = 4, -4  # both taps are inside the input, or one, or (in two corners) none
     z = conv(b, y, taps, [0], zero=0, activation=0)
-    known = analyze_intervals(b.build().main)[z]
-    assert (known.low.tolist(), known.high.tolist()) == ([-40], [40])
+    interval = analyze_intervals(b.build().main)[z]
+    assert (interval.low.tolist(), interval.high.tolist()) == ([-40], [40])
 
 
-def test_sums_follow_both_inputs() -> None:
+def test_the_bounds_of_a_sum_depend_on_both_inputs() -> None:
     b = GraphBuilder()
     x = b.input((1, 1, 1, 2), "int8", quant(0))
     narrow = conv(b, x, [[[[0, 0]]], [[[0, 0]]]], [10, 20])
     z = add(b, narrow, narrow)
-    known = analyze_intervals(b.build().main)[z]
-    assert known.low.tolist() == known.high.tolist() == [10, 20]  # at twice the scale
+    interval = analyze_intervals(b.build().main)[z]
+    assert interval.low.tolist() == interval.high.tolist() == [10, 20]  # twice the value at twice the scale
 
 
-def test_a_fully_connected_layer_holds_under_both_roundings() -> None:
-    """0.5 rounds once to 1, and so it does twice; -0.5 rounds once to -1, twice to 0 or -1: both are allowed for."""
+def test_the_bounds_of_a_fully_connected_layer_hold_for_both_roundings() -> None:
+    """Single and double rounding turn 0.5 into 1. Single rounding turns -0.5 into -1, double rounding into 0 or -1."""
     b = GraphBuilder()
     x = b.input((1, 2), "int8", quant(0))
     y = dense(b, x, [[0, 0], [0, 0]], [1, -1])
     b.tensors[y] = b.tensors[y].__class__(**{**vars(b.tensors[y]), "quant": quant(0, 1 / 8)})
-    known = analyze_intervals(b.build().main)[y]
-    assert known.high.tolist() == [1, 0] and known.low.tolist()[1] == -1
+    interval = analyze_intervals(b.build().main)[y]
+    assert interval.high.tolist() == [1, 0] and interval.low.tolist()[1] == -1

@@ -43,13 +43,13 @@ class ImageBuilder:
         taps: int = 3,
         stride: int = 1,
         dilation: int = 1,
-        same: bool = True,
+        pad_same: bool = True,
         scratch: int = 0,
     ) -> int:
-        """A convolution of ``t`` to rows of ``width`` bytes."""
+        """Add a convolution of ``t`` whose output rows have ``width`` bytes."""
         rows, reach = self.height(t), (taps - 1) * dilation + 1
-        out = -(-rows // stride) if same else (rows - reach) // stride + 1
-        top = max((out - 1) * stride + reach - rows, 0) // 2 if same else 0
+        out = -(-rows // stride) if pad_same else (rows - reach) // stride + 1
+        top = max((out - 1) * stride + reach - rows, 0) // 2 if pad_same else 0
         needs = RowRequirements(
             "row", (RowInput(0, taps, stride, dilation, top),), scratch=scratch, extra=out
         )
@@ -67,8 +67,8 @@ class ImageBuilder:
             (t,), self.tensor(1, 1, self.tensors[t].shape[2], 1), OpRequirements(rows=needs), "MEAN"
         )
 
-    def whole(self, t: int, size: int) -> int:
-        """An operator that cannot run by rows."""
+    def dense(self, t: int, size: int) -> int:
+        """Add an operator that cannot run by rows."""
         return self.op((t,), self.tensor(1, size), OpRequirements(scratch=16), "FULLY_CONNECTED")
 
     def view(self, t: int) -> int:
@@ -83,12 +83,12 @@ class ImageBuilder:
 
 @st.composite
 def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
-    """A chain with windows of all kinds, additions of an earlier tensor of the same shape, and some way to end."""
+    """Draw a chain of convolutions, additions of an earlier tensor of the same shape, and sometimes a head."""
     b = ImageBuilder()
     at = b.input(draw(st.integers(1, 24)), draw(st.sampled_from([5, 16, 48])))
-    seen = [at]
+    tensors = [at]
     for _ in range(draw(st.integers(1, max_ops))):
-        twins = [t for t in seen[:-1] if b.tensors[t].shape == b.tensors[at].shape]
+        twins = [t for t in tensors[:-1] if b.tensors[t].shape == b.tensors[at].shape]
         adds: bool = draw(st.booleans())
         if adds and twins:
             at = b.add(at, draw(st.sampled_from(twins)))
@@ -102,18 +102,18 @@ def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
                 taps=taps,
                 stride=draw(st.sampled_from([1, 1, 1, 2, 3])),
                 dilation=dilation,
-                same=draw(st.booleans()) or not fits,
+                pad_same=draw(st.booleans()) or not fits,
                 scratch=draw(st.sampled_from([0, 0, 24])),
             )
-        seen.append(at)
+        tensors.append(at)
     outputs = []
     if draw(st.integers(0, 4)) == 0:
-        outputs.append(draw(st.sampled_from(seen[1:])))
-    end = draw(st.sampled_from(["none", "mean", "whole", "view"]))
+        outputs.append(draw(st.sampled_from(tensors[1:])))
+    end = draw(st.sampled_from(["none", "mean", "dense", "view"]))
     if end == "mean":
         at = b.view(b.mean(at))
-    elif end == "whole":
-        at = b.whole(at, 10)
+    elif end == "dense":
+        at = b.dense(at, 10)
     elif end == "view":
-        at = b.whole(b.view(at), 10)
+        at = b.dense(b.view(at), 10)
     return b.case(*dict.fromkeys([*outputs, at]))

@@ -1,8 +1,7 @@
 """A machine that executes streaming plans on real bytes, as the firmware's executor does.
 
-What a row becomes is a digest of the rows that it is made from, whichever way they come, so a plan is right when it
-leaves the outputs that whole tensors in separate memory give. Scratch, and each output row, are scribbled over before
-anything is read.
+Each output row is a digest of the input rows that it depends on. A plan is correct if it gives the same outputs as
+complete tensors in separate memory. Scratch and each output row are overwritten before any input is read.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from tests.converters.planner.random_graphs import Case
 
 
 def digest(name: str, parts: list[bytes], size: int) -> bytes:
-    whole = shake_128(name.encode())
+    shake = shake_128(name.encode())
     for part in parts:
-        whole.update(len(part).to_bytes(4, "little") + part)
-    return whole.digest(size)
+        shake.update(len(part).to_bytes(4, "little") + part)
+    return shake.digest(size)
 
 
-def made_from(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list[bytes]:
-    """The input rows of output row ``y``: empty outside the image."""
+def input_rows(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list[bytes]:
+    """Return the input rows of output row ``y``; rows outside the image are empty."""
     if rows.accumulates:
         return images[0]
     parts = []
@@ -39,7 +38,7 @@ class Machine:
         self.arena = bytearray(digest("garbage", [], plan.arena_bytes))
 
     def shape(self, t: int) -> tuple[int, int]:
-        """(rows, bytes of a row)."""
+        """Return (number of rows, bytes of a row)."""
         tensor = self.case.graph.tensors[t]
         rows = tensor.shape[1] if len(tensor.shape) == 4 else 1
         return rows, tensor.nbytes // rows
@@ -57,7 +56,7 @@ class Machine:
         data, (rows, size) = self.tensor(t), self.shape(t)
         return [data[r * size : (r + 1) * size] for r in range(rows)]
 
-    def given(self, t: int) -> list[bytes]:
+    def source_rows(self, t: int) -> list[bytes]:
         rows, size = self.shape(t)
         return [digest(f"input {t} row {r}", [], size) for r in range(rows)]
 
@@ -66,16 +65,16 @@ class Machine:
         streamed_input = {s.streamed_input for s in self.plan.segments}
         for t in graph.inputs:
             if t not in streamed_input:
-                self.write(self.plan.offsets[t], b"".join(self.given(t)))
+                self.write(self.plan.offsets[t], b"".join(self.source_rows(t)))
         segments = {k: s for s in self.plan.segments for k in s.stages}
         for k in self.plan.order:
             if k not in segments:
-                self.whole(k)
+                self.complete_operator(k)
             elif segments[k].stages[0] == k:
                 self.segment(segments[k])
         return [self.tensor(t) for t in graph.outputs]
 
-    def whole(self, k: int) -> None:
+    def complete_operator(self, k: int) -> None:
         op, needs = self.case.graph.ops[k], self.case.needs[k]
         out = op.outputs[0]
         at = self.plan.offsets[out]
@@ -91,10 +90,10 @@ class Machine:
 
     def segment(self, segment: Segment) -> None:
         graph = self.case.graph
-        count: dict[int, int] = {
+        row_counts: dict[int, int] = {
             t: 0 if t == segment.streamed_input else self.shape(t)[0] for t in segment.sources
         }
-        done = [0] * len(segment.stages)
+        computed = [0] * len(segment.stages)
         sums: dict[int, list[bytes]] = {}
         arrived = 0
         self.write(segment.state_offset, digest("state", [], segment.state_bytes))
@@ -105,15 +104,15 @@ class Machine:
         for entry in segment.schedule:
             if entry >= len(segment.stages):
                 t = segment.sources[entry - len(segment.stages)]
-                self.write(place(t, arrived), self.given(t)[arrived])
+                self.write(place(t, arrived), self.source_rows(t)[arrived])
                 arrived += 1
                 continue
             k = segment.stages[entry]
             op, rows = graph.ops[k], self.case.needs[k].rows
             assert rows is not None
-            out, y = op.outputs[0], done[entry]
-            done[entry] += 1
-            last = not rows.accumulates or done[entry] == self.shape(op.inputs[0])[0]
+            out, y = op.outputs[0], computed[entry]
+            computed[entry] += 1
+            last = not rows.accumulates or computed[entry] == self.shape(op.inputs[0])[0]
             if k in self.plan.scratch_offsets:
                 self.write(self.plan.scratch_offsets[k], digest("scribble", [], rows.scratch))
             if last:
@@ -125,9 +124,9 @@ class Machine:
                 t = op.inputs[i.position]
                 for tap in range(i.taps):
                     r = y * i.stride - i.pad_top + tap * i.dilation
-                    there = 0 <= r < self.shape(t)[0]
+                    inside = 0 <= r < self.shape(t)[0]
                     at = place(t, r)
-                    parts.append(bytes(self.arena[at : at + self.shape(t)[1]]) if there else b"")
+                    parts.append(bytes(self.arena[at : at + self.shape(t)[1]]) if inside else b"")
             if rows.accumulates:
                 parts = sums.setdefault(k, []) + parts
                 sums[k] = parts
@@ -136,11 +135,11 @@ class Machine:
                 self.write(place(out, row), digest(f"op {k} row {row}", parts, self.shape(out)[1]))
         state = bytes(self.arena[segment.state_offset : segment.state_offset + segment.state_bytes])
         assert state == digest("state", [], segment.state_bytes), "the state was overwritten"
-        count.clear()
+        row_counts.clear()
 
 
 def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:
-    """The rows of an operator's output."""
+    """Return the rows of an operator's output."""
     graph, needs = case.graph, case.needs[k]
     tensor = graph.tensors[graph.ops[k].outputs[0]]
     if needs.alias:
@@ -149,14 +148,14 @@ def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:
         return [digest(f"op {k}", [row for image in images for row in image], tensor.nbytes)]
     height = tensor.shape[1]
     size = tensor.nbytes // height
-    return [digest(f"op {k} row {y}", made_from(needs.rows, y, images), size) for y in range(height)]
+    return [digest(f"op {k} row {y}", input_rows(needs.rows, y, images), size) for y in range(height)]
 
 
 def reference(case: Case) -> list[bytes]:
-    """What every right plan computes."""
+    """Return the bytes that every correct plan computes."""
     empty = Plan((), {}, {}, {}, 0, 0, "optimal")
     machine = Machine(case, empty)
-    images = {t: machine.given(t) for t in case.graph.inputs}
+    images = {t: machine.source_rows(t) for t in case.graph.inputs}
     for op in case.graph.ops:
         images[op.outputs[0]] = result(case, op.index, [images[t] for t in op.inputs])
     return [b"".join(images[t]) for t in case.graph.outputs]

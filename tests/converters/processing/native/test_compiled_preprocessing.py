@@ -1,4 +1,4 @@
-"""The compiled C code gives the bytes of the NumPy code."""
+"""The compiled C code gives the same bytes as the NumPy code."""
 
 from __future__ import annotations
 
@@ -24,40 +24,44 @@ from tests.converters.processing.specs import audio_cases, image_cases
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
-    found = native.library()
-    return pytest.skip(native.unavailable_reason()) if found is None else found
+    loaded = native.library()
+    return pytest.skip(native.unavailable_reason()) if loaded is None else loaded
 
 
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(image_cases())
-def test_pictures(library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
+def test_images_are_exact(
+    library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]
+) -> None:
     spec, format, width, height, data = case
-    want = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+    expected = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
     plan = plan_image(spec, format, width, height)
     for plain in (False, True):
-        got = CompiledImage(library, plan, plain=plain).run(data)
-        assert (got.shape, got.dtype) == (want.shape, want.dtype)
-        assert got.tobytes() == want.tobytes()
+        actual = CompiledImage(library, plan, plain=plain).run(data)
+        assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+        assert actual.tobytes() == expected.tobytes()
     planes = CompiledImage(library, plan, planar=True).run(data)
-    assert planes.tobytes() == want.transpose(2, 0, 1).tobytes()
+    assert planes.tobytes() == expected.transpose(2, 0, 1).tobytes()
 
 
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(audio_cases())
-def test_sounds(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:
+def test_audio_is_exact(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:
     spec, samples = case
-    want = preprocess_audio(spec, samples)
-    got = CompiledAudio(library, plan_audio(spec)).run(samples)
-    assert (got.shape, got.dtype) == (want.shape, want.dtype)
-    assert got.tobytes() == want.tobytes()
+    expected = preprocess_audio(spec, samples)
+    actual = CompiledAudio(library, plan_audio(spec)).run(samples)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    assert actual.tobytes() == expected.tobytes()
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(sorted(PAIRS)), st.data())
-def test_axes_keep_their_promises(size: int, outputs: int, convention: str, data: st.DataObject) -> None:
-    """What the C code relies on: inside the source, never falling, weights that sum to one and below 2^30."""
+def test_axes_meet_the_conditions_of_the_c_code(
+    size: int, outputs: int, convention: str, data: st.DataObject
+) -> None:
+    """Taps are inside the source, starts never decrease, weights sum to one, and sums fit into the accumulator."""
     method = data.draw(st.sampled_from(PAIRS[convention]))
     if (convention, method) == ("opencv", "area") and outputs > size:
         return

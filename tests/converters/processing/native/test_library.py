@@ -1,4 +1,4 @@
-"""The host's library: built, found, and replaced by NumPy where it is not there."""
+"""The compiled library of the host is built and found. NumPy replaces it if it is missing."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ print(native.library() is not None, native.unavailable_reason() != "", preproces
 
 
 def run(folder: Path, **variables: str) -> list[str]:
-    """What a fresh Python says that finds no installed library of these sources."""
+    """Run the program in a new Python with an empty cache, and return the words that it prints."""
     environment = {**os.environ, "ARENITE_CACHE": str(folder), **variables}
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True, text=True
     )
-    return done.stdout.split()
+    return result.stdout.split()
 
 
 @pytest.mark.slow
@@ -50,13 +50,13 @@ def test_with_and_without_a_compiler_the_bytes_are_the_same(tmp_path: Path) -> N
     assert compiled[2] == plain[2]
 
 
-@pytest.mark.skipif(bool(native.installed()), reason="the installed library serves without a compiler")
-def test_a_missing_compiler_is_no_error(tmp_path: Path) -> None:
+@pytest.mark.skipif(bool(native.installed()), reason="the installed library needs no compiler")
+def test_without_a_compiler_numpy_is_used(tmp_path: Path) -> None:
     assert run(tmp_path, CC="/nowhere/cc")[:2] == ["False", "True"]
 
 
 def test_setup_names_the_same_sources() -> None:
-    """setup.py cannot import Arenite, and has the digest of its own."""
+    """setup.py cannot import Arenite, so it has its own copy of the digest function."""
     pytest.importorskip("setuptools", reason="needs setuptools")
     text = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
     assert eval("digest()", {**_executed(text)}) == native.digest()
@@ -70,7 +70,7 @@ def _executed(text: str) -> dict[str, object]:
 
 
 @pytest.mark.slow
-def test_a_library_of_other_sources_is_not_taken(tmp_path: Path) -> None:
+def test_a_library_of_other_sources_is_not_loaded(tmp_path: Path) -> None:
     if shutil.which("cc") is None:
         pytest.skip("no C compiler")
     target = tmp_path / "other.so"
@@ -83,17 +83,17 @@ def test_a_library_of_other_sources_is_not_taken(tmp_path: Path) -> None:
     assert native._load(tmp_path / "own.so") is not None
 
 
-def test_no_file_has_the_name_of_one_of_the_engine() -> None:
-    """In a generated library both lie in one folder."""
-    ours, engine = ({p.name for p in tree.paths(".c", ".h")} for tree in (PROCESSING, ENGINE))
-    assert not ours & engine
+def test_processing_and_engine_files_have_different_names() -> None:
+    """A generated library has both in one folder."""
+    processing, engine = ({p.name for p in tree.paths(".c", ".h")} for tree in (PROCESSING, ENGINE))
+    assert not processing & engine
 
 
-def test_the_firmware_gets_nothing_of_the_hosts() -> None:
-    """A kernel that a generated library takes brings none of the vector code."""
-    hosts = ("vector", "image_host")
-    kernels = [p.name for p in PROCESSING.paths(".c") if not p.name.startswith(hosts)]
-    assert not [name for name in source_files(kernels) if name.startswith(hosts)]
+def test_the_firmware_gets_no_code_for_hosts() -> None:
+    """The kernels of a generated library include no vector code."""
+    host_prefixes = ("vector", "image_host")
+    kernels = [p.name for p in PROCESSING.paths(".c") if not p.name.startswith(host_prefixes)]
+    assert not [name for name in source_files(kernels) if name.startswith(host_prefixes)]
 
 
 @pytest.mark.slow
@@ -107,8 +107,8 @@ def test_the_sources_pass_the_strictest_warnings(compiler: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_nothing_but_the_sources_is_needed(tmp_path: Path) -> None:
-    """No heap, no C library, no floating-point library: what stays undefined are routines of the compiler."""
+def test_the_sources_need_no_libraries(tmp_path: Path) -> None:
+    """Undefined symbols are routines of the compiler only: no heap, no C library, no floating-point library."""
     if shutil.which("arm-none-eabi-gcc") is None:
         pytest.skip("no cross compiler")
     sources = [str(path) for path in PROCESSING.paths(".c")]

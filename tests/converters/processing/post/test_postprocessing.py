@@ -1,4 +1,4 @@
-"""Postprocessing: what it means, and that C and Python agree to the byte."""
+"""Postprocessing gives the expected results, and C and Python agree to the byte."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tenso
 
 
 def spec(*steps: dict[str, Any]) -> Postprocessing:
-    made = Postprocessing.from_json({"steps": list(steps)})
-    assert Postprocessing.from_json(made.to_json()) == made
-    return made
+    postprocessing = Postprocessing.from_json({"steps": list(steps)})
+    assert Postprocessing.from_json(postprocessing.to_json()) == postprocessing
+    return postprocessing
 
 
 def stored(t: Tensor, real: list[float]) -> np.ndarray:
@@ -47,13 +47,13 @@ def random_values(t: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def answers(*arguments: Any) -> list[Any]:
-    found = postprocess(*arguments)
-    assert isinstance(found, list)
-    return found
+    result = postprocess(*arguments)
+    assert isinstance(result, list)
+    return result
 
 
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
-def test_best_classes(dtype: str) -> None:
+def test_top_k_returns_the_best_classes(dtype: str) -> None:
     t = tensor(dtype, 1, 5)
     outputs = [stored(t, [0.1, 2.0, 0.6, 2.0, 1.0])]
     plan = plan_post(spec({"do": "top_k", "k": 4, "threshold": 0.5}), [], [t])
@@ -62,7 +62,7 @@ def test_best_classes(dtype: str) -> None:
     assert [s.index for s in answers(plan, [], outputs)] == [1, 3, 4]  # ln(0.7 / 0.3) = 0.85
 
 
-def test_mean_squared_error() -> None:
+def test_mse_returns_the_mean_squared_error() -> None:
     a, b = tensor("int8", 1, 4, scale=0.5, zero=-3), tensor("int8", 1, 4, scale=0.25, zero=7)
     plan = plan_post(spec({"do": "mse"}), [a], [b])
     inputs, outputs = [stored(a, [1, 2, 3, 4])], [stored(b, [1, 2.5, 3, 2])]
@@ -70,7 +70,7 @@ def test_mean_squared_error() -> None:
 
 
 def test_boxes_of_a_tensorflow_head() -> None:
-    """The formula of TensorFlow's box coder, in floating point."""
+    """Boxes agree with the formula of TensorFlow's box coder in floating point."""
     anchors = [[0.5, 0.5, 0.2, 0.4], [0.52, 0.5, 0.2, 0.4], [0.2, 0.2, 0.1, 0.1]]
     raw = np.array([[1.0, -2.0, 0.5, -0.5, 1.0, -2.0, 0.5, -0.5, 0, 0, 0, 0]], np.float32).reshape(1, 3, 4)
     scores = np.array([[[0, 3.0], [0, 2.0], [0, 2.5]]], np.float32)
@@ -80,19 +80,19 @@ def test_boxes_of_a_tensorflow_head() -> None:
         {"do": "nms", "iou": 0.5},
     )
     plan = plan_post(spec(*steps), [], [tensor("float32", 1, 3, 4), tensor("float32", 1, 3, 2)])
-    found = answers(plan, [], [raw, scores])
-    assert [b.anchor for b in found] == [0, 2]  # the second overlaps the first
-    best = found[0]
+    boxes = answers(plan, [], [raw, scores])
+    assert [b.anchor for b in boxes] == [0, 2]  # the second overlaps the first
+    best = boxes[0]
     assert isinstance(best, Box) and best.index == 1
     y, x = 1.0 / 10 * 0.2 + 0.5, -2.0 / 10 * 0.4 + 0.5
     h, w = math.exp(0.5 / 5) * 0.2, math.exp(-0.5 / 5) * 0.4
-    want = (y - h / 2, x - w / 2, y + h / 2, x + w / 2)
-    got = [v / 65536 for v in (best.top, best.left, best.bottom, best.right)]
-    assert got == pytest.approx(want, abs=1e-4)
+    expected = (y - h / 2, x - w / 2, y + h / 2, x + w / 2)
+    actual = [v / 65536 for v in (best.top, best.left, best.bottom, best.right)]
+    assert actual == pytest.approx(expected, abs=1e-4)
 
 
 def test_anchors_of_blazeface() -> None:
-    """896 anchors: the middles of 16x16 cells twice, then of 8x8 cells six times; boxes in pixels of 128."""
+    """896 anchors are the centers of 16x16 cells (2 each), then of 8x8 cells (6 each). Boxes are in pixels of 128."""
     steps = (
         {"do": "boxes", "order": "xywh", "centre_scale": 128, "size_scale": 128}
         | {"grid": [[16, 16, 2], [8, 8, 6]], "threshold": 0.5, "logits": True},
@@ -102,16 +102,16 @@ def test_anchors_of_blazeface() -> None:
     plan = plan_post(spec(*steps), [], [boxes, scores])
     raw = np.zeros((1, 896, 16), np.float32)
     raw[0, 512 + 6 * 9, :4] = [4.0, -2.0, 32.0, 64.0]  # row 1, column 1 of the 8x8 cells
-    hit = np.full((1, 896, 1), -5, np.float32)
-    hit[0, 512 + 6 * 9] = 3
-    [found] = answers(plan, [], [raw, hit])
+    score_values = np.full((1, 896, 1), -5, np.float32)
+    score_values[0, 512 + 6 * 9] = 3
+    [box] = answers(plan, [], [raw, score_values])
     x, y, w, h = 1.5 / 8 + 4 / 128, 1.5 / 8 - 2 / 128, 32 / 128, 64 / 128
-    got = [v / 65536 for v in (found.left, found.top, found.right, found.bottom)]
-    assert got == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], abs=1e-4)
+    actual = [v / 65536 for v in (box.left, box.top, box.right, box.bottom)]
+    assert actual == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], abs=1e-4)
 
 
 @pytest.mark.parametrize("value", [-10.0, -3.3, -0.01, 0.0, 0.01, 1.0, 9.99])
-def test_exponential(value: float) -> None:
+def test_the_fixed_point_exponential_is_accurate(value: float) -> None:
     assert exponential(round(value * 65536)) / 65536 == pytest.approx(math.exp(value), rel=4e-5, abs=4e-5)
 
 
@@ -125,17 +125,20 @@ def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: 
     if library is None:
         pytest.skip(native.unavailable_reason())
     rng = np.random.default_rng(seed)
-    what = data.draw(st.sampled_from(sorted(MADE)))
-    inputs, outputs, steps = MADE[what](data, first, second)
-    made = spec(*steps)
-    plan = plan_post(made, inputs, outputs)
-    given_, got = ([random_values(t, rng) for t in ts] for ts in (inputs, outputs))
-    want, have = postprocess(plan, given_, got), CompiledPost(library, plan).run(given_, got)
-    if isinstance(want, list):
-        assert have == want
+    kind = data.draw(st.sampled_from(sorted(RANDOM_CASES)))
+    inputs, outputs, steps = RANDOM_CASES[kind](data, first, second)
+    postprocessing = spec(*steps)
+    plan = plan_post(postprocessing, inputs, outputs)
+    input_values, output_values = ([random_values(t, rng) for t in ts] for ts in (inputs, outputs))
+    expected, actual = (
+        postprocess(plan, input_values, output_values),
+        CompiledPost(library, plan).run(input_values, output_values),
+    )
+    if isinstance(expected, list):
+        assert actual == expected
     else:
-        assert np.array(want).tobytes() == np.array(have).tobytes()
-        assert np.array(want).dtype == np.array(have).dtype
+        assert np.array(expected).tobytes() == np.array(actual).tobytes()
+        assert np.array(expected).dtype == np.array(actual).dtype
 
 
 def _top_k(data: st.DataObject, first: str, second: str) -> Any:
@@ -236,7 +239,7 @@ def _mask(data: st.DataObject, first: str, second: str) -> Any:
     return [], [tensor(first, *shape)], [step]
 
 
-MADE = {
+RANDOM_CASES = {
     "top_k": _top_k,
     "mse": _mse,
     "boxes": _boxes,
@@ -260,7 +263,7 @@ MADE = {
         ([{"do": "boxes", "boxes": 0, "scores": 0, "grid": [[3, 3, 1]]}, {"do": "nms"}], "9 anchors"),
     ],
 )
-def test_what_cannot_be_done_is_said(steps: list[dict[str, Any]], problem: str) -> None:
+def test_an_invalid_step_is_an_error(steps: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         plan_post(Postprocessing.from_json({"steps": steps}), [], [tensor("int8", 1, 5)])
 
@@ -273,7 +276,7 @@ def test_what_cannot_be_done_is_said(steps: list[dict[str, Any]], problem: str) 
         ((1, 3, 70_000), [{"do": "yolo", "layout": "rows", "unit": "fractions"}, {"do": "nms"}], "at most 65,535"),
     ],
 )  # fmt: skip
-def test_records_that_would_read_or_keep_too_much(
+def test_steps_that_would_read_or_store_too_much_are_an_error(
     shape: tuple[int, ...], steps: list[dict[str, Any]], problem: str
 ) -> None:
     tensors = [tensor("int8", *shape), tensor("int8", 1, 5, 4)]
@@ -283,15 +286,15 @@ def test_records_that_would_read_or_keep_too_much(
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan])
 @pytest.mark.parametrize("step", [{"do": "top_k", "threshold": 0.5}, {"do": "top_k", "softmax": True}])
-def test_scales_that_no_tensor_has(scale: float, step: dict[str, Any]) -> None:
-    """As a malformed model may say."""
+def test_an_invalid_scale_is_an_error(scale: float, step: dict[str, Any]) -> None:
+    """Malformed models can have such scales."""
     with pytest.raises(UsageError):
         plan_post(spec(step), [], [tensor("int8", 1, 5, scale=scale)])
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_overlapping_boxes_as_opencv_drops_them(seed: int) -> None:
-    """OpenCV's NMSBoxes, an implementation of others, in floating point."""
+def test_nms_keeps_the_same_boxes_as_opencv(seed: int) -> None:
+    """OpenCV's NMSBoxes is an independent implementation in floating point."""
     cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(seed)
     count = 60
@@ -300,8 +303,8 @@ def test_overlapping_boxes_as_opencv_drops_them(seed: int) -> None:
     raw = np.concatenate([centres, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
     steps = ({"do": "boxes", "threshold": 0.25}, {"do": "nms", "iou": 0.4, "most": 100})
     tensors = [tensor("float32", 1, count, 4), tensor("float32", 1, count, 1)]
-    found = answers(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
+    boxes = answers(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
     corners = np.concatenate([centres - sizes / 2, sizes], axis=1)
-    want = cv2.dnn.NMSBoxes(corners.tolist(), scores.tolist(), 0.25 - 1e-6, 0.4)
-    assert [b.anchor for b in found] == [int(i) for i in np.asarray(want).reshape(-1)]
-    assert 5 < len(found) < 45
+    expected = cv2.dnn.NMSBoxes(corners.tolist(), scores.tolist(), 0.25 - 1e-6, 0.4)
+    assert [b.anchor for b in boxes] == [int(i) for i in np.asarray(expected).reshape(-1)]
+    assert 5 < len(boxes) < 45
