@@ -1,4 +1,4 @@
-"""Random preprocessing and data for it."""
+"""Hypothesis strategies for preprocessing specifications and input data."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 @st.composite
 def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[str, Any]]:
-    """Normalise and quantise, or not."""
+    """Draw the last steps: normalize or not, quantize or not."""
     steps: list[dict[str, Any]] = []
     if draw(st.booleans()):
         count = draw(st.sampled_from([1, channels]))
@@ -38,19 +38,19 @@ def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[st
 
 @st.composite
 def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
-    """A resize or letterbox that its convention can do from pictures of ``size``."""
+    """Draw a resize or letterbox that its convention supports for images of ``size``."""
     convention = draw(st.sampled_from(list(PAIRS)))
     method = draw(st.sampled_from(PAIRS[convention]))
-    most = min(size) if (convention, method) == ("opencv", "area") else 40
+    max_side = min(size) if (convention, method) == ("opencv", "area") else 40
     step: dict[str, Any] = {"do": do, "method": method, "convention": convention}
     if do == "resize" and draw(st.booleans()):
-        return step | {"short_side": draw(st.integers(1, most))}
-    return step | {"width": draw(st.integers(1, most)), "height": draw(st.integers(1, most))}
+        return step | {"short_side": draw(st.integers(1, max_side))}
+    return step | {"width": draw(st.integers(1, max_side)), "height": draw(st.integers(1, max_side))}
 
 
 @st.composite
 def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarray]:
-    """Preprocessing, the format, width and height of a buffer, and the buffer."""
+    """Draw preprocessing, the format, width and height of an image buffer, and the buffer."""
     from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of
 
     format = draw(st.sampled_from(FORMATS))
@@ -58,7 +58,7 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
     order = order_of(format)
     steps: list[dict[str, Any]] = []
 
-    def colour() -> None:
+    def add_color() -> None:
         nonlocal order
         if draw(st.booleans()):
             order = draw(st.sampled_from(["rgb", "bgr", "grey"]))
@@ -70,16 +70,16 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
     if draw(st.booleans()):
         size = (draw(st.integers(1, width)), draw(st.integers(1, height)))
         steps.append({"do": "crop", "width": size[0], "height": size[1]})
-    colour()
-    what = draw(st.sampled_from(["nothing", "resize", "letterbox"]))
-    if what != "nothing":
-        step = draw(resizes(what, size))
-        if what == "letterbox":
+    add_color()
+    resizing = draw(st.sampled_from(["nothing", "resize", "letterbox"]))
+    if resizing != "nothing":
+        step = draw(resizes(resizing, size))
+        if resizing == "letterbox":
             step["fill"] = [draw(st.integers(0, 255))]
         steps.append(step)
         fraction = step["convention"] not in ("pil", "opencv") and step["method"] != "nearest"
         if not fraction:
-            colour()
+            add_color()
     if draw(st.booleans()):
         steps.append({"do": "crop", "fraction": draw(st.floats(0.3, 1.0))})
     steps += draw(tails(1 if order == "grey" else 3))
@@ -90,7 +90,7 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
 
 @st.composite
 def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
-    """Preprocessing, and a recording."""
+    """Draw preprocessing and a recording."""
     fft = 1 << draw(st.integers(4, 9))
     centre = draw(st.sampled_from(["none", "zeros", "reflect"]))
     padding = "both" if centre != "none" else draw(st.sampled_from(["end", "both"]))

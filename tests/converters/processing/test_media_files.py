@@ -1,4 +1,4 @@
-"""Files as tensors."""
+"""Image and audio files are read and preprocessed to tensors."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ def image_spec(format: str = "rgb") -> Preprocessing:
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])
-def test_a_picture(ending: str, tmp_path: Path) -> None:
+def test_an_image_file_becomes_a_tensor(ending: str, tmp_path: Path) -> None:
     pixels = np.random.default_rng(0).integers(0, 256, (9, 13, 3), np.uint8)
     path = tmp_path / f"a.{ending}"
     Image.fromarray(pixels).save(path)
-    want = np.asarray(Image.open(path).resize((6, 4), Image.Resampling.BILINEAR)).astype(np.float32)
-    got = preprocess_file(image_spec(), path)
-    assert (got.shape, got.dtype) == ((1, 4, 6, 3), np.float32)
-    assert np.array_equal(got[0], want)
-    assert np.array_equal(preprocess_file(image_spec("bgr"), path, (1, 4, 6, 3))[0], want[:, :, ::-1])
+    expected = np.asarray(Image.open(path).resize((6, 4), Image.Resampling.BILINEAR)).astype(np.float32)
+    actual = preprocess_file(image_spec(), path)
+    assert (actual.shape, actual.dtype) == ((1, 4, 6, 3), np.float32)
+    assert np.array_equal(actual[0], expected)
+    assert np.array_equal(preprocess_file(image_spec("bgr"), path, (1, 4, 6, 3))[0], expected[:, :, ::-1])
     assert preprocess_file(image_spec("grey"), path).shape == (1, 4, 6, 1)
     with pytest.raises(UsageError, match="the model's input is 1x5x5x3"):
         preprocess_file(image_spec(), path, (1, 5, 5, 3))
 
 
-def test_no_picture(tmp_path: Path) -> None:
+def test_an_unreadable_image_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "a.png"
     path.write_bytes(b"\x89PNG\r\n\x1a\nno more")
     for file in (path, tmp_path / "none.png"):
@@ -47,8 +47,8 @@ def test_no_picture(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 @pytest.mark.parametrize("channels", [1, 2])
-def test_a_sound(width: int, channels: int, tmp_path: Path) -> None:
-    """Samples of every width are the same 16 bits; channels are averaged."""
+def test_a_wav_file_is_read_as_16_bit_samples(width: int, channels: int, tmp_path: Path) -> None:
+    """Samples of every width become the same 16 bits. Channels are averaged."""
     left = np.array([0, 256, -256, 32512, -32768], np.int64)
     values = np.stack([left] * channels, axis=1).reshape(-1)
     raw = ((values >> 8) + 128).astype(np.uint8) if width == 1 else values << (8 * width - 16)
@@ -66,27 +66,27 @@ def test_a_sound(width: int, channels: int, tmp_path: Path) -> None:
         read_sound(path, 16000)
 
 
-def test_a_sound_in_the_extensible_format(tmp_path: Path) -> None:
-    """What ffmpeg writes of 24 bits, with chunks of its own."""
+def test_a_wav_file_in_the_extensible_format_is_read(tmp_path: Path) -> None:
+    """ffmpeg writes 24-bit samples in this format, with additional chunks."""
     path = tmp_path / "a.wav"
     samples = np.array([0, 256, -256, 32512], np.int64) << 8
     data = b"".join(int(v).to_bytes(3, "little", signed=True) for v in samples)
     guid = b"\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
 
-    def written(kind: bytes) -> Path:
+    def write(kind: bytes) -> Path:
         form = struct.pack("<HHIIHHHHI2s14s", 0xFFFE, 1, 8000, 24000, 3, 24, 22, 24, 4, kind, guid)
         chunks = ((b"LIST", b"odd"), (b"fmt ", form), (b"data", data))
         body = b"".join(n + len(c).to_bytes(4, "little") + c + b"\0" * (len(c) % 2) for n, c in chunks)
         path.write_bytes(b"RIFF" + (4 + len(body)).to_bytes(4, "little") + b"WAVE" + body)
         return path
 
-    assert read_sound(written(b"\x01\0"), 8000).tolist() == [0, 256, -256, 32512]
+    assert read_sound(write(b"\x01\0"), 8000).tolist() == [0, 256, -256, 32512]
     with pytest.raises(UsageError, match="Cannot read the sound"):
-        read_sound(written(b"\x03\0"), 8000)  # floats
+        read_sound(write(b"\x03\0"), 8000)  # float samples
 
 
-def test_a_picture_of_16_bits_is_refused(tmp_path: Path) -> None:
-    """Pillow would make it white."""
+def test_a_16_bit_image_is_refused(tmp_path: Path) -> None:
+    """Pillow would convert it to white."""
     Image.fromarray(np.arange(0, 6400, 100, dtype=np.uint16).reshape(8, 8)).save(tmp_path / "a.png")
     with pytest.raises(UsageError, match="more than 8 bits per value"):
         preprocess_file(image_spec("grey"), tmp_path / "a.png")
@@ -95,7 +95,7 @@ def test_a_picture_of_16_bits_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "content", [b"", b"RIFF\0\0\0\0WAVE", b"no sound at all, but long enough for a header ..."]
 )
-def test_no_sound(content: bytes, tmp_path: Path) -> None:
+def test_an_unreadable_wav_file_is_an_error(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(content)
     for file in (path, tmp_path / "none.wav"):

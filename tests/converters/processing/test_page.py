@@ -1,4 +1,4 @@
-"""docs/processing.md: its examples are read, and its tables name every step."""
+"""The examples of docs/processing.md are valid, and its tables name every step."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from arenite.converters.processing.specification.preprocessing import Preprocess
 TEXT = (Path(__file__).resolve().parents[3] / "docs" / "processing.md").read_text("utf-8")
 
 
-def test_the_examples_are_right() -> None:
+def test_the_examples_are_valid() -> None:
     blocks = [tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", TEXT, re.DOTALL)]
     assert len(blocks) == 5
     for block in blocks:
         if "postprocessing" in block:
             Postprocessing.from_json(block["postprocessing"])
             continue
-        made = Preprocessing.from_json(block["preprocessing"])
-        if isinstance(made.source, AudioSource):
-            plan = plan_audio(made)
+        preprocessing = Preprocessing.from_json(block["preprocessing"])
+        if isinstance(preprocessing.source, AudioSource):
+            plan = plan_audio(preprocessing)
             assert (plan.frames, plan.features) == (49, 10)
         else:
-            assert source_plan(made, 3, 96, 96).channels == 3
+            assert source_plan(preprocessing, 3, 96, 96).channels == 3
 
 
-def test_every_step_and_convention_is_there() -> None:
+def test_the_page_names_every_step_and_convention() -> None:
     for kind in (*spec._IMAGE, *steps.STEPS, *spec._LAST, *steps_post.STEP_CLASSES.values()):
         assert f"`{kind.do}`" in TEXT  # type: ignore[attr-defined]
     for name in (*CONVENTIONS, *FORMATS):

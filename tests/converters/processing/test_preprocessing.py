@@ -1,4 +1,4 @@
-"""Preprocessing as data: what is read back, and what is refused with which words."""
+"""Preprocessing specifications are written and read back, and invalid ones are errors that say why."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ RESIZE = {"do": "resize", "width": 8, "height": 8}
 
 @settings(max_examples=60, deadline=None)
 @given(image_cases())
-def test_pictures_are_read_back(case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
+def test_image_specifications_are_read_back(case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
     assert Preprocessing.from_json(case[0].to_json()) == case[0]
 
 
 @settings(max_examples=30, deadline=None)
 @given(audio_cases())
-def test_sounds_are_read_back(case: tuple[Preprocessing, np.ndarray]) -> None:
+def test_audio_specifications_are_read_back(case: tuple[Preprocessing, np.ndarray]) -> None:
     assert Preprocessing.from_json(case[0].to_json()) == case[0]
 
 
-def test_a_file_of_either_kind(tmp_path: Path) -> None:
+def test_toml_and_json_files_are_read(tmp_path: Path) -> None:
     toml, json = tmp_path / "a.toml", tmp_path / "a.json"
     toml.write_text('[preprocessing.source]\nkind = "image"\n[[preprocessing.steps]]\ndo = "normalise"\n')
     json.write_text('{"source": {"kind": "image"}, "steps": [{"do": "normalise"}]}')
@@ -81,7 +81,9 @@ def test_a_file_of_either_kind(tmp_path: Path) -> None:
         ({"kind": "audio", "rate": 16000}, [FRAME, FFT, LOG], "lacks 'samples'"),
     ],
 )
-def test_what_is_wrong_is_said(source: dict[str, Any], steps: list[dict[str, Any]], problem: str) -> None:
+def test_an_invalid_specification_is_an_error(
+    source: dict[str, Any], steps: list[dict[str, Any]], problem: str
+) -> None:
     with pytest.raises(UsageError, match=problem) as caught:
         Preprocessing.from_json({"source": source, "steps": steps})
     assert caught.value.hint
@@ -98,9 +100,9 @@ def test_what_is_wrong_is_said(source: dict[str, Any], steps: list[dict[str, Any
         ([{"do": "normalise", "divide": 1e-9}, {"do": "quantise", "dtype": "int8", "scale": 1e-29}], ""),
     ],
 )
-def test_pictures_that_steps_do_not_suit(steps: list[dict[str, Any]], problem: str) -> None:
-    """The same words from the definition and from the plan of the C code; numbers too far apart are no matter for
-    bytes, which go through a table."""
+def test_steps_that_do_not_fit_the_image_are_an_error(steps: list[dict[str, Any]], problem: str) -> None:
+    """The NumPy code and the plan of the C code give the same message. Extreme factors are no error for bytes, because
+    a table converts them."""
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
     pixels = np.zeros((20, 30, 3), np.uint8)
     for run in (lambda: preprocess_image(spec, pixels, "rgb"), lambda: plan_image(spec, "rgb", 30, 20)):
@@ -127,18 +129,18 @@ def test_pictures_that_steps_do_not_suit(steps: list[dict[str, Any]], problem: s
         ([FRAME, FFT, {"do": "mel", "bins": 2, "low": 1, "high": 2}, LOG], "no bin of the spectrum"),
     ],
 )
-def test_sounds_that_steps_do_not_suit(steps: list[dict[str, Any]], problem: str) -> None:
+def test_steps_that_do_not_fit_the_recording_are_an_error(steps: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         plan_audio(Preprocessing.from_json({"source": RATE, "steps": steps}))
 
 
-def test_too_short_a_recording() -> None:
+def test_a_recording_shorter_than_a_frame_is_an_error() -> None:
     spec = Preprocessing.from_json({"source": RATE | {"samples": 300}, "steps": [FRAME, FFT, LOG]})
     with pytest.raises(UsageError, match="less than a frame"):
         plan_audio(spec)
 
 
-def test_bound_to_an_input() -> None:
+def test_binding_to_an_input_adds_its_quantization() -> None:
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": [RESIZE]})
     quantized = spec.bound(Tensor(0, "x", (1, 8, 8, 3), "int8", Quantization((0.5,), (3,))))
     assert quantized.quantize_step == Quantize("int8", 0.5, 3)

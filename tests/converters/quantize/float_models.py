@@ -14,16 +14,16 @@ from tests.converters.small_models import Net
 
 @dataclass(frozen=True)
 class Samples:
-    """What ``observe`` wants of a dataset."""
+    """The part of a dataset that ``observe`` uses."""
 
     inputs: list[list[np.ndarray]]
 
 
 class FloatNet(Net):
-    """A ``Net`` whose tensors are float32 unless said otherwise."""
+    """A ``Net`` whose tensors are float32 by default."""
 
     def real(self, values: Any) -> int:
-        """A float constant."""
+        """Add a float32 constant."""
         array = np.asarray(values, np.float32)
         return self.tensor(array.shape, "float32", data=array)
 
@@ -73,7 +73,7 @@ class FloatNet(Net):
 
 
 def classifier(seed: int = 0, channels: int = 8) -> Model:
-    """Convolution, depthwise, pointwise, a residual ADD, pooling, dense, softmax: one input of 8 x 8 x 3."""
+    """Return a classifier of 8 x 8 x 3 images with convolutions, a residual ADD, pooling, dense and softmax."""
     n = FloatNet(seed)
     x = n.input((1, 8, 8, 3), "float32")
     a = n.conv(x, channels, stride=2)
@@ -88,7 +88,7 @@ def classifier(seed: int = 0, channels: int = 8) -> Model:
 
 
 def samples_for(model: Model, count: int = 24, seed: int = 1, scale: float = 1.0) -> Samples:
-    """Normal values for every input of ``model``."""
+    """Return normally distributed samples for every input of ``model``."""
     rng = np.random.default_rng(seed)
     shapes = [model.main.tensors[i].shape for i in model.main.inputs]
     return Samples([[(rng.normal(size=s) * scale).astype(np.float32) for s in shapes] for _ in range(count)])

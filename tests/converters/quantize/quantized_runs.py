@@ -1,4 +1,4 @@
-"""Quantizes a float model and compares the two."""
+"""Quantize a float model and compare both."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from tests.converters.quantize.float_models import Samples, samples_for
 
 
 def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bool = True) -> np.ndarray:
-    """The first output's real values for real inputs, by the reference kernels unless not ``exact``: [samples, ...]."""
+    """Run real inputs and return the first output's real values, [samples, ...]. ``exact`` uses reference kernels."""
     g = parse(flatbuffer).main
-    ins = [g.tensors[i] for i in g.inputs]
-    fed = [
+    inputs = [g.tensors[i] for i in g.inputs]
+    quantized_inputs = [
         [
             quantize_input(v, t.scale, t.zero_point, t.dtype) if t.quant else v
-            for v, t in zip(s, ins, strict=True)
+            for v, t in zip(s, inputs, strict=True)
         ]
         for s in samples
     ]
     out = g.tensors[g.outputs[0]]
-    found = np.array([o[0] for o in run_outputs(flatbuffer, fed, exact=exact)], np.float64)
-    return (found - out.zero_point) * out.scale if out.quant else found
+    values = np.array([o[0] for o in run_outputs(flatbuffer, quantized_inputs, exact=exact)], np.float64)
+    return (values - out.zero_point) * out.scale if out.quant else values
 
 
 def quantized(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel, Samples]:
@@ -41,6 +41,6 @@ def quantized(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel
 
 
 def quality(model: Model, recipe: Recipe, **more: Any) -> float:
-    """SQNR in dB of the first output over the calibration samples."""
-    made, data = quantized(model, recipe, **more)
-    return sqnr_db(run(to_flatbuffer(model), data.inputs), run(made.flatbuffer, data.inputs))
+    """Return the SQNR in dB of the first output over the calibration samples."""
+    result, data = quantized(model, recipe, **more)
+    return sqnr_db(run(to_flatbuffer(model), data.inputs), run(result.flatbuffer, data.inputs))

@@ -1,4 +1,4 @@
-"""Random graphs with branches, several inputs and outputs: they convert, run, and stay near the float model."""
+"""Quantized random graphs with branches, several inputs and outputs run and have little error."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ STEPS = ("conv", "depthwise", "add", "mul", "maximum", "tanh", "relu", "concat",
 
 
 def _grow(n: FloatNet, step: str, x: int, y: int) -> int:
-    """One more value of ``SHAPE`` from two others."""
+    """Add an operator that computes a value of ``SHAPE`` from two others."""
     match step:
         case "conv":
             return n.conv(x, 4, relu=False)
@@ -52,49 +52,49 @@ def _grow(n: FloatNet, step: str, x: int, y: int) -> int:
 @st.composite
 def graphs(draw: st.DrawFn) -> FloatNet:
     n = FloatNet(draw(st.integers(0, 1000)))
-    made = [n.input(SHAPE, "float32") for _ in range(draw(st.integers(1, 2)))]
+    values = [n.input(SHAPE, "float32") for _ in range(draw(st.integers(1, 2)))]
     for _ in range(draw(st.integers(1, 7))):
-        x, y = draw(st.sampled_from(made)), draw(st.sampled_from(made))
-        made.append(_grow(n, draw(st.sampled_from(STEPS)), x, y))
+        x, y = draw(st.sampled_from(values)), draw(st.sampled_from(values))
+        values.append(_grow(n, draw(st.sampled_from(STEPS)), x, y))
     return n
 
 
 @settings(max_examples=25, deadline=None)
 @given(graphs(), st.data())
-def test_random_graphs(n: FloatNet, data: st.DataObject) -> None:
-    makes = sorted({i for op in n.ops for i in op.outputs})
-    results = data.draw(st.lists(st.sampled_from(makes), min_size=1, max_size=3, unique=True))
-    model = n.model([makes[-1], *(i for i in results if i != makes[-1])])
+def test_random_graphs_are_quantized_with_little_error(n: FloatNet, data: st.DataObject) -> None:
+    computed = sorted({i for op in n.ops for i in op.outputs})
+    results = data.draw(st.lists(st.sampled_from(computed), min_size=1, max_size=3, unique=True))
+    model = n.model([computed[-1], *(i for i in results if i != computed[-1])])
     recipe = load_recipe(data.draw(st.sampled_from(["int8", "int16x8"])))
     layer = data.draw(st.integers(0, len(n.ops) - 1))
-    other = data.draw(st.sampled_from(["int8", "int16", "float"]))
-    recipe = recipe.with_layers(LayerRule(f"#{layer}", {"activations": other}))
+    activations = data.draw(st.sampled_from(["int8", "int16", "float"]))
+    recipe = recipe.with_layers(LayerRule(f"#{layer}", {"activations": activations}))
     flatbuffer = to_flatbuffer(model)
     samples = samples_for(model, 6)
-    made = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
-    found = parse(made.flatbuffer)
-    if other != "float":
-        check_supported(found)
-    ins = [found.main.tensors[i] for i in found.main.inputs]
-    fed = [
-        [quantize_input(v, t.scale, t.zero_point, t.dtype) for v, t in zip(s, ins, strict=True)]
+    quantized = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
+    integer_model = parse(quantized.flatbuffer)
+    if activations != "float":
+        check_supported(integer_model)
+    inputs = [integer_model.main.tensors[i] for i in integer_model.main.inputs]
+    quantized_inputs = [
+        [quantize_input(v, t.scale, t.zero_point, t.dtype) for v, t in zip(s, inputs, strict=True)]
         for s in samples.inputs
     ]
     exact = list(run_outputs(flatbuffer, samples.inputs))
-    got = list(run_outputs(made.flatbuffer, fed, exact=True))
-    for k, i in enumerate(found.main.outputs):
-        t = found.main.tensors[i]
-        wanted = np.array([e[k] for e in exact])
-        real = (np.array([g[k] for g in got], np.float64) - t.zero_point) * t.scale
-        # Seven 8-bit layers in a row, some of them products, leave at least this.
-        assert sqnr_db(wanted, real) > 10
+    actual = list(run_outputs(quantized.flatbuffer, quantized_inputs, exact=True))
+    for k, i in enumerate(integer_model.main.outputs):
+        t = integer_model.main.tensors[i]
+        expected = np.array([e[k] for e in exact])
+        real = (np.array([g[k] for g in actual], np.float64) - t.zero_point) * t.scale
+        # The limit allows for the error of seven successive 8-bit layers, some of them products.
+        assert sqnr_db(expected, real) > 10
 
 
-def test_tokens_reach_an_embedding_and_labels_come_out() -> None:
+def test_integer_inputs_and_outputs_are_kept() -> None:
     n = FloatNet(3)
     tokens = n.input((1, 5), "int32")
-    found = n.layer("GATHER", [n.random(20, 4), tokens], (1, 5, 4), "GatherOptions", axis=0)
-    scores = n.dense(n.flat(found), 6)
+    embedded = n.layer("GATHER", [n.random(20, 4), tokens], (1, 5, 4), "GatherOptions", axis=0)
+    scores = n.dense(n.flat(embedded), 6)
     axis = n.tensor((1,), "int32", data=[1])
     label = n.op("ARG_MAX", [scores, axis], (1,), "int32", options="ArgMaxOptions", output_type=2)
     model = n.model([label, scores])
@@ -105,39 +105,41 @@ def test_tokens_reach_an_embedding_and_labels_come_out() -> None:
     class Data:
         inputs = samples
 
-    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, Data()))
-    g = parse(made.flatbuffer)
+    quantized = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, Data()))
+    g = parse(quantized.flatbuffer)
     check_supported(g)
     assert [g.main.tensors[i].dtype for i in (*g.main.inputs, *g.main.outputs)] == ["int32", "int32", "int8"]
-    same = [
+    equal = [
         a[0][0] == b[0][0]
         for a, b in zip(
-            run_outputs(flatbuffer, samples), run_outputs(made.flatbuffer, samples, exact=True), strict=True
+            run_outputs(flatbuffer, samples),
+            run_outputs(quantized.flatbuffer, samples, exact=True),
+            strict=True,
         )
     ]
-    assert sum(same) >= 18
+    assert sum(equal) >= 18
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_weights_that_are_computed_become_a_value(bias: bool) -> None:
+def test_computed_weights_are_quantized_as_activations(bias: bool) -> None:
     n = FloatNet(4)
     x, w = n.input((1, 12), "float32"), n.input((5, 12), "float32")
     y = n.layer("FULLY_CONNECTED", [x, w, n.random(5) if bias else -1], (1, 5), "FullyConnectedOptions")
     model = n.model([y])
     flatbuffer, samples = to_flatbuffer(model), samples_for(model)
-    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples))
-    check_supported(parse(made.flatbuffer))
-    assert sqnr_db(run(flatbuffer, samples.inputs), run(made.flatbuffer, samples.inputs)) > 30
+    quantized = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples))
+    check_supported(parse(quantized.flatbuffer))
+    assert sqnr_db(run(flatbuffer, samples.inputs), run(quantized.flatbuffer, samples.inputs)) > 30
 
 
-def test_float_edges_on_request() -> None:
+def test_inputs_and_outputs_can_have_other_types() -> None:
     n = FloatNet(5)
     x = n.input(SHAPE, "float32")
     model = n.model([n.conv(x, 4)])
     flatbuffer, samples = to_flatbuffer(model), samples_for(model)
     recipe = replace(load_recipe("int8"), inputs="float", outputs="int16")
-    made = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
-    g = parse(made.flatbuffer).main
+    quantized = quantize(flatbuffer, recipe, observe(flatbuffer, samples))
+    g = parse(quantized.flatbuffer).main
     assert [op.name for op in g.ops] == ["QUANTIZE", "CONV_2D", "QUANTIZE"]
     assert [g.tensors[i].dtype for i in (*g.inputs, *g.outputs)] == ["float32", "int16"]
     assert g.tensors[g.inputs[0]].name == "t0"
@@ -145,11 +147,13 @@ def test_float_edges_on_request() -> None:
 
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
 @pytest.mark.parametrize(("name", "limit"), [("MINIMUM", 1e12), ("MAXIMUM", -1e12), ("MINIMUM", 0.3)])
-def test_a_limit_that_nothing_reaches_widens_no_scale(recipe: str, name: str, limit: float) -> None:
+def test_a_constant_limit_outside_the_values_does_not_widen_the_scale(
+    recipe: str, name: str, limit: float
+) -> None:
     n = FloatNet(3)
     x = n.conv(n.input(SHAPE, "float32"), 4, relu=False)
     model = n.model([n.layer(name, [x, n.real([limit])], SHAPE, "MaximumMinimumOptions")])
     flatbuffer, samples = to_flatbuffer(model), samples_for(model, 8)
-    made = quantize(flatbuffer, load_recipe(recipe), observe(flatbuffer, samples))
-    want = np.array([o[0] for o in run_outputs(flatbuffer, samples.inputs)])
-    assert sqnr_db(want, run(made.flatbuffer, samples.inputs)) > 30
+    quantized = quantize(flatbuffer, load_recipe(recipe), observe(flatbuffer, samples))
+    expected = np.array([o[0] for o in run_outputs(flatbuffer, samples.inputs)])
+    assert sqnr_db(expected, run(quantized.flatbuffer, samples.inputs)) > 30

@@ -1,4 +1,4 @@
-"""The skew check: our steps against the libraries' own code, and that it finds what is planted."""
+"""The skew check compares Arenite's steps with the libraries' own code, and finds planted differences."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def audio_spec(steps: list[dict[str, Any]]) -> Preprocessing:
 
 
 NEEDS_FRAMEWORK = {("torch", m) for m in PAIRS["torch"]} | {("tf", "area")}
-HERE = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in NEEDS_FRAMEWORK]
+LOCAL_METHODS = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in NEEDS_FRAMEWORK]
 
 
-@pytest.mark.parametrize(("convention", "method"), HERE)
+@pytest.mark.parametrize(("convention", "method"), LOCAL_METHODS)
 @pytest.mark.parametrize("size", [(33, 21), (40, 30), (77, 59), (100, 90)])
 def test_every_resize_agrees_with_its_library(convention: str, method: str, size: tuple[int, int]) -> None:
-    """Pillow's and OpenCV's to the byte, but for ties of OpenCV's area; TensorFlow's up to single precision."""
+    """Pillow and OpenCV agree to the byte, except for ties of OpenCV's area; TensorFlow up to single precision."""
     if (convention, method) == ("opencv", "area") and size > (80, 60):
-        pytest.skip("OpenCV enlarges by a different rule, and so the steps are refused")
+        pytest.skip("OpenCV enlarges by a different rule, so Arenite rejects the step")
     step = {"do": "letterbox", "width": size[0], "height": size[1], "fill": [9, 99, 199]}
-    found = check_skew(image_spec(step | {"convention": convention, "method": method}, *NETWORK), pictures())
-    assert found.agrees, found.sentence()
-    resized = found.steps[0]
+    report = check_skew(image_spec(step | {"convention": convention, "method": method}, *NETWORK), pictures())
+    assert report.agrees, report.sentence()
+    resized = report.steps[0]
     assert resized.library and resized.values
     if method == "nearest" or (convention, method) in (
         ("pil", "bilinear"),
@@ -88,34 +88,34 @@ def test_every_resize_agrees_with_its_library(convention: str, method: str, size
         assert resized.differing < 0.01 * resized.values
     else:
         assert resized.max_abs < 1e-4
-    assert [s.step for s in found.steps[1:]] == ["normalise", "quantise"]
-    assert found.steps[2].library.startswith("LiteRT") and found.steps[2].differing == 0
+    assert [s.step for s in report.steps[1:]] == ["normalise", "quantise"]
+    assert report.steps[2].library.startswith("LiteRT") and report.steps[2].differing == 0
 
 
 @pytest.mark.parametrize("convention", ["pil", "opencv"])
-def test_colours_and_crops(convention: str) -> None:
+def test_color_conversions_and_crops_are_exact(convention: str) -> None:
     grey = {"do": "colour", "to": "grey", "convention": convention}
-    found = check_skew(image_spec({"do": "crop", "width": 31, "height": 30}, grey), pictures())
-    assert found.agrees and [s.differing for s in found.steps] == [0, 0]
+    report = check_skew(image_spec({"do": "crop", "width": 31, "height": 30}, grey), pictures())
+    assert report.agrees and [s.differing for s in report.steps] == [0, 0]
 
 
-def test_a_step_that_is_wrong_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Our own resize made wrong: the check says that step, and by how much."""
-    right = reference.resample
+def test_the_report_names_a_wrong_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arenite's resize is replaced by a wrong one. The report names the step and the size of the difference."""
+    original = reference.resample
 
     def wrong(*arguments: Any) -> np.ndarray:
-        return np.maximum(right(*arguments), 7) - 5
+        return np.maximum(original(*arguments), 7) - 5
 
     monkeypatch.setattr(reference, "resample", wrong)
     crop, resize = {"do": "crop", "fraction": 0.8}, {"do": "resize", "width": 9, "height": 9}
-    found = check_skew(image_spec(crop, resize, *NETWORK), pictures())
-    assert not found.agrees and found.first is not None
-    assert found.first.step == "2 resize" and found.first.max_abs == 5
-    assert "The step '2 resize' differs from Pillow" in found.sentence()
-    assert json.loads(json.dumps(found.to_json()))["first"] == "2 resize"
+    report = check_skew(image_spec(crop, resize, *NETWORK), pictures())
+    assert not report.agrees and report.first is not None
+    assert report.first.step == "2 resize" and report.first.max_abs == 5
+    assert "The step '2 resize' differs from Pillow" in report.sentence()
+    assert json.loads(json.dumps(report.to_json()))["first"] == "2 resize"
 
 
-def test_a_pipeline_of_ones_own_and_what_to_change() -> None:
+def test_the_report_on_a_users_pipeline_suggests_a_change() -> None:
     from PIL import Image
 
     def pipeline(pixels: np.ndarray) -> np.ndarray:
@@ -124,18 +124,18 @@ def test_a_pipeline_of_ones_own_and_what_to_change() -> None:
     resize = {"do": "resize", "width": 24, "height": 24}
     normalise = {"do": "normalise", "divide": 127.5, "mean": 1.0}
     assert check_skew(image_spec(resize, normalise), pictures(), pipeline=pipeline).agrees
-    other = check_skew(
+    differing = check_skew(
         image_spec(resize | {"convention": "opencv"}, normalise), pictures(), pipeline=pipeline
     )
-    assert not other.agrees
-    assert "step 1 (resize) with method bilinear, convention pil" in other.sentence()
+    assert not differing.agrees
+    assert "step 1 (resize) with method bilinear, convention pil" in differing.sentence()
     swapped = image_spec({"do": "colour", "to": "bgr"}, resize, normalise)
     assert "step 1 (colour) with to rgb" in check_skew(swapped, pictures(), pipeline=pipeline).sentence()
     unscaled = check_skew(image_spec(resize), pictures(), pipeline=lambda p: pipeline(p))
     assert not unscaled.agrees
 
 
-def test_a_pipeline_that_fails() -> None:
+def test_a_pipeline_that_fails_is_an_error() -> None:
     spec = image_spec({"do": "resize", "width": 4, "height": 4})
     with pytest.raises(UsageError, match="The pipeline fails: ZeroDivisionError"):
         check_skew(spec, pictures(), pipeline=lambda _: 1 / 0)
@@ -149,32 +149,32 @@ def test_a_pipeline_that_fails() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [KEYWORDS, MACHINES])
-def test_sound_agrees_with_scipy_and_what_else_is_there(steps: list[dict[str, Any]]) -> None:
+def test_audio_agrees_with_scipy_and_other_installed_libraries(steps: list[dict[str, Any]]) -> None:
     quantise: dict[str, Any] = NETWORK[1]
-    found = check_skew(audio_spec([*steps, quantise]), [sound(), sound()[:9000]])
-    assert found.agrees, found.sentence()
-    by_name = {s.step: s for s in found.steps}
+    report = check_skew(audio_spec([*steps, quantise]), [sound(), sound()[:9000]])
+    assert report.agrees, report.sentence()
+    by_name = {s.step: s for s in report.steps}
     assert by_name["spectrum"].values and by_name["log"].values
     assert by_name["quantise"].differing == 0
 
 
-def test_librosa_itself() -> None:
+def test_audio_agrees_with_librosa() -> None:
     pytest.importorskip("librosa", reason="needs librosa")
-    found = check_skew(audio_spec(MACHINES), [sound()])
-    assert found.agrees and all(s.library for s in found.steps), found.sentence()
+    report = check_skew(audio_spec(MACHINES), [sound()])
+    assert report.agrees and all(s.library for s in report.steps), report.sentence()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("convention", "method"), sorted(NEEDS_FRAMEWORK))
-def test_a_framework_where_one_is_installed(convention: str, method: str) -> None:
+def test_a_resize_agrees_with_its_framework_if_installed(convention: str, method: str) -> None:
     framework = "torch" if convention == "torch" else "tensorflow"
     step = {"do": "resize", "width": 33, "height": 21, "convention": convention, "method": method}
     with Frameworks() as frameworks:
-        there = frameworks.available(framework)
-    found = check_skew(image_spec(step), pictures(1))
-    assert found.agrees
-    if there:
-        assert found.steps[0].library.startswith(framework)
-        assert found.steps[0].max_abs < image_libraries.FRACTION
+        is_installed = frameworks.available(framework)
+    report = check_skew(image_spec(step), pictures(1))
+    assert report.agrees
+    if is_installed:
+        assert report.steps[0].library.startswith(framework)
+        assert report.steps[0].max_abs < image_libraries.FRACTION
     else:
-        assert framework in found.steps[0].why and "Not compared: 1 resize" in found.sentence()
+        assert framework in report.steps[0].why and "Not compared: 1 resize" in report.sentence()

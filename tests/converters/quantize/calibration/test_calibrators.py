@@ -1,4 +1,4 @@
-"""Ranges by four calibrators, on distributions whose best range is known or can be computed."""
+"""Four calibrators choose ranges for distributions whose best range is known or can be computed."""
 
 from __future__ import annotations
 
@@ -36,17 +36,19 @@ def _error(values: np.ndarray, low: float, high: float, levels: int = 256) -> fl
     st.sampled_from(sorted(CALIBRATORS)),
     st.sampled_from([256, 65535]),
 )
-def test_ranges_hold_zero_and_nothing_that_was_not_seen(values: list[float], name: str, levels: int) -> None:
+def test_ranges_contain_zero_and_do_not_exceed_the_observed_range(
+    values: list[float], name: str, levels: int
+) -> None:
     array = np.array(values, np.float32)
     low, high = choose_range(_stats(array), levels, name, {})
     assert min(array.min(), 0) <= low <= 0 <= high <= max(array.max(), 0)
 
 
-def test_minmax_is_everything() -> None:
+def test_minmax_is_the_observed_range() -> None:
     assert choose_range(_stats(np.array([-1.5, 0.5, 7.25])), 256, "minmax", {}) == (-1.5, 7.25)
 
 
-def test_percentile_leaves_out_the_outermost() -> None:
+def test_percentile_leaves_out_outliers() -> None:
     values = np.concatenate([np.linspace(-1, 1, 9998), [-50.0, 50.0]])
     low, high = choose_range(_stats(values), 256, "percentile", {"percentile": 99.9})
     assert low == pytest.approx(-1, abs=0.05)
@@ -63,14 +65,14 @@ def test_mse_beats_minmax_and_is_near_the_best_of_all_ranges(one_sided: bool) ->
     values = np.random.default_rng(0).laplace(size=20000)
     values = np.abs(values) if one_sided else values
     low, high = choose_range(_stats(values), 16, "mse", {})
-    found = _error(values, low, high, 16)
-    assert found < 0.5 * _error(values, min(values.min(), 0), values.max(), 16)
-    best = min(
+    error = _error(values, low, high, 16)
+    assert error < 0.5 * _error(values, min(values.min(), 0), values.max(), 16)
+    best_error = min(
         _error(values, values.min() * a if not one_sided else 0, values.max() * b, 16)
         for a in np.linspace(0.2, 1, 30)
         for b in np.linspace(0.2, 1, 30)
     )
-    assert found < 1.02 * best
+    assert error < 1.02 * best_error
 
 
 def test_entropy_clips_outliers_and_keeps_a_uniform_distribution() -> None:
@@ -84,7 +86,7 @@ def test_entropy_clips_outliers_and_keeps_a_uniform_distribution() -> None:
 
 
 def test_entropy_keeps_the_values_beside_very_frequent_ones() -> None:
-    """A plain background gives each channel one value over and over; those of the foreground must stay."""
+    """A plain background gives each channel one very frequent value. The values of the foreground must stay."""
     rng = np.random.default_rng(2)
     background = np.repeat(rng.random(8) * 0.5, 5000)
     foreground = np.abs(rng.normal(size=4000)) * 2

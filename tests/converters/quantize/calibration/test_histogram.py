@@ -1,4 +1,4 @@
-"""The histogram that grows."""
+"""The histogram grows with its values and counts each of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statistics of tensors, as NumPy computes them from the values themselves."""
+"""Observed statistics of tensors equal those that NumPy computes from all values."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from arenite.errors import UsageError
 from tests.converters.quantize.float_models import FloatNet, Samples, classifier, samples_for
 
 
-def test_statistics_are_those_of_the_values() -> None:
+def test_statistics_equal_those_of_numpy() -> None:
     model = classifier()
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
-    told: list[tuple[int, int]] = []
-    found = observe(flatbuffer, data, progress=lambda done, of: told.append((done, of)))
-    assert told == [(k + 1, 24) for k in range(24)]
+    calls: list[tuple[int, int]] = []
+    observations = observe(flatbuffer, data, progress=lambda count, total: calls.append((count, total)))
+    assert calls == [(k + 1, 24) for k in range(24)]
     indices = [t.index for t in observed_tensors(model)]
-    assert sorted(found.tensors) == indices
-    seen = list(run_tensor_values(flatbuffer, data.inputs, indices))
+    assert sorted(observations.tensors) == indices
+    values = list(run_tensor_values(flatbuffer, data.inputs, indices))
     for i in indices:
-        everything = np.stack([s[i] for s in seen]).astype(np.float64)
-        stats = found.tensors[i]
-        assert (stats.low, stats.high) == (everything.min(), everything.max())
-        assert stats.count == everything.size == stats.bins.sum()
-        assert stats.mean == pytest.approx(everything.mean(), abs=1e-9)
-        assert stats.rms == pytest.approx(np.sqrt((everything**2).mean()))
-        channels = everything.reshape(-1, everything.shape[-1])
+        stacked = np.stack([s[i] for s in values]).astype(np.float64)
+        stats = observations.tensors[i]
+        assert (stats.low, stats.high) == (stacked.min(), stacked.max())
+        assert stats.count == stacked.size == stats.bins.sum()
+        assert stats.mean == pytest.approx(stacked.mean(), abs=1e-9)
+        assert stats.rms == pytest.approx(np.sqrt((stacked**2).mean()))
+        channels = stacked.reshape(-1, stacked.shape[-1])
         assert np.array_equal(stats.channel_low, channels.min(axis=0))
         assert np.array_equal(stats.channel_high, channels.max(axis=0))
         assert stats.channel_mean == pytest.approx(channels.mean(axis=0))
 
 
-def test_saved_and_loaded_are_equal(tmp_path: Path) -> None:
+def test_saved_observations_are_loaded_unchanged(tmp_path: Path) -> None:
     model = classifier()
-    found = observe(to_flatbuffer(model), samples_for(model, 12))
+    observations = observe(to_flatbuffer(model), samples_for(model, 12))
     path = tmp_path / "observations.npz"
-    found.save(path)
-    assert Observations.load(path).to_bytes() == found.to_bytes() == path.read_bytes()
+    observations.save(path)
+    assert Observations.load(path).to_bytes() == observations.to_bytes() == path.read_bytes()
 
 
 def test_a_damaged_file_is_a_usage_error(tmp_path: Path) -> None:
@@ -55,7 +55,7 @@ def test_a_damaged_file_is_a_usage_error(tmp_path: Path) -> None:
         Observations.load(path)
 
 
-def test_values_that_are_not_finite_are_named() -> None:
+def test_values_that_are_not_finite_are_an_error() -> None:
     n = FloatNet()
     x = n.input((1, 4), "float32")
     y = n.layer("LOG", [x], (1, 4))
@@ -67,12 +67,12 @@ def test_values_that_are_not_finite_are_named() -> None:
         observe(n.bytes(y), Samples([]))
 
 
-def test_kept_samples_are_spread_and_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_stored_samples_are_spread_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     model = classifier()
     data = samples_for(model, 20)
     monkeypatch.setattr(module, "KEPT_SAMPLES", 5)
-    kept = observe(to_flatbuffer(model), data).inputs
-    assert [k for s in kept for k, d in enumerate(data.inputs) if np.array_equal(s[0], d[0])] == [
+    stored = observe(to_flatbuffer(model), data).inputs
+    assert [k for s in stored for k, d in enumerate(data.inputs) if np.array_equal(s[0], d[0])] == [
         0,
         4,
         8,

@@ -1,4 +1,4 @@
-"""Ranges that training chose: taken out of the graph, and used instead of calibrated ones."""
+"""Ranges from quantization-aware training are moved from the graph to metadata and replace calibrated ones."""
 
 from __future__ import annotations
 
@@ -21,51 +21,51 @@ from tests.converters.quantize.float_models import FloatNet, samples_for
 SHAPE = (1, 4, 4, 5)
 
 
-def marked(pairs: bool, *, last: bool = False) -> Model:
-    """Two convolutions with a stated range of -1.28 to 1.27 between them, or behind them."""
+def model_with_range(pairs: bool, *, last: bool = False) -> Model:
+    """Return two convolutions with a trained range of -1.28 to 1.27 between them or, if ``last``, behind them."""
     n = FloatNet(2)
     x = n.input((1, 4, 4, 3), "float32")
 
-    def mark(y: int) -> int:
+    def add_range(y: int) -> int:
         if not pairs:
             return n.layer("FAKE_QUANT", [y], SHAPE, "FakeQuantOptions", min=-1.28, max=1.27, num_bits=8)
         q = n.op("QUANTIZE", [y], SHAPE, "int8", options="QuantizeOptions", quant=Quantization((0.01,), (0,)))
         return n.layer("DEQUANTIZE", [q], SHAPE, "DequantizeOptions")
 
     a = n.conv(x, 5, relu=False)
-    y = mark(n.conv(a, 5)) if last else n.conv(mark(a), 5)
+    y = add_range(n.conv(a, 5)) if last else n.conv(add_range(a), 5)
     return n.model([y])
 
 
 @pytest.mark.parametrize("last", [False, True])
 @pytest.mark.parametrize("pairs", [False, True])
-def test_the_range_becomes_that_of_the_tensor(pairs: bool, last: bool) -> None:
-    model = marked(pairs, last=last)
-    made, notes = simplify(to_flatbuffer(model))
-    assert [op.name for op in parse(made).main.ops] == ["CONV_2D", "CONV_2D"]
+def test_a_trained_range_becomes_the_range_of_its_tensor(pairs: bool, last: bool) -> None:
+    model = model_with_range(pairs, last=last)
+    simplified, notes = simplify(to_flatbuffer(model))
+    assert [op.name for op in parse(simplified).main.ops] == ["CONV_2D", "CONV_2D"]
     assert len(notes) == 1
     assert "-1.28 to 1.27" in notes[0]
-    assert list(trained_ranges(parse(made)).values()) == [pytest.approx((-1.28, 1.27))]
-    found = quantize(made, load_recipe("int8"), observe(made, samples_for(model)))
-    g = parse(found.flatbuffer)
+    assert list(trained_ranges(parse(simplified)).values()) == [pytest.approx((-1.28, 1.27))]
+    quantized = quantize(simplified, load_recipe("int8"), observe(simplified, samples_for(model)))
+    g = parse(quantized.flatbuffer)
     t = g.main.tensors[g.main.ops[1 if last else 0].outputs[0]]
     assert t.scale == pytest.approx(0.01)
     assert t.zero_point == 0
     assert NAME not in g.metadata
 
 
-def test_without_the_marks_the_float_model_is_that_without_rounding() -> None:
-    model = marked(False)
-    made, _ = simplify(to_flatbuffer(model))
+def test_the_simplified_float_model_computes_without_rounding() -> None:
+    model = model_with_range(False)
+    simplified, _ = simplify(to_flatbuffer(model))
     g = model.main
-    plain = replace(g, ops=(g.ops[0], replace(g.ops[2], inputs=(g.ops[1].inputs[0], *g.ops[2].inputs[1:]))))
+    graph = replace(g, ops=(g.ops[0], replace(g.ops[2], inputs=(g.ops[1].inputs[0], *g.ops[2].inputs[1:]))))
     data = samples_for(model).inputs
-    bare = to_flatbuffer(replace(model, subgraphs=(replace(plain, ops=(plain.ops[0], plain.ops[1])),)))
-    for (a,), (b,) in zip(run_outputs(made, data), run_outputs(bare, data), strict=True):
+    unrounded = to_flatbuffer(replace(model, subgraphs=(replace(graph, ops=(graph.ops[0], graph.ops[1])),)))
+    for (a,), (b,) in zip(run_outputs(simplified, data), run_outputs(unrounded, data), strict=True):
         assert np.array_equal(a, b)
 
 
-def test_an_entry_that_is_something_else_is_ignored() -> None:
-    model = marked(False)
+def test_a_malformed_metadata_entry_is_ignored() -> None:
+    model = model_with_range(False)
     for entry in (b"no JSON", b"[1]", b'{"t3": 4}', b'{"t3": [1, "x"]}', b'{"t3": [NaN, 1]}'):
         assert trained_ranges(replace(model, metadata={NAME: entry})) == {}

@@ -1,4 +1,4 @@
-"""Shares of ranges and of clipped values against counts of the values themselves."""
+"""The used share of a range and the share of clipped values equal those counted from all values."""
 
 import numpy as np
 import pytest
@@ -44,53 +44,53 @@ def stats(values: np.ndarray) -> TensorStats:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3), st.floats(-2, 2))
-def test_clipped_share_and_error_are_those_of_the_values(seed: int, spread: float, centre: float) -> None:
-    values = (np.random.default_rng(seed).normal(size=4000) * spread + centre).astype(np.float32)
-    held = ScaleRange(-1.0, 1.55, 256)
-    made = tensor_coverage(stats(values), held)
-    outside = (values < held.low - held.step / 2) | (values > held.high + held.step / 2)
-    assert made.clipped == pytest.approx(outside.mean(), abs=0.005)
-    quantized = np.clip(np.round((values - held.low) / held.step), 0, 255) * held.step + held.low
-    true = 10 * np.log10(np.mean(values.astype(float) ** 2) / np.mean((values - quantized) ** 2))
-    assert made.sqnr_db == pytest.approx(true, abs=0.6)
+def test_clipped_share_and_error_agree_with_the_values(seed: int, spread: float, center: float) -> None:
+    values = (np.random.default_rng(seed).normal(size=4000) * spread + center).astype(np.float32)
+    scale = ScaleRange(-1.0, 1.55, 256)
+    result = tensor_coverage(stats(values), scale)
+    outside = (values < scale.low - scale.step / 2) | (values > scale.high + scale.step / 2)
+    assert result.clipped == pytest.approx(outside.mean(), abs=0.005)
+    quantized = np.clip(np.round((values - scale.low) / scale.step), 0, 255) * scale.step + scale.low
+    expected_db = 10 * np.log10(np.mean(values.astype(float) ** 2) / np.mean((values - quantized) ** 2))
+    assert result.sqnr_db == pytest.approx(expected_db, abs=0.6)
 
 
-def test_nothing_is_clipped_by_its_own_range() -> None:
+def test_the_observed_range_clips_no_value() -> None:
     values = np.random.default_rng(0).normal(size=1000)
     s = stats(values)
-    made = tensor_coverage(s, ScaleRange(s.low, s.high, 256))
-    assert made.clipped == 0 and made.used == pytest.approx(1)
+    result = tensor_coverage(s, ScaleRange(s.low, s.high, 256))
+    assert result.clipped == 0 and result.used == pytest.approx(1)
 
 
-def test_an_outlier_makes_the_bulk_small_and_is_told() -> None:
+def test_an_outlier_gives_a_warning() -> None:
     values = np.random.default_rng(0).random(20000)
     values[7] = 40.0
     s = stats(values)
-    made = tensor_coverage(s, ScaleRange(0.0, 40.0, 256), "CONV_2D")
-    assert made.bulk < 0.03 and made.outlier > 35 and made.used == pytest.approx(1)
-    assert made.warning is not None and "'t'" in made.warning and "times as large" in made.warning
+    result = tensor_coverage(s, ScaleRange(0.0, 40.0, 256), "CONV_2D")
+    assert result.bulk < 0.03 and result.outlier > 35 and result.used == pytest.approx(1)
+    assert result.warning is not None and "'t'" in result.warning and "times as large" in result.warning
     assert tensor_coverage(stats(values[100:]), ScaleRange(0.0, 1.0, 256)).warning is None
 
 
-def test_one_value_outside_counts() -> None:
+def test_a_single_clipped_value_is_counted() -> None:
     values = np.append(np.linspace(-1, 1, 999), 1.3)
-    made = tensor_coverage(stats(values), ScaleRange(-1.0, 1.0, 256))
-    assert made.clipped == pytest.approx(1 / 1000, rel=0.05)
+    result = tensor_coverage(stats(values), ScaleRange(-1.0, 1.0, 256))
+    assert result.clipped == pytest.approx(1 / 1000, rel=0.05)
 
 
-def test_ranges_of_quantisations() -> None:
+def test_range_of_returns_the_range_of_a_quantization() -> None:
     assert range_of(Quantization((0.5,), (-128,)), "int8") == ScaleRange(0.0, 127.5, 256)
     assert range_of(Quantization((0.5,), (0,)), "int16").levels == 65536
 
 
-def test_every_tensor_of_a_model_in_order() -> None:
+def test_coverage_lists_every_tensor_in_order() -> None:
     x, labels = samples(60, 3)
     model = parse(classifier())
-    seen = observe(classifier(), dataset(x, labels))
-    ranges = quantized_ranges(model, load_recipe("int8"), seen)
-    made = coverage(model, seen, ranges)
-    assert [c.made_by for c in made] == ["input", *["FULLY_CONNECTED"] * 3, "SOFTMAX"]
-    for c in made[:-1]:
+    observations = observe(classifier(), dataset(x, labels))
+    ranges = quantized_ranges(model, load_recipe("int8"), observations)
+    results = coverage(model, observations, ranges)
+    assert [c.made_by for c in results] == ["input", *["FULLY_CONNECTED"] * 3, "SOFTMAX"]
+    for c in results[:-1]:
         assert c.clipped == 0 and c.used > 0.98 and c.sqnr_db > 25, c
-    assert made[-1].low == 0 and made[-1].high == pytest.approx(255 / 256)
-    assert made[0].to_json()["sqnr_db"]["kind"] == "estimated"
+    assert results[-1].low == 0 and results[-1].high == pytest.approx(255 / 256)
+    assert results[0].to_json()["sqnr_db"]["kind"] == "estimated"

@@ -1,4 +1,4 @@
-"""Field data that the calibration data did not show: accuracy falls, and the warning names where."""
+"""For field data outside the calibrated ranges, accuracy falls and a warning names the tensor."""
 
 import json
 
@@ -17,7 +17,7 @@ from tests.converters.quantize.trained_models import classifier, dataset, sample
 
 
 def test_a_louder_sensor_clips_and_the_warning_names_the_input() -> None:
-    """The model has no biases: a gain changes no decision in float32, whatever is lost is lost by the scales."""
+    """The model has no biases, so a gain changes no decision in float32. All loss comes from the scales."""
     model = classifier()
     calibration = observe(model, dataset(*samples(200, 5)))
     gain = np.where(np.arange(400) % 2, 1.0, 6.0)
@@ -26,38 +26,41 @@ def test_a_louder_sensor_clips_and_the_warning_names_the_input() -> None:
     int8 = quantize(model, recipe, calibration).flatbuffer
     report = check_data(model, recipe, calibration, field, quantized=int8)
     assert report.quantized is not None and report.together is not None and not report.passed
-    lost = report.score.value - report.quantized.value
-    assert lost > 0.03  # more than a textbook's case of 3.2 points
+    loss = report.score.value - report.quantized.value
+    assert loss > 0.03  # more than 3 points of accuracy
     first = next(c for c in report.clipped if c.field.made_by == "input")
-    # Of the loud half all values above 1/6 clip.
+    # In the loud half of the samples, all values above 1/6 clip.
     x = np.stack([s[0] for s in field.inputs])
     assert (
         first.field.clipped == pytest.approx((x > 1.002).mean(), abs=1e-3) and first.calibration.clipped == 0
     )
-    assert first.loss is not None and first.loss == pytest.approx(lost, abs=0.04)
-    said = next(w for w in report.warnings if "input" in w)
-    assert f"clip {first.field.clipped:.2%}" in said and f"{100 * first.loss:.1f} points of accuracy" in said
+    assert first.loss is not None and first.loss == pytest.approx(loss, abs=0.04)
+    warning = next(w for w in report.warnings if "input" in w)
+    assert (
+        f"clip {first.field.clipped:.2%}" in warning
+        and f"{100 * first.loss:.1f} points of accuracy" in warning
+    )
     assert (
         report.quantized.slices["loud"]["True"].value < report.quantized.slices["loud"]["False"].value - 0.05
     )
     json.dumps(report.to_json())
 
 
-def test_data_like_the_calibration_data_pass() -> None:
+def test_data_like_the_calibration_data_give_no_warning() -> None:
     model = classifier()
     calibration = observe(model, dataset(*samples(500, 5)))
     report = check_data(model, load_recipe("int8"), calibration, dataset(*samples(100, 9)))
     assert report.passed and not report.clipped and report.together is None, report.warnings
 
 
-def test_a_percentile_that_clips_on_purpose_is_no_warning() -> None:
+def test_a_percentile_recipe_that_clips_gives_no_warning() -> None:
     model = classifier()
     calibration = observe(model, dataset(*samples(500, 5)))
     report = check_data(model, load_recipe("int8_percentile"), calibration, dataset(*samples(300, 9)))
     assert report.passed, report.warnings
 
 
-def test_data_scaled_otherwise_are_told_with_figures() -> None:
+def test_a_warning_states_the_factor_of_wrongly_scaled_data() -> None:
     model = classifier()
     calibration = observe(model, dataset(*samples(200, 5)))
     x, labels = samples(100, 9)
@@ -67,7 +70,7 @@ def test_data_scaled_otherwise_are_told_with_figures() -> None:
     assert any("255.0 times as large" in w for w in report.warnings)
 
 
-def test_without_labels_the_loss_is_of_decisions() -> None:
+def test_without_labels_the_loss_is_measured_as_agreement() -> None:
     model = classifier()
     calibration = observe(model, dataset(*samples(200, 5)))
     x, _ = samples(200, 6, gain=np.full(200, 6.0))

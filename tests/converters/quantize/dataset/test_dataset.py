@@ -1,4 +1,4 @@
-"""Samples are read as what they are, and everything that cannot be used is a sentence."""
+"""Samples are loaded as real values, and everything that cannot be used is an error with a reason."""
 
 import pickle
 import tempfile
@@ -14,7 +14,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
 from arenite.errors import UsageError
 
 PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
-QUANTISED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))
+QUANTIZED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))
 RNG = np.random.default_rng(0)
 X = RNG.random((20, 4, 5, 3)).astype(np.float32)
 
@@ -32,57 +32,63 @@ def error(path: Path, *tensors: Tensor, **options: object) -> str:
     return str(caught.value)
 
 
-def test_samples_labels_and_slices(tmp_path: Path) -> None:
+def test_samples_labels_and_slices_are_loaded(tmp_path: Path) -> None:
     room = np.array(["kitchen", "hall"] * 10)
-    made = load_dataset(saved(tmp_path, x=X, y=np.arange(20) % 3, slice_room=room), [PLAIN])
+    dataset = load_dataset(saved(tmp_path, x=X, y=np.arange(20) % 3, slice_room=room), [PLAIN])
     assert (
-        len(made) == 20 and made.inputs[3][0].shape == (1, 4, 5, 3) and made.inputs[3][0].dtype == np.float32
+        len(dataset) == 20
+        and dataset.inputs[3][0].shape == (1, 4, 5, 3)
+        and dataset.inputs[3][0].dtype == np.float32
     )
-    assert np.array_equal(made.inputs[3][0][0], X[3])
-    assert made.labels is not None and made.labels[4] == 1
-    assert made.slices["room"][1] == "hall"
-    assert any("20 samples are few" in n for n in made.notes)
+    assert np.array_equal(dataset.inputs[3][0][0], X[3])
+    assert dataset.labels is not None and dataset.labels[4] == 1
+    assert dataset.slices["room"][1] == "hall"
+    assert any("20 samples are few" in n for n in dataset.notes)
 
 
-def test_the_batch_may_be_there_already_and_doubles_are_real_values(tmp_path: Path) -> None:
-    made = load_dataset(saved(tmp_path, x=X[:, None].astype(np.float64)), [PLAIN])
-    assert np.array_equal(made.inputs[7][0][0], X[7])
+def test_arrays_with_a_batch_dimension_and_of_float64_are_loaded(tmp_path: Path) -> None:
+    dataset = load_dataset(saved(tmp_path, x=X[:, None].astype(np.float64)), [PLAIN])
+    assert np.array_equal(dataset.inputs[7][0][0], X[7])
 
 
-def test_several_inputs(tmp_path: Path) -> None:
+def test_several_inputs_are_loaded(tmp_path: Path) -> None:
     ids = Tensor(1, "ids", (1, 6), "int32")
     words = RNG.integers(0, 100, (20, 6))
-    made = load_dataset(saved(tmp_path, x0=X, x1=words), [PLAIN, ids])
-    assert made.inputs[2][1].dtype == np.int32 and np.array_equal(made.inputs[2][1][0], words[2])
+    dataset = load_dataset(saved(tmp_path, x0=X, x1=words), [PLAIN, ids])
+    assert dataset.inputs[2][1].dtype == np.int32 and np.array_equal(dataset.inputs[2][1][0], words[2])
     assert "no array 'x1'" in error(saved(tmp_path, x0=X), PLAIN, ids)
     assert "int32" in error(saved(tmp_path, x0=X, x1=words + 0.5), PLAIN, ids)
     assert "int32" in error(saved(tmp_path, x0=X, x1=words + 2**40), PLAIN, ids)
 
 
-def test_names_of_classes_become_numbers(tmp_path: Path) -> None:
-    made = load_dataset(saved(tmp_path, x=X, y=np.array(["yes", "no"] * 10)), [PLAIN])
-    assert made.classes == ("no", "yes") and made.labels is not None and made.labels[:2].tolist() == [1, 0]
+def test_class_names_become_numbers(tmp_path: Path) -> None:
+    dataset = load_dataset(saved(tmp_path, x=X, y=np.array(["yes", "no"] * 10)), [PLAIN])
+    assert (
+        dataset.classes == ("no", "yes")
+        and dataset.labels is not None
+        and dataset.labels[:2].tolist() == [1, 0]
+    )
 
 
-def test_what_integers_mean(tmp_path: Path) -> None:
-    whole = RNG.integers(-128, 128, X.shape)
-    small = whole.astype(np.int8)
-    assert "are these quantized?" in error(saved(tmp_path, x=small))
-    assert "are these quantized?" in error(saved(tmp_path, x=small.astype(np.int16)))
-    real = np.float32(0.5) * (whole - 3).astype(np.float32)
-    stated = load_dataset(saved(tmp_path, x=small, scale=0.5, zero_point=3), [PLAIN])
-    beside = load_dataset(saved(tmp_path, x=small), [PLAIN], quantized=(0.5, 3))
-    assert np.array_equal(stated.inputs[1][0][0], real[1]) and np.array_equal(beside.inputs[1][0][0], real[1])
-    as_input = load_dataset(saved(tmp_path, x=small), [QUANTISED])
-    assert np.array_equal(as_input.inputs[1][0][0], whole[1].astype(np.float32) * np.float32(0.0078125))
-    pixels = load_dataset(saved(tmp_path, x=(whole + 128).astype(np.uint8)), [PLAIN])
-    assert np.array_equal(pixels.inputs[1][0][0], (whole[1] + 128).astype(np.float32))
+def test_integers_are_quantized_values_pixels_or_an_error(tmp_path: Path) -> None:
+    integers = RNG.integers(-128, 128, X.shape)
+    int8_values = integers.astype(np.int8)
+    assert "are these quantized?" in error(saved(tmp_path, x=int8_values))
+    assert "are these quantized?" in error(saved(tmp_path, x=int8_values.astype(np.int16)))
+    real = np.float32(0.5) * (integers - 3).astype(np.float32)
+    stated = load_dataset(saved(tmp_path, x=int8_values, scale=0.5, zero_point=3), [PLAIN])
+    given = load_dataset(saved(tmp_path, x=int8_values), [PLAIN], quantized=(0.5, 3))
+    assert np.array_equal(stated.inputs[1][0][0], real[1]) and np.array_equal(given.inputs[1][0][0], real[1])
+    as_input = load_dataset(saved(tmp_path, x=int8_values), [QUANTIZED])
+    assert np.array_equal(as_input.inputs[1][0][0], integers[1].astype(np.float32) * np.float32(0.0078125))
+    pixels = load_dataset(saved(tmp_path, x=(integers + 128).astype(np.uint8)), [PLAIN])
+    assert np.array_equal(pixels.inputs[1][0][0], (integers[1] + 128).astype(np.float32))
     assert any("used as pixels from 0 to 255" in n for n in pixels.notes)
-    wide = load_dataset(saved(tmp_path, x=whole.astype(np.int64)), [PLAIN])
-    assert np.array_equal(wide.inputs[1][0][0], whole[1].astype(np.float32))
+    wide = load_dataset(saved(tmp_path, x=integers.astype(np.int64)), [PLAIN])
+    assert np.array_equal(wide.inputs[1][0][0], integers[1].astype(np.float32))
 
 
-def test_bad_scales(tmp_path: Path) -> None:
+def test_an_invalid_scale_is_an_error(tmp_path: Path) -> None:
     small = RNG.integers(-128, 128, X.shape).astype(np.int8)
     assert "positive" in error(saved(tmp_path, x=small, scale=0.0))
     assert "positive" in error(saved(tmp_path, x=small), quantized=(-1.0, 0))
@@ -92,16 +98,16 @@ def test_bad_scales(tmp_path: Path) -> None:
     assert "need no scale" in error(saved(tmp_path, x=X, scale=1.0))
 
 
-def test_values_that_do_not_suit_a_quantised_input_are_told_with_figures(tmp_path: Path) -> None:
-    notes = load_dataset(saved(tmp_path, x=X * 255), [QUANTISED]).notes
-    said = next(n for n in notes if "will clip" in n)
-    assert "-1 to 0.992188" in said and "99." in said and "divided by 255" in said
-    notes = load_dataset(saved(tmp_path, x=X / 255), [QUANTISED]).notes
+def test_values_outside_the_range_of_a_quantized_input_give_a_note(tmp_path: Path) -> None:
+    notes = load_dataset(saved(tmp_path, x=X * 255), [QUANTIZED]).notes
+    note = next(n for n in notes if "will clip" in n)
+    assert "-1 to 0.992188" in note and "99." in note and "divided by 255" in note
+    notes = load_dataset(saved(tmp_path, x=X / 255), [QUANTIZED]).notes
     assert any("less than 2%" in n for n in notes)
-    assert not any("clip" in n for n in load_dataset(saved(tmp_path, x=X * 0.99), [QUANTISED]).notes)
+    assert not any("clip" in n for n in load_dataset(saved(tmp_path, x=X * 0.99), [QUANTIZED]).notes)
 
 
-def test_what_cannot_calibrate(tmp_path: Path) -> None:
+def test_samples_that_cannot_calibrate_are_an_error(tmp_path: Path) -> None:
     assert "at least 10" in error(saved(tmp_path, x=X[:3]))
     assert len(load_dataset(saved(tmp_path, x=X[:3]), [PLAIN], calibration=False)) == 3
     assert "at least 10" in error(saved(tmp_path, x=X), limit=5)
@@ -122,14 +128,14 @@ def test_what_cannot_calibrate(tmp_path: Path) -> None:
     assert any("only 11 of 20 samples" in n for n in notes)
 
 
-def test_one_of_several_inputs_may_be_the_same_everywhere(tmp_path: Path) -> None:
+def test_a_constant_input_beside_others_gives_a_note(tmp_path: Path) -> None:
     mode = Tensor(1, "mode", (1, 2), "float32")
-    made = load_dataset(saved(tmp_path, x0=X, x1=np.ones((20, 2))), [PLAIN, mode])
-    assert any("'x1' is the same in all 20 samples" in n for n in made.notes)
+    dataset = load_dataset(saved(tmp_path, x0=X, x1=np.ones((20, 2))), [PLAIN, mode])
+    assert any("'x1' is the same in all 20 samples" in n for n in dataset.notes)
     assert "are the same" in error(saved(tmp_path, x0=X[:1].repeat(20, 0), x1=np.ones((20, 2))), PLAIN, mode)
 
 
-def test_wrong_shapes_get_the_hint_that_mends_them(tmp_path: Path) -> None:
+def test_the_error_of_a_wrong_shape_suggests_a_fix(tmp_path: Path) -> None:
     assert "transpose(0, 2, 3, 1)" in error(saved(tmp_path, x=X.transpose(0, 3, 1, 2)))
     assert "transpose(0, 2, 1, 3)" in error(saved(tmp_path, x=X.transpose(0, 2, 1, 3)))
     first = Tensor(0, "x", (1, 3, 4, 5), "float32")
@@ -143,13 +149,13 @@ def test_wrong_shapes_get_the_hint_that_mends_them(tmp_path: Path) -> None:
     )
 
 
-def test_files_that_are_no_data(tmp_path: Path) -> None:
+def test_files_without_samples_are_an_error(tmp_path: Path) -> None:
     assert "does not exist" in error(tmp_path / "none.npz")
     broken = tmp_path / "broken.npz"
     broken.write_bytes(b"PK\x03\x04 not a zip")
     assert "Cannot read" in error(broken)
-    whole = saved(tmp_path, x=X).read_bytes()
-    broken.write_bytes(whole[: len(whole) // 2])
+    valid = saved(tmp_path, x=X).read_bytes()
+    broken.write_bytes(valid[: len(valid) // 2])
     assert "Cannot read" in error(broken)
     pickled = tmp_path / "pickled.npz"
     pickled.write_bytes(pickle.dumps({"x": X}))
@@ -168,7 +174,7 @@ def test_files_that_are_no_data(tmp_path: Path) -> None:
     assert "single file" in error(picture)
 
 
-def test_counts_and_labels(tmp_path: Path) -> None:
+def test_invalid_labels_and_slices_are_an_error(tmp_path: Path) -> None:
     assert "'y' has 19 samples" in error(saved(tmp_path, x=X, y=np.zeros(19)))
     assert "'slice_a' has 3 samples" in error(saved(tmp_path, x=X, slice_a=np.zeros(3)))
     assert "no labels" in error(saved(tmp_path, x=X), labels=True)
@@ -176,38 +182,38 @@ def test_counts_and_labels(tmp_path: Path) -> None:
     assert "slice_a" in error(saved(tmp_path, x=X, slice_a=np.zeros((20, 2), int)))
 
 
-def test_a_limit_is_spread_evenly_and_part_of_the_hash(tmp_path: Path) -> None:
+def test_a_limit_selects_evenly_spaced_samples_and_changes_the_hash(tmp_path: Path) -> None:
     path = saved(tmp_path, x=X, y=np.repeat([0, 1], 10))
-    whole, some = load_dataset(path, [PLAIN]), load_dataset(path, [PLAIN], limit=10)
-    assert some.labels is not None and some.labels.tolist() == [0] * 5 + [1] * 5
-    assert np.array_equal(some.inputs[1][0][0], X[2])
-    assert some.sha256 != whole.sha256 and some.sha256 == whole.limited(10).sha256
-    assert any("10 of 20 samples are used" in n for n in some.notes)
+    complete, limited = load_dataset(path, [PLAIN]), load_dataset(path, [PLAIN], limit=10)
+    assert limited.labels is not None and limited.labels.tolist() == [0] * 5 + [1] * 5
+    assert np.array_equal(limited.inputs[1][0][0], X[2])
+    assert limited.sha256 != complete.sha256 and limited.sha256 == complete.limited(10).sha256
+    assert any("10 of 20 samples are used" in n for n in limited.notes)
 
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(2, 60), st.data())
 def test_a_split_is_a_partition(count: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(1, count - 1))
-    whole = Dataset([[np.array([k])] for k in range(count)], np.arange(count), {}, "00" * 32, Path("x"))
-    a, b = whole.split(first)
+    dataset = Dataset([[np.array([k])] for k in range(count)], np.arange(count), {}, "00" * 32, Path("x"))
+    a, b = dataset.split(first)
     assert a.labels is not None and b.labels is not None
     assert len(a) == first and sorted([*a.labels, *b.labels]) == list(range(count))
     assert [int(s[0][0]) for s in a.inputs] == a.labels.tolist()
 
 
-def test_folders_of_arrays(tmp_path: Path) -> None:
+def test_folders_of_arrays_are_loaded(tmp_path: Path) -> None:
     for k, name in enumerate(["cat", "dog"]):
         (tmp_path / "data" / name).mkdir(parents=True)
         for j in range(6):
             np.save(tmp_path / "data" / name / f"{j}.npy", X[6 * k + j])
-    made = load_dataset(tmp_path / "data", [PLAIN])
+    dataset = load_dataset(tmp_path / "data", [PLAIN])
     assert (
-        made.labels is not None
-        and made.labels.tolist() == [0] * 6 + [1] * 6
-        and made.classes == ("cat", "dog")
+        dataset.labels is not None
+        and dataset.labels.tolist() == [0] * 6 + [1] * 6
+        and dataset.classes == ("cat", "dog")
     )
-    assert np.array_equal(made.inputs[8][0][0], X[8])
+    assert np.array_equal(dataset.inputs[8][0][0], X[8])
     (tmp_path / "data" / "labels.txt").write_text("dog\ncat\n")
     swapped = load_dataset(tmp_path / "data", [PLAIN])
     assert swapped.labels is not None and swapped.labels[0] == 1
@@ -225,15 +231,15 @@ def test_a_folder_of_npz_files_is_one_data_set(tmp_path: Path) -> None:
     folder.mkdir()
     np.savez(folder / "a.npz", x=X[:12], y=np.arange(12))
     np.savez(folder / "b.npz", x=X[12:], y=np.arange(12, 20))
-    made = load_dataset(folder, [PLAIN])
-    assert made.labels is not None and made.labels.tolist() == list(range(20))
+    dataset = load_dataset(folder, [PLAIN])
+    assert dataset.labels is not None and dataset.labels.tolist() == list(range(20))
     np.savez(folder / "b.npz", x=X[12:])
     assert "other labels" in error(folder)
     np.savez(folder / "b.npz", x=X[12:, :2], y=np.arange(12, 20))
     assert "one shape" in error(folder)
 
 
-def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> None:
+def test_folders_of_images_need_the_preprocessing(tmp_path: Path) -> None:
     image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     for name, shade in (("3", 0), ("7", 100)):
         (tmp_path / "pictures" / name).mkdir(parents=True)
@@ -245,17 +251,20 @@ def test_folders_of_pictures_need_and_use_the_preprocessing(tmp_path: Path) -> N
     def read(path: Path) -> list[np.ndarray]:
         return [np.asarray(image.open(path), np.float32)[None] / 255]
 
-    made = load_dataset(tmp_path / "pictures", [PLAIN], preprocessing=read)
-    assert made.labels is not None and made.labels.tolist() == [3] * 6 + [7] * 6
-    assert made.inputs[0][0].shape == (1, 4, 5, 3) and made.inputs[11][0].mean() > made.inputs[0][0].mean()
+    dataset = load_dataset(tmp_path / "pictures", [PLAIN], preprocessing=read)
+    assert dataset.labels is not None and dataset.labels.tolist() == [3] * 6 + [7] * 6
+    assert (
+        dataset.inputs[0][0].shape == (1, 4, 5, 3)
+        and dataset.inputs[11][0].mean() > dataset.inputs[0][0].mean()
+    )
     (tmp_path / "pictures" / "3" / "sound.wav").write_bytes(b"")
     assert "mixes pictures and recordings" in error(tmp_path / "pictures", preprocessing=read)
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data())
-def test_whatever_an_archive_holds_is_samples_or_a_sentence(data: st.DataObject) -> None:
-    """Arrays of any type and nearly any shape, some with values that no model wants."""
+def test_any_archive_gives_samples_or_an_error(data: st.DataObject) -> None:
+    """Draw arrays of many types and shapes, some with NaN or infinite values."""
     kind = data.draw(
         st.sampled_from(["f4", "f8", "f2", "i1", "i2", "i8", "u1", "u8", "?", "U3", "S2", "c8", "M8[s]", "O"])
     )
@@ -276,19 +285,19 @@ def test_whatever_an_archive_holds_is_samples_or_a_sentence(data: st.DataObject)
         path = Path(folder) / "any.npz"
         np.savez(path, x=array, **more)  # type: ignore[arg-type]
         try:
-            made = load_dataset(path, [data.draw(st.sampled_from([PLAIN, QUANTISED]))])
+            dataset = load_dataset(path, [data.draw(st.sampled_from([PLAIN, QUANTIZED]))])
         except UsageError as caught:
             assert caught.hint
         else:
-            assert len(made) == 20 and made.inputs[0][0].shape == (1, 4, 5, 3)
-            assert all(np.isfinite(s[0]).all() for s in made.inputs)
+            assert len(dataset) == 20 and dataset.inputs[0][0].shape == (1, 4, 5, 3)
+            assert all(np.isfinite(s[0]).all() for s in dataset.inputs)
 
 
-def test_pixels_in_a_file_are_not_what_preprocessing_makes(tmp_path: Path) -> None:
+def test_pixels_in_an_array_are_an_error_if_the_model_has_preprocessing(tmp_path: Path) -> None:
     pixels = RNG.integers(0, 256, (20, 4, 5, 3), dtype=np.uint8)
 
     def never(path: Path) -> list[np.ndarray]:
-        raise AssertionError("arrays are not put through preprocessing")
+        raise AssertionError("arrays are not preprocessed")
 
     path = saved(tmp_path, x=pixels)
     assert "preprocessing" in error(path, preprocessing=never)

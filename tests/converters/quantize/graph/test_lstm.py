@@ -1,4 +1,4 @@
-"""LSTM layers: simulated like LiteRT computes them, quantised near the float model."""
+"""LSTM layers are simulated as LiteRT computes them, and quantized with little error."""
 
 from __future__ import annotations
 
@@ -44,48 +44,48 @@ def recurrent(*, clip: float = 10.0, peephole: bool = False, scale: float = 0.4)
 
 
 @pytest.mark.parametrize("clip", [0.0, 0.3])
-def test_the_simulation_is_what_litert_computes(clip: float) -> None:
+def test_the_simulation_agrees_with_litert(clip: float) -> None:
     model = recurrent(clip=clip)
     op = model.main.ops[0]
-    watched = [op.inputs[0], op.outputs[0]]
-    for found in run_tensor_values(to_flatbuffer(model), samples_for(model, 5).inputs, watched):
-        cells, outputs = simulate(model.main, op, found[watched[0]])
-        assert np.allclose(outputs, found[watched[1]][0], atol=1e-5)
+    indices = [op.inputs[0], op.outputs[0]]
+    for values in run_tensor_values(to_flatbuffer(model), samples_for(model, 5).inputs, indices):
+        cells, outputs = simulate(model.main, op, values[indices[0]])
+        assert np.allclose(outputs, values[indices[1]][0], atol=1e-5)
         assert clip == 0 or np.abs(cells).max() <= clip
 
 
 @pytest.mark.parametrize("scale", [0.4, 1.5])
-def test_an_lstm_becomes_integers(scale: float) -> None:
+def test_an_lstm_is_quantized(scale: float) -> None:
     model = recurrent(scale=scale)
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
-    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
-    assert made.notes == ()
-    found = parse(made.flatbuffer)
-    check_supported(found)
-    assert sqnr_db(run(flatbuffer, data.inputs), run(made.flatbuffer, data.inputs)) > 24
-    cell = found.main.tensors[found.main.ops[0].inputs[19]]
+    quantized = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
+    assert quantized.notes == ()
+    integer_model = parse(quantized.flatbuffer)
+    check_supported(integer_model)
+    assert sqnr_db(run(flatbuffer, data.inputs), run(quantized.flatbuffer, data.inputs)) > 24
+    cell = integer_model.main.tensors[integer_model.main.ops[0].inputs[19]]
     largest = max(
         np.abs(simulate(model.main, model.main.ops[0], sample[0])[0]).max() for sample in data.inputs
     )
     assert cell.scale * 32768 / 2 < max(largest, 1.0) <= cell.scale * 32768
 
 
-def test_beside_other_types_it_runs_in_int8() -> None:
+def test_an_lstm_runs_in_int8_beside_layers_of_other_types() -> None:
     assert quality(recurrent(), load_recipe("int16x8")) > 24
     assert quality(recurrent(), load_recipe("int8"), only=[0]) > 24
     assert quality(recurrent(), load_recipe("int8"), only=[2]) > 24
 
 
-def test_other_forms_stay_float_and_are_named() -> None:
+def test_an_unsupported_lstm_stays_float_and_gives_a_note() -> None:
     model = recurrent(peephole=True)
     assert not is_supported_lstm(model.main, model.main.ops[0])
     flatbuffer = to_flatbuffer(model)
-    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples_for(model)))
-    assert "Layer 0 UNIDIRECTIONAL_SEQUENCE_LSTM has peepholes" in made.notes[0]
-    wide = replace(model.main.ops[0], name="CONV_2D")
-    assert not is_supported_lstm(model.main, wide)
+    quantized = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, samples_for(model)))
+    assert "Layer 0 UNIDIRECTIONAL_SEQUENCE_LSTM has peepholes" in quantized.notes[0]
+    other_op = replace(model.main.ops[0], name="CONV_2D")
+    assert not is_supported_lstm(model.main, other_op)
 
 
-def test_cell_scales_are_powers_of_two_that_the_kernel_has() -> None:
+def test_cell_scales_are_powers_of_two_that_the_kernel_supports() -> None:
     scales = [cell_quantization(x).scale[0] * 32768 for x in (0.0, 0.3, 1.0, 1.1, 3.9, 10.0, 1e9)]
     assert scales == [1, 1, 1, 2, 4, 16, 64]

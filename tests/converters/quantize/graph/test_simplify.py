@@ -1,4 +1,4 @@
-"""Rewritten float graphs: the same values, fewer or other operators."""
+"""Simplified float graphs compute the same values with fewer or other operators."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def _sum(n: FloatNet, x: int) -> int:
     return n.layer("SUM", [x, n.ints([1, 2])], (1, 6), "ReducerOptions", keep_dims=False)
 
 
-def _pooled(*left: int) -> Build:
-    """The mean over all axes of a transposed value but those at ``left``."""
+def _pooled(*kept_axes: int) -> Build:
+    """Return a builder for the mean of a transposed value over all axes except ``kept_axes``."""
 
     def build(n: FloatNet, x: int) -> int:
         y = n.layer("TRANSPOSE", [x, n.ints([0, 3, 1, 2])], (1, 6, 4, 4), "TransposeOptions")
-        axes = [k for k in range(4) if k not in left]
-        shape = tuple((1, 6, 4, 4)[k] for k in left)
+        axes = [k for k in range(4) if k not in kept_axes]
+        shape = tuple((1, 6, 4, 4)[k] for k in kept_axes)
         return n.layer("MEAN", [y, n.ints(axes)], shape, "ReducerOptions", keep_dims=False)
 
     return build
@@ -61,7 +61,7 @@ CASES: dict[str, tuple[Build, list[str]]] = {
     "division": (_with("DIV", lambda n: n.real(np.linspace(1, 3, 6))), ["CONV_2D"]),
     "sum": (_sum, ["CONV_2D", "MEAN", "MUL"]),
     "relu": (_step("RELU"), ["CONV_2D"]),
-    "batch normalisation": (_batch_norm, ["CONV_2D"]),
+    "batch normalization": (_batch_norm, ["CONV_2D"]),
     "scalar": (_with("ADD", lambda n: n.real(0.25), fused_activation_function=1), ["CONV_2D"]),
     "pooling of channels first": (_pooled(0, 1), ["CONV_2D", "MEAN"]),
     "mean over channels and rows": (_pooled(0, 3), ["CONV_2D", "MEAN"]),
@@ -81,21 +81,21 @@ def _model(build: Build) -> Model:
 
 
 @pytest.mark.parametrize("case", sorted(CASES))
-def test_values_stay_and_operators_go(case: str) -> None:
+def test_operators_are_simplified_without_changing_values(case: str) -> None:
     build, names = CASES[case]
     model = _model(build)
     flatbuffer = to_flatbuffer(model)
-    made, notes = simplify(flatbuffer)
-    assert _names(made) == names
+    simplified, notes = simplify(flatbuffer)
+    assert _names(simplified) == names
     assert bool(notes) == ("stays" not in case)
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(simplified, data), strict=True):
         assert before.shape == after.shape
         assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
-    assert simplify(made) == (made, ())
+    assert simplify(simplified) == (simplified, ())
 
 
-def test_depthwise_and_dense_layers_take_over_too() -> None:
+def test_depthwise_and_dense_layers_absorb_operators_too() -> None:
     n = FloatNet(12)
     x = n.input((1, 4, 4, 6), "float32")
     a = _batch_norm(n, n.depthwise(x, relu=False))
@@ -105,14 +105,14 @@ def test_depthwise_and_dense_layers_take_over_too() -> None:
     y = n.layer("ADD", [b, n.random(5)], (1, 5), "AddOptions")
     model = n.model([y])
     flatbuffer = to_flatbuffer(model)
-    made, _ = simplify(flatbuffer)
-    assert _names(made) == ["DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED"]
+    simplified, _ = simplify(flatbuffer)
+    assert _names(simplified) == ["DEPTHWISE_CONV_2D", "RESHAPE", "FULLY_CONNECTED"]
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(simplified, data), strict=True):
         assert np.allclose(before, after, rtol=1e-5, atol=1e-5)
 
 
-def test_a_value_with_other_readers_is_left_alone() -> None:
+def test_a_value_with_other_readers_is_not_changed() -> None:
     n = FloatNet(13)
     x = n.input((1, 4, 4, 3), "float32")
     a = n.conv(x, 6, relu=False)
@@ -124,13 +124,13 @@ def test_a_value_with_other_readers_is_left_alone() -> None:
     assert simplify(plain) == (plain, ())
 
 
-def test_batch_normalisation_quantises_better_in_the_weights() -> None:
+def test_batch_normalization_folded_into_weights_quantizes_better() -> None:
     model = _model(_batch_norm)
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
     quality = []
     for source in (flatbuffer, simplify(flatbuffer)[0]):
-        made = quantize(source, load_recipe("int8"), observe(source, data))
-        quality.append(sqnr_db(run(flatbuffer, data.inputs), run(made.flatbuffer, data.inputs)))
+        quantized = quantize(source, load_recipe("int8"), observe(source, data))
+        quality.append(sqnr_db(run(flatbuffer, data.inputs), run(quantized.flatbuffer, data.inputs)))
     assert quality[1] > quality[0] + 2
 
 
@@ -140,25 +140,25 @@ def test_batch_normalisation_quantises_better_in_the_weights() -> None:
         (3, 2, ((1, 1), (1, 1)), -np.inf, True),  # PyTorch's MaxPool2d(3, 2, padding=1)
         (2, 1, ((1, 0), (0, 1)), np.finfo(np.float32).min, True),
         (5, 3, ((2, 2), (2, 1)), -np.inf, True),
-        (3, 1, ((2, 0), (0, 0)), -np.inf, False),  # a window could lie in the margin but for one row
-        (3, 2, ((1, 1), (1, 1)), -3.0, False),  # may be the largest
+        (3, 1, ((2, 0), (0, 0)), -np.inf, False),  # a window could cover only one row outside the margin
+        (3, 2, ((1, 1), (1, 1)), -3.0, False),  # the fill value can be the largest
     ],
 )
-def test_a_margin_that_is_never_the_largest_repeats_the_edge(
+def test_a_fill_value_that_is_never_the_largest_becomes_a_mirror_pad(
     kernel: int, stride: int, pads: tuple[tuple[int, int], ...], fill: float, changes: bool
 ) -> None:
     n = FloatNet(14)
     x = n.conv(n.input((1, 7, 6, 3), "float32"), 6, relu=False)
     sides = [7 + sum(pads[0]), 6 + sum(pads[1])]
-    where = np.array([(0, 0), *pads, (0, 0)], np.int32)
-    paddings = n.tensor(where.shape, "int32", data=where)
+    pad_values = np.array([(0, 0), *pads, (0, 0)], np.int32)
+    paddings = n.tensor(pad_values.shape, "int32", data=pad_values)
     a = n.layer("PADV2", [x, paddings, n.real([fill])], (1, *sides, 6), "PadV2Options")
     out = (1, *((side - kernel) // stride + 1 for side in sides), 6)
     window = {"filter_height": kernel, "filter_width": kernel, "stride_h": stride, "stride_w": stride}
     model = n.model([n.layer("MAX_POOL_2D", [a], out, "Pool2DOptions", padding=1, **window)])
     flatbuffer = to_flatbuffer(model)
-    made, notes = simplify(flatbuffer)
-    assert _names(made)[1] == ("MIRROR_PAD" if changes else "PADV2") and bool(notes) == changes
+    simplified, notes = simplify(flatbuffer)
+    assert _names(simplified)[1] == ("MIRROR_PAD" if changes else "PADV2") and bool(notes) == changes
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
+    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(simplified, data), strict=True):
         assert np.array_equal(before, after)

@@ -1,4 +1,4 @@
-"""Recipes: shipped ones, rules for layers, and what is wrong with a file."""
+"""Shipped recipes load, layer rules match, and mistakes in a recipe file are errors."""
 
 from __future__ import annotations
 
@@ -11,17 +11,21 @@ from arenite.errors import UsageError
 from tests.converters.quantize.float_models import classifier
 
 
-def test_every_shipped_recipe_loads_and_says_what_it_is() -> None:
-    found = shipped_recipes()
-    assert {"int8", "int8_per_tensor", "int16x8", "w4", "float16", "dynamic", "weight_only"} <= set(found)
-    for name, recipe in found.items():
+def test_every_shipped_recipe_loads_and_has_a_description() -> None:
+    recipes = shipped_recipes()
+    assert {"int8", "int8_per_tensor", "int16x8", "w4", "float16", "dynamic", "weight_only"} <= set(recipes)
+    for name, recipe in recipes.items():
         assert recipe.name == name
         assert recipe.description
         assert load_recipe(name) == recipe
-    assert {n for n, r in found.items() if not r.needs_observations} == {"float16", "dynamic", "weight_only"}
+    assert {n for n, r in recipes.items() if not r.needs_observations} == {
+        "float16",
+        "dynamic",
+        "weight_only",
+    }
 
 
-def test_edges_follow_the_activations_unless_given(tmp_path: Path) -> None:
+def test_inputs_and_outputs_have_the_type_of_activations_by_default(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('activations = "int16"\noutputs = "float"\n')
     recipe = load_recipe(path)
@@ -41,11 +45,11 @@ def test_edges_follow_the_activations_unless_given(tmp_path: Path) -> None:
 def test_rules_match_operators_indices_and_output_names(match: str, layers: set[int]) -> None:
     graph = classifier().main
     recipe = Recipe().with_layers(LayerRule(match, {"weights": "int4"}))
-    found = {op.index for op in graph.ops if recipe.for_layer(graph, op).weights == "int4"}
-    assert found == layers
+    matched = {op.index for op in graph.ops if recipe.for_layer(graph, op).weights == "int4"}
+    assert matched == layers
 
 
-def test_later_rules_win() -> None:
+def test_later_rules_override_earlier_ones() -> None:
     graph = classifier().main
     recipe = Recipe().with_layers(
         LayerRule("CONV_2D", {"weights": "int4", "per_channel": False}), LayerRule("#0", {"weights": "int8"})
@@ -55,7 +59,7 @@ def test_later_rules_win() -> None:
     assert recipe.for_layer(graph, graph.ops[2]).weights == "int4"
 
 
-def test_another_calibrator_starts_without_the_parameters_of_the_first(tmp_path: Path) -> None:
+def test_a_rule_with_another_calibrator_drops_its_parameters(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(
         "calibrator = 'percentile'\ncalibrator_parameters = { percentile = 99.0 }\n"
@@ -86,7 +90,7 @@ def test_another_calibrator_starts_without_the_parameters_of_the_first(tmp_path:
         ("weights = ", "is not TOML", "recipes.md"),
     ],
 )
-def test_what_is_wrong_is_named(tmp_path: Path, text: str, problem: str, hint: str) -> None:
+def test_the_error_names_the_mistake_in_a_recipe(tmp_path: Path, text: str, problem: str, hint: str) -> None:
     path = tmp_path / "bad.toml"
     path.write_text(text)
     with pytest.raises(UsageError) as caught:
@@ -101,9 +105,9 @@ def test_an_unknown_name_lists_the_shipped_ones() -> None:
     assert "int8_per_tensor" in caught.value.hint
 
 
-def test_json_holds_every_setting() -> None:
+def test_json_contains_every_setting() -> None:
     recipe = load_recipe("w4_mixed")
     data = recipe.to_json()
     layers = data.pop("layers")
-    again = Recipe.from_table({**data, "layers": layers, "description": recipe.description}, "json")
-    assert again == recipe
+    loaded = Recipe.from_table({**data, "layers": layers, "description": recipe.description}, "json")
+    assert loaded == recipe

@@ -1,4 +1,4 @@
-"""What is written is read as the same recipe."""
+"""A recipe written as TOML is read back unchanged."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def read(text: str, folder: Path) -> Recipe:
 
 
 @pytest.mark.parametrize("name", shipped_recipes())
-def test_shipped_recipes_come_back(name: str, tmp_path: Path) -> None:
+def test_shipped_recipes_are_read_back(name: str, tmp_path: Path) -> None:
     recipe = load_recipe(name)
     assert read(to_toml(recipe), tmp_path) == recipe
 
 
-_letters = st.characters(codec="utf-8")  # no halves of surrogate pairs
+_letters = st.characters(codec="utf-8")  # without surrogates
 _names = st.text(_letters, min_size=1, max_size=12)
 _plain = st.text(string.ascii_letters + "_/.", min_size=1)
 
@@ -46,7 +46,7 @@ _plain = st.text(string.ascii_letters + "_/.", min_size=1)
     percentile=st.floats(90, 100, exclude_max=True),
     rules=st.lists(st.tuples(_plain, st.sampled_from(CHOICES["activations"]), st.booleans()), max_size=3),
 )
-def test_any_recipe_comes_back(
+def test_any_recipe_is_read_back(
     tmp_path_factory: pytest.TempPathFactory,
     name: str,
     description: str,
@@ -56,7 +56,7 @@ def test_any_recipe_comes_back(
     rules: list[tuple[str, str, bool]],
 ) -> None:
     base = Recipe(name=name, description=description, bias_correction=correction)
-    made = replace(
+    recipe = replace(
         base,
         settings=replace(
             base.settings,
@@ -66,4 +66,4 @@ def test_any_recipe_comes_back(
         ),
         layers=tuple(LayerRule(m, {"activations": a, "per_channel": p}) for m, a, p in rules),
     )
-    assert read(to_toml(made), tmp_path_factory.mktemp("recipes")) == made
+    assert read(to_toml(recipe), tmp_path_factory.mktemp("recipes")) == recipe

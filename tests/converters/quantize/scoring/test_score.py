@@ -1,4 +1,4 @@
-"""Metrics against their definitions, and models scored on real labelled data."""
+"""Metrics agree with their definitions, and models are scored on real labeled data."""
 
 from pathlib import Path
 
@@ -31,20 +31,20 @@ def rows(*values: list[float]) -> list[np.ndarray]:
     return [np.array([v], np.float32) for v in values]
 
 
-def test_accuracy_per_class_and_per_slice() -> None:
+def test_accuracy_is_computed_per_class_and_per_slice() -> None:
     data = dataset(np.zeros((4, 3)), np.array([0, 1, 1, 1]), room=np.array(["a", "a", "b", "b"]))
-    made = score_outputs(rows([0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]), data, "accuracy")
+    result = score_outputs(rows([0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.1, 0.9]), data, "accuracy")
     assert (
-        made.value == 0.75
-        and made.samples == 4
-        and made.margin == pytest.approx(1.96 * (0.75 * 0.25 / 4) ** 0.5)
+        result.value == 0.75
+        and result.samples == 4
+        and result.margin == pytest.approx(1.96 * (0.75 * 0.25 / 4) ** 0.5)
     )
-    assert made.per_class["0"].value == 1 and made.per_class["1"].value == pytest.approx(2 / 3)
-    assert made.slices["room"]["a"].value == 1 and made.slices["room"]["b"].value == 0.5
-    assert made.to_json()["slices"]["room"]["b"] == {"value": 0.5, "samples": 2}
+    assert result.per_class["0"].value == 1 and result.per_class["1"].value == pytest.approx(2 / 3)
+    assert result.slices["room"]["a"].value == 1 and result.slices["room"]["b"].value == 0.5
+    assert result.to_json()["slices"]["room"]["b"] == {"value": 0.5, "samples": 2}
 
 
-def test_what_lost_most_comes_first() -> None:
+def test_the_largest_drop_comes_first() -> None:
     data = dataset(np.zeros((20, 3)), np.repeat([0, 1], 10))
     before = score_outputs(rows(*[[0.9, 0.1]] * 10, *[[0.1, 0.9]] * 10), data)
     after = score_outputs(rows(*[[0.9, 0.1]] * 10, *[[0.1, 0.9]] * 6, *[[0.9, 0.1]] * 4), data)
@@ -66,43 +66,45 @@ def test_auc_counts_ordered_pairs(pairs: list[tuple[int, bool]]) -> None:
     assert auc(scores, positive) == pytest.approx(ordered)
 
 
-def test_auc_of_an_auto_encoder_is_of_its_error() -> None:
+def test_auc_of_an_auto_encoder_uses_its_reconstruction_error() -> None:
     data = dataset(np.array([[1, 1], [2, 2], [3, 3]], np.float32), np.array([0, 0, 1]))
-    made = score_outputs(rows([1, 1], [2, 2.5], [5, 5]), data)
-    assert made.metric == "auc" and made.value == 1
+    result = score_outputs(rows([1, 1], [2, 2.5], [5, 5]), data)
+    assert result.metric == "auc" and result.value == 1
     assert default_metric(rows([1, 1]), dataset(np.ones((1, 2)), None)) == "mse"
 
 
-def test_mse_of_targets_reconstruction_and_reference() -> None:
+def test_mse_compares_with_targets_inputs_or_a_reference() -> None:
     data = dataset(np.zeros((2, 3), np.float32), np.array([[1.0, 2.0], [3.0, 4.0]]))
     assert score_outputs(rows([1, 2], [3, 6]), data).value == 1
-    same = dataset(np.ones((2, 3), np.float32), None)
-    assert score_outputs(rows([1, 1, 1], [1, 1, 4]), same).value == pytest.approx(1.5)
-    bare = dataset(np.zeros((2, 3), np.float32), None)
-    assert score_outputs(rows([1, 2], [3, 4]), bare, "mse", reference=rows([1, 2], [3, 2])).value == 1
+    reconstruction = dataset(np.ones((2, 3), np.float32), None)
+    assert score_outputs(rows([1, 1, 1], [1, 1, 4]), reconstruction).value == pytest.approx(1.5)
+    without_targets = dataset(np.zeros((2, 3), np.float32), None)
+    assert (
+        score_outputs(rows([1, 2], [3, 4]), without_targets, "mse", reference=rows([1, 2], [3, 2])).value == 1
+    )
     with pytest.raises(UsageError, match="no targets to compare"):
-        score_outputs(rows([1, 2], [3, 4]), bare, "mse")
+        score_outputs(rows([1, 2], [3, 4]), without_targets, "mse")
     before = score_outputs(rows([1, 2], [3, 6]), data)
     after = score_outputs(rows([1, 2], [3, 7]), data)
     assert metric_drop(before, after) == pytest.approx(1.25)
 
 
-def test_labels_that_nothing_compares_are_told() -> None:
+def test_labels_that_no_metric_uses_give_a_note() -> None:
     outputs = rows([1, 2], [3, 4])
     boxes = dataset(np.ones((2, 3)), np.ones((2, 3, 5), np.float32))
-    said = ignored_labels_note(outputs, boxes, default_metric(outputs, boxes))
-    assert said is not None and "y has 15 values per sample and the model's output 2" in said
+    note = ignored_labels_note(outputs, boxes, default_metric(outputs, boxes))
+    assert note is not None and "y has 15 values per sample and the model's output 2" in note
     for labels in (None, np.array([0, 1]), np.array([[0.5, 2], [1, 1]], np.float32)):
         used = dataset(np.ones((2, 3)), labels)
         assert ignored_labels_note(outputs, used, default_metric(outputs, used)) is None
 
 
-def test_agreement_needs_the_other_model() -> None:
+def test_agreement_needs_a_reference() -> None:
     data = dataset(np.zeros((2, 3), np.float32), None)
-    ours = rows([1, 2], [3, 4])
-    assert score_outputs(ours, data, reference=rows([1, 2], [4, 3])).value == 0.5
+    outputs = rows([1, 2], [3, 4])
+    assert score_outputs(outputs, data, reference=rows([1, 2], [4, 3])).value == 0.5
     with pytest.raises(UsageError, match="reference"):
-        score_outputs(ours, data, "agreement")
+        score_outputs(outputs, data, "agreement")
 
 
 def test_a_single_output_is_compared_with_the_threshold() -> None:
@@ -112,7 +114,7 @@ def test_a_single_output_is_compared_with_the_threshold() -> None:
 
 
 @pytest.mark.parametrize(
-    ("labels", "metric", "said"),
+    ("labels", "metric", "message"),
     [
         (None, "accuracy", "no labels"),
         (np.array([0, 5]), "accuracy", "labels from 0 to 5"),
@@ -122,8 +124,10 @@ def test_a_single_output_is_compared_with_the_threshold() -> None:
         (np.array([0, 1]), "f1", "no metric 'f1'"),
     ],
 )
-def test_mistakes(labels: np.ndarray | None, metric: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as caught:
+def test_unsuitable_labels_and_metrics_are_an_error(
+    labels: np.ndarray | None, metric: str, message: str
+) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
         score_outputs(rows([1, 2], [2, 1]), dataset(np.zeros((2, 3)), labels), metric)
     assert caught.value.hint
 
@@ -133,12 +137,12 @@ def test_one_hot_labels_are_classes() -> None:
     assert score_outputs(rows([0.1, 0.9], [0.2, 0.8]), data).value == 0.5
 
 
-def test_inputs_are_rounded_as_litert_rounds() -> None:
+def test_inputs_are_rounded_as_in_litert() -> None:
     values = np.array([0.25, 0.75, -0.25, -0.75, 100, -100], np.float32)
     assert quantize_values(values, 0.5, 3, np.dtype(np.int8)).tolist() == [4, 5, 2, 1, 127, -128]
 
 
-def test_a_quantised_model_takes_and_gives_real_values() -> None:
+def test_a_quantized_model_runs_with_real_inputs_and_outputs() -> None:
     flatbuffer = to_flatbuffer(conv_net())
     runner = RealValueRunner(flatbuffer)
     rng = np.random.default_rng(0)
@@ -155,31 +159,31 @@ def test_a_quantised_model_takes_and_gives_real_values() -> None:
 
 
 @pytest.mark.slow
-def test_kws01_scores_what_is_published() -> None:
+def test_kws01_has_its_published_accuracy() -> None:
     path = SHARED / "data" / "kws01.npz"
-    int8, plain = shared_model("kws01_int8"), shared_model("kws01_float32")
+    int8, float_model = shared_model("kws01_int8"), shared_model("kws01_float32")
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"{path} does not exist")
     graph = load_any(int8).main
     q = graph.tensors[graph.inputs[0]]
     data = load_dataset(
-        path, [load_any(plain).main.tensors[0]], quantized=(q.scale, q.zero_point), labels=True
+        path, [load_any(float_model).main.tensors[0]], quantized=(q.scale, q.zero_point), labels=True
     )
     small = data.limited(250)
-    said: list[tuple[int, int]] = []
-    outputs = run_dataset(int8.read_bytes(), small, progress=lambda *now: said.append(now))
-    assert said[-1] == (250, 250)
-    assert 0.85 < score_outputs(outputs, small).value < 0.95  # 90.1 % over all 1000
-    full = score(plain.read_bytes(), data)
+    calls: list[tuple[int, int]] = []
+    outputs = run_dataset(int8.read_bytes(), small, progress=lambda *progress: calls.append(progress))
+    assert calls[-1] == (250, 250)
+    assert 0.85 < score_outputs(outputs, small).value < 0.95  # 90.1 % over all 1000 samples
+    full = score(float_model.read_bytes(), data)
     assert full.value == pytest.approx(0.905, abs=0.002) and len(full.per_class) == 12
 
 
-def test_state_starts_afresh_for_every_sample() -> None:
-    """A wake-word model keeps what it heard in resource variables."""
+def test_state_is_reset_for_every_sample() -> None:
+    """A wake-word model stores earlier audio features in resource variables."""
     runner = RealValueRunner(shared_model("sww01_int8").read_bytes())
     rng = np.random.default_rng(0)
     shape = tuple(runner.inputs[0]["shape"])
-    one, other = (rng.normal(size=shape).astype(np.float32) * 10 for _ in range(2))
-    first = runner.run([one])[0]
-    runner.run([other])
-    assert np.array_equal(runner.run([one])[0], first)
+    sample, other_sample = (rng.normal(size=shape).astype(np.float32) * 10 for _ in range(2))
+    first = runner.run([sample])[0]
+    runner.run([other_sample])
+    assert np.array_equal(runner.run([sample])[0], first)

@@ -1,4 +1,4 @@
-"""Searches for a recipe, on a small model."""
+"""Run recipe searches on a small model."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions, SearchResult, search
 from arenite.converters.quantize.search.trial import CostFunction
-from tests.converters.quantize.search.weighted_costs import Weighing
+from tests.converters.quantize.search.weighted_costs import FileSizeCosts
 from tests.converters.quantize.trained_models import classifier, dataset, samples
 
-WEIGHING = Weighing()
+FILE_SIZE_COSTS = FileSizeCosts()
 
 HIDDEN = (96, 64)  # int8: 12 KB of weights
 
@@ -18,14 +18,14 @@ HIDDEN = (96, 64)  # int8: 12 KB of weights
 def run(
     budget: Budget,
     options: RecipeSearchOptions,
-    costs: CostFunction = WEIGHING,
+    costs: CostFunction = FILE_SIZE_COSTS,
     seed: int = 5,
     noise: float = 0.3,
 ) -> SearchResult:
     model = classifier(HIDDEN)
-    seen = observe(model, dataset(*samples(100, 3)))
+    observations = observe(model, dataset(*samples(100, 3)))
     data = dataset(*samples(150, seed, noise=noise))
-    return search(model, load_recipe("int8"), seen, data, costs, budget, options)
+    return search(model, load_recipe("int8"), observations, data, costs, budget, options)
 
 
 def plain_flash() -> int:

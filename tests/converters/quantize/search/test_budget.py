@@ -1,4 +1,4 @@
-"""Budgets as a person writes them, and every way to write them wrong."""
+"""Budget texts are parsed, and mistakes in them are errors."""
 
 import pytest
 from hypothesis import given
@@ -8,9 +8,9 @@ from arenite.converters.quantize.search.budget import Budget, parse_budget
 from arenite.errors import UsageError
 
 
-def test_units() -> None:
-    made = parse_budget("ram=48k, flash=256K,instructions=5M,drop=1%")
-    assert made == Budget(48 * 1024, 256 * 1024, 5_000_000, 0.01)
+def test_amounts_with_units_are_parsed() -> None:
+    budget = parse_budget("ram=48k, flash=256K,instructions=5M,drop=1%")
+    assert budget == Budget(48 * 1024, 256 * 1024, 5_000_000, 0.01)
     assert parse_budget("ram=1.5kB,flash=1M") == Budget(1536, 1 << 20)
     assert parse_budget("accuracy=90.5%").accuracy == pytest.approx(0.905)
     assert parse_budget("drop=0%").drop == 0
@@ -18,7 +18,7 @@ def test_units() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "empty"),
         (" , ", "empty"),
@@ -37,23 +37,23 @@ def test_units() -> None:
         ("ram=5k,,flash=1M", "no value"),
     ],
 )
-def test_mistakes(text: str, said: str) -> None:
-    with pytest.raises(UsageError, match=said) as caught:
+def test_an_invalid_budget_is_an_error(text: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message) as caught:
         parse_budget(text)
     assert caught.value.hint
 
 
 @pytest.mark.slow
 @given(st.text(max_size=30))
-def test_any_text_is_a_budget_or_a_sentence(text: str) -> None:
+def test_any_text_gives_a_budget_or_an_error(text: str) -> None:
     try:
-        made = parse_budget(text)
+        budget = parse_budget(text)
     except UsageError as error:
         assert error.hint
     else:
-        assert Budget.of_json(made.to_json()) == made
+        assert Budget.of_json(budget.to_json()) == budget
 
 
-def test_a_board_limits_further() -> None:
+def test_a_board_limits_a_budget() -> None:
     assert parse_budget("ram=48k").within(64 << 10, 1 << 20) == Budget(48 << 10, 1 << 20)
     assert Budget(drop=0.01).within(5, 6) == Budget(5, 6, None, 0.01)

@@ -1,4 +1,4 @@
-"""Builds, limits and fronts by their definitions."""
+"""Trial outcomes choose builds, meet limits and form Pareto fronts as defined."""
 
 from dataclasses import replace
 
@@ -17,63 +17,63 @@ from arenite.converters.quantize.search.outcome import (
 
 
 def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> TrialOutcome:
-    made = tuple(BuildCost(f"--optimise {k}", *b) for k, b in enumerate(builds))
-    return TrialOutcome({"calibrator": name}, name, made, 0.9 - drop, drop)
+    costs = tuple(BuildCost(f"--optimise {k}", *b) for k, b in enumerate(builds))
+    return TrialOutcome({"calibrator": name}, name, costs, 0.9 - drop, drop)
 
 
-def test_the_build_that_meets_the_budget_is_taken() -> None:
-    tried = outcome(0.0, (100, 50, 10), (60, 60, 20), (40, 70, 90))
-    assert tried.build(Budget()).ram == 100  # the first
-    assert tried.build(Budget(ram=64)).ram == 60 and tried.meets(Budget(ram=64))
-    assert tried.build(Budget(ram=30)).ram == 40 and not tried.meets(Budget(ram=30))
-    assert tried.misses(Budget(ram=30)) == ["10 B of ram too much (40 of 30)"]
-    assert tried.misses(Budget(instructions=5))[0].startswith("5 instructions too much")
+def test_the_build_that_meets_the_budget_is_chosen() -> None:
+    outcomes = outcome(0.0, (100, 50, 10), (60, 60, 20), (40, 70, 90))
+    assert outcomes.build(Budget()).ram == 100  # the first
+    assert outcomes.build(Budget(ram=64)).ram == 60 and outcomes.meets(Budget(ram=64))
+    assert outcomes.build(Budget(ram=30)).ram == 40 and not outcomes.meets(Budget(ram=30))
+    assert outcomes.misses(Budget(ram=30)) == ["10 B of ram too much (40 of 30)"]
+    assert outcomes.misses(Budget(instructions=5))[0].startswith("5 instructions too much")
 
 
-def test_losses_are_limits_too() -> None:
-    tried = outcome(0.02, (1, 1, 1))
-    assert tried.meets(Budget(drop=0.02)) and not tried.meets(Budget(drop=0.01))
-    assert tried.meets(Budget(accuracy=0.88)) and not tried.meets(Budget(accuracy=0.89))
-    assert "loses 2.00 points, 1 are allowed" in tried.misses(Budget(drop=0.01))
-    assert tried.violations(Budget(drop=0.0)) == pytest.approx([0.0, 0.0, 0.0, 2.0])
+def test_accuracy_and_drop_are_limits_too() -> None:
+    outcomes = outcome(0.02, (1, 1, 1))
+    assert outcomes.meets(Budget(drop=0.02)) and not outcomes.meets(Budget(drop=0.01))
+    assert outcomes.meets(Budget(accuracy=0.88)) and not outcomes.meets(Budget(accuracy=0.89))
+    assert "loses 2.00 points, 1 are allowed" in outcomes.misses(Budget(drop=0.01))
+    assert outcomes.violations(Budget(drop=0.0)) == pytest.approx([0.0, 0.0, 0.0, 2.0])
 
 
-def test_a_recipe_without_image_never_meets() -> None:
+def test_a_recipe_without_an_image_meets_no_budget() -> None:
     failed = TrialOutcome({}, "", (), 0.0, 0.0, error="There is no kernel.")
     assert not failed.meets(Budget()) and failed.misses(Budget()) == ["There is no kernel."]
     assert pareto_front([failed], Budget(), objectives(Budget())) == []
 
 
-def test_merit_is_loss_then_speed_then_flash() -> None:
-    tried = [
+def test_outcomes_are_ranked_by_loss_then_speed_then_flash() -> None:
+    outcomes = [
         outcome(0.0, (1, 100, 1000)),
-        outcome(0.0004, (1, 60, 1050)),  # the same loss and speed, as far as one can tell
+        outcome(0.0004, (1, 60, 1050)),  # the same loss and speed within the margin of error
         outcome(0.0, (1, 20, 9000)),
         outcome(-0.005, (1, 200, 9000)),
         outcome(0.0, (1, 900, 10)),  # too large
     ]
-    assert rank_outcomes(tried, Budget(flash=500)) == [3, 1, 0, 2]
-    # It changed many decisions, for better and worse: no better than the others by more than chance.
-    tried[3] = replace(tried[3], deviation=0.01)
-    assert rank_outcomes(tried, Budget(flash=500)) == [1, 0, 2, 3]
+    assert rank_outcomes(outcomes, Budget(flash=500)) == [3, 1, 0, 2]
+    # It changed many decisions in both directions, so its smaller loss can be chance.
+    outcomes[3] = replace(outcomes[3], deviation=0.01)
+    assert rank_outcomes(outcomes, Budget(flash=500)) == [1, 0, 2, 3]
 
 
-def test_json_and_back() -> None:
-    tried = outcome(0.5, (1, 2, 3))
-    assert TrialOutcome.of_json(tried.to_json()) == tried
-    assert tried.to_json()["builds"][0]["instructions"] == {"value": 3, "kind": "estimated"}
+def test_an_outcome_is_read_back_from_json() -> None:
+    outcomes = outcome(0.5, (1, 2, 3))
+    assert TrialOutcome.of_json(outcomes.to_json()) == outcomes
+    assert outcomes.to_json()["builds"][0]["instructions"] == {"value": 3, "kind": "estimated"}
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=12))
-def test_the_front_is_what_nothing_beats(points: list[tuple[int, int, int]]) -> None:
+def test_no_outcome_beats_the_pareto_front(points: list[tuple[int, int, int]]) -> None:
     budget = Budget(ram=10)
-    tried = [outcome(d / 10, (ram, flash, 1), name=str(k)) for k, (d, ram, flash) in enumerate(points)]
-    places = pareto_front(tried, budget, objectives(budget))
-    kept = {points[k] for k in places}
-    assert len(kept) == len(places)
+    outcomes = [outcome(d / 10, (ram, flash, 1), name=str(k)) for k, (d, ram, flash) in enumerate(points)]
+    front_indices = pareto_front(outcomes, budget, objectives(budget))
+    front = {points[k] for k in front_indices}
+    assert len(front) == len(front_indices)
     for p in points:
         beaten = any(q != p and all(a <= b for a, b in zip(q, p, strict=True)) for q in points)
-        assert (p in kept) == (not beaten)
-    flashes = [points[k][2] for k in places]
+        assert (p in front) == (not beaten)
+    flashes = [points[k][2] for k in front_indices]
     assert flashes == sorted(flashes)

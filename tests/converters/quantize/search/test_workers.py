@@ -1,4 +1,4 @@
-"""Recipes tried on a real Dask cluster: a scheduler and workers in processes of their own."""
+"""Recipe searches on a real Dask cluster, whose scheduler and workers are separate processes."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions
 from arenite.errors import ToolError, UsageError
 from tests.converters.quantize.search.search_runs import plain_flash, run
-from tests.converters.quantize.search.weighted_costs import Dying, Weighing
+from tests.converters.quantize.search.weighted_costs import CrashingCosts, FileSizeCosts
 
 pytestmark = pytest.mark.slow
 
@@ -34,7 +34,7 @@ def start(*arguments: str) -> subprocess.Popen:
 
 @pytest.fixture(scope="module")
 def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a scheduler with two workers."""
+    """Start a scheduler with two workers and return its address."""
     folder = tmp_path_factory.mktemp("dask")
     file = folder / "scheduler.json"
     common = ("--scheduler-file", str(file), "--no-dashboard")
@@ -52,34 +52,34 @@ def scheduler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             process.wait()
 
 
-def test_a_search_on_the_cluster(scheduler: str, tmp_path: Path) -> None:
+def test_a_search_runs_on_the_cluster(scheduler: str, tmp_path: Path) -> None:
     limit = plain_flash() - 3500
-    made = run(
-        Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, dask=scheduler), Weighing(tmp_path)
+    result = run(
+        Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, dask=scheduler), FileSizeCosts(tmp_path)
     )
-    assert made.chosen is not None and made.chosen.build.flash <= limit
-    # One call was made here, by the first look at plain int8; the others by the workers, in processes of their own.
+    assert result.chosen is not None and result.chosen.build.flash <= limit
+    # This process makes the first call, for plain int8. The workers make the others.
     callers = {name.split("-")[1] for name in os.listdir(tmp_path)}
     assert len(callers) >= 2 and len(os.listdir(tmp_path)) >= 6
     alone = {o.sha256: o for o in run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8)).trials}
-    assert all(alone[o.sha256] == o for o in made.trials if o.sha256 in alone)
+    assert all(alone[o.sha256] == o for o in result.trials if o.sha256 in alone)
 
 
-def test_no_scheduler_is_a_sentence() -> None:
-    began = time.monotonic()
+def test_a_missing_scheduler_is_an_error() -> None:
+    start_s = time.monotonic()
     with pytest.raises(UsageError, match="no Dask scheduler at tcp"):
         run(Budget(), RecipeSearchOptions(trials=2, dask="tcp://127.0.0.1:9"))
     with pytest.raises(UsageError, match="no Dask scheduler at nonsense"):
         run(Budget(), RecipeSearchOptions(trials=2, dask="nonsense://"))
-    assert time.monotonic() - began < 60
+    assert time.monotonic() - start_s < 60
 
 
-def test_a_dying_worker_process_is_a_sentence() -> None:
+def test_a_crashed_worker_process_is_an_error() -> None:
     with pytest.raises(ToolError, match="worker process of the search ended"):
-        run(Budget(), RecipeSearchOptions(trials=6, workers=2), Dying(os.getpid()))
+        run(Budget(), RecipeSearchOptions(trials=6, workers=2), CrashingCosts(os.getpid()))
 
 
-def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: Path) -> None:
+def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Path) -> None:
     keep, log = tmp_path / "search.db", tmp_path / "log"
     log.mkdir()
     script = (
@@ -87,10 +87,10 @@ def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: 
         "from arenite.converters.quantize.search.budget import Budget\n"
         "from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions\n"
         "from tests.converters.quantize.search.search_runs import run\n"
-        "from tests.converters.quantize.search.weighted_costs import Weighing\n"
+        "from tests.converters.quantize.search.weighted_costs import FileSizeCosts\n"
         "if __name__ == '__main__':\n"
         f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, keep=Path({str(keep)!r})),"
-        f" Weighing(Path({str(log)!r}), 1.0))\n"
+        f" FileSizeCosts(Path({str(log)!r}), 1.0))\n"
     )
     file = tmp_path / "searching.py"
     file.write_text(script)
@@ -103,14 +103,14 @@ def test_an_interruption_ends_the_workers_at_once_and_is_gone_on_from(tmp_path: 
         while len(os.listdir(log)) < 6:
             assert child.poll() is None and time.monotonic() < deadline
             time.sleep(0.05)
-        os.killpg(child.pid, signal.SIGINT)  # as a terminal does, to the workers as well
-        _, said = child.communicate(timeout=60)
+        os.killpg(child.pid, signal.SIGINT)  # like Ctrl+C in a terminal, which also interrupts the workers
+        _, stderr = child.communicate(timeout=60)
     finally:
         child.kill()
         child.wait()
-    assert child.returncode != 0 and said.count(b"KeyboardInterrupt") == 1, said
+    assert child.returncode != 0 and stderr.count(b"KeyboardInterrupt") == 1, stderr
     calls = len(os.listdir(log))
     time.sleep(1.5)
-    assert len(os.listdir(log)) == calls  # nobody goes on
-    made = run(Budget(flash=9000), RecipeSearchOptions(trials=8, keep=keep))
-    assert 1 <= made.resumed <= calls and len(made.trials) >= made.resumed
+    assert len(os.listdir(log)) == calls  # no worker continues
+    result = run(Budget(flash=9000), RecipeSearchOptions(trials=8, keep=keep))
+    assert 1 <= result.resumed <= calls and len(result.trials) >= result.resumed

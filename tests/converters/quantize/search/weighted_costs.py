@@ -1,4 +1,4 @@
-"""What models of the tests take: the bytes of their file. Here because worker processes import it by name."""
+"""Cost functions for the tests. They have their own module because worker processes import them by name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from arenite.converters.tflite.reader import parse
 
 
 @dataclass(frozen=True)
-class Weighing:
-    """Flash is the size of the file, RAM that of the largest activations. ``log``: a folder to note each call in, by
-    time and process."""
+class FileSizeCosts:
+    """Returns the size of the file as flash and the largest activation as RAM.
+
+    If ``log`` is a folder, each call creates a file in it that is named after time and process.
+    """
 
     log: Path | None = None
     seconds: float = 0.0
@@ -29,12 +31,12 @@ class Weighing:
 
 
 @dataclass(frozen=True)
-class Dying:
-    """Ends every process but ``parent`` without a word, as the system does when memory is short."""
+class CrashingCosts:
+    """Ends every process except ``parent`` without an exception, like the system when memory is short."""
 
     parent: int
 
     def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
         if os.getpid() != self.parent:
             os._exit(9)
-        return Weighing()(flatbuffer)
+        return FileSizeCosts()(flatbuffer)

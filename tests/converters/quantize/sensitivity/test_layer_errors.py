@@ -1,4 +1,4 @@
-"""Errors by layer: those of the two models' own tensors, and larger where weights are coarser."""
+"""Errors by layer equal the differences of the models' tensors, and are larger for coarser weights."""
 
 import numpy as np
 
@@ -10,24 +10,26 @@ from arenite.converters.quantize.sensitivity.layer_errors import SAMPLES, layer_
 from tests.converters.quantize.trained_models import classifier, dataset, samples
 
 
-def test_the_last_error_is_that_of_the_outputs() -> None:
+def test_the_last_error_equals_the_error_of_the_outputs() -> None:
     model, data = classifier(), dataset(*samples(60, 3))
-    made = quantize(model, load_recipe("int8"), observe(model, data))
-    errors = layer_errors(model, made.flatbuffer, made.tensors, data.inputs)
+    quantized = quantize(model, load_recipe("int8"), observe(model, data))
+    errors = layer_errors(model, quantized.flatbuffer, quantized.tensors, data.inputs)
     used = data.take(range(SAMPLES))
-    pairs = zip(run_dataset(model, used), run_dataset(made.flatbuffer, used, reference=True), strict=True)
+    pairs = zip(
+        run_dataset(model, used), run_dataset(quantized.flatbuffer, used, reference=True), strict=True
+    )
     worst = max(float(np.abs(a - b).max()) for a, b in pairs)
     assert errors[-1].max_abs > 0
     assert abs(errors[-1].max_abs - worst) < 1e-6
     assert all(e.step is not None for e in errors)
 
 
-def test_int4_weights_are_farther_from_the_source() -> None:
+def test_int4_weights_have_larger_errors() -> None:
     model, data = classifier(), dataset(*samples(60, 3))
-    seen = observe(model, data)
+    observations = observe(model, data)
     by_recipe = {}
     for name in ("int8", "w4"):
-        made = quantize(model, load_recipe(name), seen)
-        by_recipe[name] = layer_errors(model, made.flatbuffer, made.tensors, data.inputs)
+        quantized = quantize(model, load_recipe(name), observations)
+        by_recipe[name] = layer_errors(model, quantized.flatbuffer, quantized.tensors, data.inputs)
     assert [e.layer for e in by_recipe["int8"]] == [e.layer for e in by_recipe["w4"]]
     assert by_recipe["w4"][0].sqnr_db < by_recipe["int8"][0].sqnr_db - 3

@@ -1,4 +1,4 @@
-"""Each layer quantised alone: the fragile one is found, and figures are those of the models."""
+"""The sensitivity analysis quantizes each layer alone, finds a sensitive layer and reports correct figures."""
 
 import json
 
@@ -13,56 +13,58 @@ from arenite.converters.quantize.sensitivity.sensitivity import sensitivity, sin
 from tests.converters.quantize.trained_models import dataset, dense_net, samples, train
 
 
-def test_the_fragile_layer_comes_first() -> None:
+def test_the_most_sensitive_layer_comes_first() -> None:
     weights = train(*samples(1000, 1), (32, 24))
-    # Half of the second layer's inputs count a hundred times as much as the other half, and weigh as much less in the
-    # first layer: the float model is the same, but a row of the second layer no longer has one scale that suits.
+    # Half of the second layer's weights are multiplied by 100, and the first layer's are divided by the same factors.
+    # The float model computes the same, but no single scale fits all weights in a row of the second layer.
     factors = np.where(np.arange(32) % 2, 100.0, 1.0).astype(np.float32)
     weights[0], weights[1] = weights[0] / factors[:, None], weights[1] * factors
     model = dense_net(weights)
     data = dataset(*samples(200, 2))
-    found = sensitivity(
+    result = sensitivity(
         model, load_recipe("int8"), observe(model, data), data, kinds=("int8", "int4", "int16")
     )
-    assert found.base.value > 0.9
-    by_layer = {s.layer: s.sqnr_db for s in found.layers if s.kind == "int4"}
+    assert result.base.value > 0.9
+    by_layer = {s.layer: s.sqnr_db for s in result.layers if s.kind == "int4"}
     assert set(by_layer) == {0, 1, 2}
-    assert found.worst("int4")[0].layer == 1 and by_layer[1] < by_layer[2] - 10
-    assert found.worst("int4")[0].drop > 0.05
+    assert result.worst("int4")[0].layer == 1 and by_layer[1] < by_layer[2] - 10
+    assert result.worst("int4")[0].drop > 0.05
     for layer in (0, 1, 2):
-        wide = next(s for s in found.layers if (s.layer, s.kind) == (layer, "int16"))
+        wide = next(s for s in result.layers if (s.layer, s.kind) == (layer, "int16"))
         assert wide.sqnr_db >= by_layer[layer]
-    int8 = next(s for s in found.layers if (s.layer, s.kind) == (2, "int8"))
+    int8 = next(s for s in result.layers if (s.layer, s.kind) == (2, "int8"))
     assert int8.weight_bytes == 8 * 24 + 4 * 8 and int8.weight_bytes_before == 4 * (8 * 24 + 8)
-    assert {s.op for s in found.layers} == {"FULLY_CONNECTED", "SOFTMAX"}
-    json.dumps(found.to_json())
+    assert {s.op for s in result.layers} == {"FULLY_CONNECTED", "SOFTMAX"}
+    json.dumps(result.to_json())
 
 
-def test_figures_are_those_of_the_model_with_that_layer_quantised() -> None:
+def test_figures_equal_those_of_a_model_with_one_quantized_layer() -> None:
     model = dense_net(train(*samples(1000, 1), (16,)))
     data = dataset(*samples(60, 2))
-    seen = observe(model, data)
-    said: list[tuple[str, int, int]] = []
-    found = sensitivity(
+    observations = observe(model, data)
+    calls: list[tuple[str, int, int]] = []
+    result = sensitivity(
         model,
         load_recipe("int8"),
-        seen,
+        observations,
         data,
         kinds=("int4",),
         samples=None,
-        progress=lambda *now: said.append(now),
+        progress=lambda *progress: calls.append(progress),
     )
-    assert said[0] == ("float model", 0, 3) and said[-1] == ("", 3, 3)
-    made = quantize(model, single_layer_recipe(load_recipe("int8"), "int4"), seen, only=[0])
-    right = [
+    assert calls[0] == ("float model", 0, 3) and calls[-1] == ("", 3, 3)
+    quantized = quantize(model, single_layer_recipe(load_recipe("int8"), "int4"), observations, only=[0])
+    is_correct = [
         np.argmax(o) == y
-        for o, y in zip(run_dataset(made.flatbuffer, data), data.labels, strict=True)  # type: ignore[arg-type]
+        for o, y in zip(run_dataset(quantized.flatbuffer, data), data.labels, strict=True)  # type: ignore[arg-type]
     ]
-    first = next(s for s in found.layers if s.layer == 0)
-    assert found.base.value - first.drop == pytest.approx(np.mean(right))
+    first = next(s for s in result.layers if s.layer == 0)
+    assert result.base.value - first.drop == pytest.approx(np.mean(is_correct))
 
 
-def test_sqnr() -> None:
-    one = [np.array([1.0, 0.0]), np.array([0.0, 1.0])]
-    assert sqnr(one, one) == 150
-    assert sqnr(one, [np.array([1.1, 0.0]), np.array([0.0, 1.0])]) == pytest.approx(10 * np.log10(2 / 0.01))
+def test_sqnr_is_computed_as_defined() -> None:
+    outputs = [np.array([1.0, 0.0]), np.array([0.0, 1.0])]
+    assert sqnr(outputs, outputs) == 150
+    assert sqnr(outputs, [np.array([1.1, 0.0]), np.array([0.0, 1.0])]) == pytest.approx(
+        10 * np.log10(2 / 0.01)
+    )
