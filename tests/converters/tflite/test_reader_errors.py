@@ -161,11 +161,7 @@ MALFORMED: list[tuple[str, Change, str]] = [
     (
         "input",
         change_operator(0, inputs=[0, 1, 77]),
-        (
-            "few inputs",
-            change_operator(0, inputs=[0]),
-            "operator 0 (CONV_2D), field inputs: has 1 tensor, expected 2 to 3.",
-        ),
+        "Subgraph 0, operator 0 (CONV_2D), field inputs[2]: is tensor 77, but the subgraph has",
     ),
     (
         "absent input",
