@@ -1,11 +1,11 @@
-"""Bench results by hand, for what only reads them."""
+"""Hand-written bench results for tests of code that only reads results."""
 
 from __future__ import annotations
 
 import copy
 from typing import Any
 
-_PLAIN: dict[str, Any] = {
+_BASE_RESULT: dict[str, Any] = {
     "schema": "arenite.bench/1",
     "model": {"path": "models/net.tflite", "sha256": "ab" * 32, "macs": 1000, "macs_after_passes": 1000},
     "build": {
@@ -50,19 +50,19 @@ _PLAIN: dict[str, Any] = {
 
 
 def result(**changes: Any) -> dict[str, Any]:
-    """A result; ``memory__arena=5000`` changes one figure, ``board__name`` another."""
-    made = copy.deepcopy(_PLAIN)
-    for where, value in changes.items():
-        *path, last = where.split("__")
-        inner = made
+    """Return a result; ``memory__arena=5000`` changes ``["memory"]["arena"]``."""
+    bench_result = copy.deepcopy(_BASE_RESULT)
+    for key_path, value in changes.items():
+        *path, leaf_key = key_path.split("__")
+        inner = bench_result
         for key in path:
             inner = inner[key]
-        inner[last] = value
-    return made
+        inner[leaf_key] = value
+    return bench_result
 
 
 def timed(p50: float, p95: float, **changes: Any) -> dict[str, Any]:
-    """A result of a real board, with microseconds."""
+    """Return a result of a real board, with latencies in microseconds."""
     latency = {"p50": p50, "p95": p95, "p99": p95, "min": p50, "max": p95}
     return result(
         inference__instructions=None,

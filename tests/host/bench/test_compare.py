@@ -1,4 +1,4 @@
-"""Ratios to a baseline, and the sentence where instructions and cycles tell different stories."""
+"""Ratios to a baseline, and the note for results whose cycles do not follow their instructions."""
 
 from __future__ import annotations
 
@@ -50,7 +50,9 @@ def test_ratios_to_a_record(tmp_path: Path) -> None:
         baseline(tmp_path, {"records": [slower, RECORD, {**RECORD, "core": "cortex-m0"}]})
     )
     compared = compare(result(), records)
-    assert compared is not None and compared["engine"] == "other"  # the faster one, for every figure
+    assert (
+        compared is not None and compared["engine"] == "other"
+    )  # the faster engine is used for every figure
     assert compared["figures"] == {
         "instructions": {"ours": 500, "theirs": 1000, "ratio": 0.5},
         "init": {"ours": 10, "theirs": 0, "ratio": None},
@@ -59,7 +61,9 @@ def test_ratios_to_a_record(tmp_path: Path) -> None:
         "ram_total": {"ours": 300, "theirs": 400, "ratio": 0.75},
         "code": {"ours": 6000, "theirs": 5000, "ratio": 1.2},
     }
-    assert compared["note"] is None  # 1.41 cycles per instruction here, as assumed of the other
+    assert (
+        compared["note"] is None
+    )  # this result has the 1.41 cycles per instruction assumed for the baseline
     named = compare(result("rv32imc"), records, "cortex-m4f", "reference")
     assert named is not None and named["figures"]["instructions"]["ratio"] == 0.125
     assert compare(result("rv32imc"), records) is None
@@ -74,35 +78,37 @@ def test_ratios_to_an_earlier_result(tmp_path: Path) -> None:
     assert compared["note"] is None
 
 
-@pytest.mark.parametrize(("cycles", "said"), [(1000, "about 0.71"), (500, "about 0.35"), (730, None)])
-def test_cycles_that_disagree_are_told(cycles: int, said: str | None, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("cycles", "message"), [(1000, "about 0.71"), (500, "about 0.35"), (730, None)])
+def test_cycles_that_do_not_follow_instructions_add_a_note(
+    cycles: int, message: str | None, tmp_path: Path
+) -> None:
     assert load_timing("cortex-m4f").plain_cpi == 1.41
     compared = compare(result(cycles=cycles), read_baseline(baseline(tmp_path, {"records": [RECORD]})))
     assert compared is not None
-    if said is None:
+    if message is None:
         assert compared["note"] is None
     else:
-        assert "0.50 of the baseline's instructions" in compared["note"] and said in compared["note"]
+        assert "0.50 of the baseline's instructions" in compared["note"] and message in compared["note"]
 
 
-def test_cycles_of_both_are_compared_where_they_are_known(tmp_path: Path) -> None:
+def test_known_cycles_of_both_results_are_compared(tmp_path: Path) -> None:
     records = read_baseline(baseline(tmp_path, result(instructions=1000, cycles=1000)))
     compared = compare(result(cycles=1000), records)
     assert compared is not None
     assert compared["note"] is not None and "about 1.00 of its cycles" in compared["note"]
 
 
-def test_nothing_is_said_without_cycles_or_across_cores(tmp_path: Path) -> None:
+def test_no_note_without_cycles_or_across_cores(tmp_path: Path) -> None:
     records = read_baseline(baseline(tmp_path, {"records": [RECORD]}))
-    for one in (
+    for comparison in (
         compare(result(cycles=None), records),
         compare(result("rv32imc", 9999), records, "cortex-m4f"),
     ):
-        assert one is not None and one["note"] is None
+        assert comparison is not None and comparison["note"] is None
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("{", "is not JSON"),
         ([], "is not a baseline"),
@@ -117,18 +123,18 @@ def test_nothing_is_said_without_cycles_or_across_cores(tmp_path: Path) -> None:
         ({"schema": "arenite.fit/1"}, "is not a baseline"),
     ],
 )
-def test_a_bad_baseline_is_a_mistake(content: object, said: str, tmp_path: Path) -> None:
+def test_an_invalid_baseline_raises_an_error(content: object, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         read_baseline(baseline(tmp_path, content))
-    assert said in caught.value.problem and caught.value.hint and caught.value.exit_code == 2
+    assert message in caught.value.problem and caught.value.hint and caught.value.exit_code == 2
 
 
-def test_a_missing_baseline_is_a_mistake(tmp_path: Path) -> None:
+def test_a_missing_baseline_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot read"):
         read_baseline(tmp_path / "none.json")
 
 
-def test_a_baseline_about_something_else_says_what_it_has(tmp_path: Path) -> None:
+def test_the_error_lists_the_records_of_the_baseline(tmp_path: Path) -> None:
     path = baseline(tmp_path, {"records": [RECORD]})
     require(read_baseline(path), "cortex-m4f", "net", path)
     with pytest.raises(UsageError, match="no record of other on cortex-m4f") as caught:

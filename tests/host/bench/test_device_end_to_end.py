@@ -1,4 +1,4 @@
-"""A generated project, built and run: the firmware answers over a real serial port."""
+"""Build and run a generated project: the firmware answers over a real serial port."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLES = [bytes(range(8)), bytes(range(250, 256)) + b"\0\0", bytes(8), b"\xff" 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", EMULATED)
 @pytest.mark.parametrize("fresh", [True, False])
-def test_the_board_answers_as_the_model_says(name: str, fresh: bool, tmp_path: Path) -> None:
+def test_the_board_computes_the_model(name: str, fresh: bool, tmp_path: Path) -> None:
     board = load_board(name)
     write_project(tmp_path / "project", toy_model.sources(), [], board)
     with start(board, direct_build(tmp_path / "project")) as machine:

@@ -1,4 +1,4 @@
-"""The bench, end to end: PlatformIO's build, the emulator, the serial line, LiteRT as the judge."""
+"""The bench end to end: PlatformIO builds, the emulator runs, and LiteRT's outputs are the reference."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ pytestmark = [
 
 
 def run(
-    ready: Prepared, samples: Samples, *, board: str = BOARD, **options: Any
+    prepared: Prepared, samples: Samples, *, board: str = BOARD, **options: Any
 ) -> tuple[dict[str, Any], list[str]]:
     steps: list[str] = []
     build = BuildOptions(**{f.name: options.pop(f.name) for f in fields(BuildOptions) if f.name in options})
     result = bench(
-        ready,
+        prepared,
         load_board(board),
         samples,
         BenchConfig(build, **options),
@@ -72,7 +72,7 @@ def assert_exact(result: dict[str, Any], count: int) -> None:
 
 
 def assert_sizes_as_predicted(result: dict[str, Any], board: str = BOARD) -> None:
-    """Known to the byte only for the compiler and the sources that the stored sizes are of."""
+    """Compare measured with predicted sizes. They agree to the byte only with the compiler of the stored sizes."""
     m, f = result["memory"], result["flash"]
     assert m["stack"] <= m["predicted_stack"] <= 2 * m["stack"] + 256
     assert m["ram_total"] == m["arena"] + m["stack"] + m["static"]
@@ -119,7 +119,7 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
 
 @pytest.mark.slow
 def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
-    """Labels that LiteRT hits in three samples of four."""
+    """LiteRT predicts the labels of three samples of four."""
     ready, tensors = ready_model(classifier(), tmp_path)
     inputs = random_samples(tensors, 8).inputs
     reference = Reference(ready.image)
@@ -134,14 +134,14 @@ def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stateful", [False, True])
 def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_path: Path) -> None:
-    """The same input again and again: the same output when fresh, a running sum when kept."""
+    """The same input five times: equal outputs with fresh state, a running sum with kept state."""
     ready, tensors = ready_model(counter(), tmp_path)
-    one = random_samples(tensors, 1).inputs[0]
-    result, _ = run(ready, Samples([one] * 5, None), stateful=stateful)
+    sample = random_samples(tensors, 1).inputs[0]
+    result, _ = run(ready, Samples([sample] * 5, None), stateful=stateful)
     assert_exact(result, 5)
     reference = Reference(ready.image)
-    outputs = {reference.run(one, reset=k == 0 or not stateful)[0].tobytes() for k in range(5)}
-    assert (len(outputs) > 1) == stateful  # the model does carry state, so that exact means something
+    outputs = {reference.run(sample, reset=k == 0 or not stateful)[0].tobytes() for k in range(5)}
+    assert (len(outputs) > 1) == stateful  # the outputs show that the model carries state
     assert result["init"]["instructions"] <= 1000
     assert_sizes_as_predicted(result)
 
@@ -166,7 +166,7 @@ def test_float_inputs_and_outputs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
-    """Its protocol tells nothing of layers, init and stack: they are null, or predicted and marked so."""
+    """The monitor's protocol reports no layers, init or stack: they are null, or marked as estimated."""
     ready, tensors = ready_model(two_inputs(), tmp_path)
     result, _ = run(ready, random_samples(tensors, 3), protocol="mlperf")
     assert_exact(result, 3)
@@ -184,7 +184,7 @@ def test_the_monitor_cannot_keep_state(tmp_path: Path) -> None:
         run(ready, random_samples(tensors, 1), protocol="mlperf", stateful=True)
 
 
-def test_a_board_that_is_too_small_is_known_before_the_build(tmp_path: Path) -> None:
+def test_a_board_that_is_too_small_is_rejected_before_the_build(tmp_path: Path) -> None:
     ready, tensors = ready_model(classifier(100, 40), tmp_path)
     with pytest.raises(DoesNotFitError, match=r"needs [\d,]+ B more SRAM") as caught:
         run(ready, random_samples(tensors, 1), board="qemu_microbit", keep=tmp_path / "p")
@@ -192,23 +192,23 @@ def test_a_board_that_is_too_small_is_known_before_the_build(tmp_path: Path) -> 
     assert not (tmp_path / "p").exists()
 
 
-def test_a_real_board_needs_its_port_named(tmp_path: Path) -> None:
+def test_a_real_board_needs_a_port(tmp_path: Path) -> None:
     ready, tensors = ready_model(classifier(), tmp_path)
     with pytest.raises(UsageError, match="nucleo_l4r5zi is a real board") as caught:
         run(ready, random_samples(tensors, 1), board="nucleo_l4r5zi", keep=tmp_path / "p")
     assert "--port" in caught.value.hint
-    assert not (tmp_path / "p").exists()  # said before PlatformIO downloads a framework
+    assert not (tmp_path / "p").exists()  # the error precedes PlatformIO's download of a framework
 
 
 @pytest.mark.slow
 def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A judge of another mind: the reference runs the same network with one weight changed."""
+    """The reference runs the same network with one parameter changed."""
     ready, _ = ready_model(two_inputs(), tmp_path)
-    other = two_inputs()
-    changed = other.main.tensors[2]
-    assert changed.quant is not None
-    object.__setattr__(changed.quant, "zero_point", (2,))  # was 1: every first output differs by one
-    (tmp_path / "other.tflite").write_bytes(save(other, tmp_path / "other.tflite").read_bytes())
+    changed_model = two_inputs()
+    tensor = changed_model.main.tensors[2]
+    assert tensor.quant is not None
+    object.__setattr__(tensor.quant, "zero_point", (2,))  # was 1: every first output differs by one
+    (tmp_path / "other.tflite").write_bytes(save(changed_model, tmp_path / "other.tflite").read_bytes())
     image = prepare(tmp_path / "other.tflite").image
     monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
     result, _ = run(ready, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
@@ -216,10 +216,8 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_a_model_that_lost_channels_is_judged_by_its_source(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A pass that is wrong cannot hide: the judge has not seen it."""
+def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bench detects a wrong pass, because the reference runs the model without passes."""
     model = planted_model([44, 5])
     ready, tensors = ready_model(model, tmp_path)
     result, _ = run(ready, random_samples(tensors, 4))
@@ -248,7 +246,7 @@ def test_a_model_that_lost_channels_is_judged_by_its_source(
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_mps3_an547", "qemu_riscv32", "qemu_xtensa_lx106"])
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
 def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_path: Path) -> None:
-    """Recurrent layers, variables and softmax: the deepest kernels. The bound is close, too."""
+    """Recurrent layers, variables and softmax have the deepest calls. The prediction is below 1.5 times the use."""
     board = load_board(name)
     assert board.emulator is not None
     tools = (f"{core_named(board.core).prefix}gcc", f"qemu-system-{board.emulator.system}")
@@ -265,12 +263,12 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
     assert max(measured.init_ticks) > 0
     reference = Reference(ready.image)
     for inputs, outputs in zip(samples.inputs, measured.outputs, strict=True):
-        for want, got in zip(reference.run(inputs), outputs, strict=True):
-            assert want.tobytes() == got.tobytes()
+        for expected, actual in zip(reference.run(inputs), outputs, strict=True):
+            assert expected.tobytes() == actual.tobytes()
 
 
 @pytest.mark.parametrize(
-    ("want", "got", "expected"),
+    ("reference", "output", "expected"),
     [
         (np.array([-128, 3], np.int8), np.array([127, 3], np.int8), 255),
         (np.array([True, False]), np.array([True, True]), 1),
@@ -282,13 +280,13 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
         (np.zeros((0, 3), np.int8), np.zeros((0, 3), np.int8), 0),
     ],
 )
-def test_the_largestdifference(want: np.ndarray, got: np.ndarray, expected: float | None) -> None:
-    assert difference(want, got) == expected
+def test_the_largest_difference(reference: np.ndarray, output: np.ndarray, expected: float | None) -> None:
+    assert difference(reference, output) == expected
 
 
 @pytest.mark.slow
 def test_fifty_words_on_the_emulated_board() -> None:
-    """A trained keyword network and real recordings: the device's answers have LiteRT's accuracy."""
+    """With a trained keyword network and real recordings, the device has LiteRT's accuracy."""
     ready = prepare(shared_model("kws01_int8"))
     data = SHARED / "data" / "kws01.npz"
     if not data.exists():

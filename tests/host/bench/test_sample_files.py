@@ -31,26 +31,26 @@ TENSOR = Tensor(0, "x", (1, 12, 12, 3), "int8", Quantization((0.02,), (3,)))
 
 
 def pictures(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """A picture of each name, in a size of its own."""
+    """Write a picture with each name. Every picture has another size."""
     rng = np.random.default_rng(0)
-    made = {}
+    images = {}
     for k, name in enumerate(names):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        made[name] = rng.integers(0, 256, (20 + k, 30 - k, 3), np.uint8)
-        Image.fromarray(made[name]).save(path)
-    return made
+        images[name] = rng.integers(0, 256, (20 + k, 30 - k, 3), np.uint8)
+        Image.fromarray(images[name]).save(path)
+    return images
 
 
 def test_sub_folders_are_classes(tmp_path: Path) -> None:
-    made = pictures(tmp_path, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png", "dog/.hidden/d.png"])
+    images = pictures(tmp_path, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png", "dog/.hidden/d.png"])
     (tmp_path / "cat/notes.txt").write_text("no picture")
     samples = file_samples(tmp_path, [TENSOR], EXTRA)
     assert samples.labels is not None and samples.labels.tolist() == [2, 2, 1]
     spec = Preprocessing.from_json(STEPS).bound(TENSOR)
-    for [got], name in zip(samples.inputs, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png"], strict=True):
-        want = preprocess_image(spec, made[name], "rgb")
-        assert (got.dtype, got.shape) == (np.int8, TENSOR.shape) and np.array_equal(got[0], want)
+    for [actual], name in zip(samples.inputs, ["cat/a.png", "cat/b.PNG", "dog/deep/c.png"], strict=True):
+        expected = preprocess_image(spec, images[name], "rgb")
+        assert (actual.dtype, actual.shape) == (np.int8, TENSOR.shape) and np.array_equal(actual[0], expected)
     unnamed = file_samples(tmp_path, [TENSOR], {"preprocessing": STEPS})
     assert unnamed.labels is not None and unnamed.labels.tolist() == [0, 0, 1]
     spread = file_samples(tmp_path, [TENSOR], EXTRA, 2)
@@ -72,7 +72,7 @@ def test_without_classes(tmp_path: Path) -> None:
     assert len(file_samples(tmp_path / "a.png", [TENSOR], EXTRA)) == 1
 
 
-def test_what_cannot_be_read(tmp_path: Path) -> None:
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     pictures(tmp_path / "some", ["a.png"])
     (tmp_path / "none").mkdir()
     for path, tensors, extra, problem in (
@@ -89,14 +89,14 @@ def test_what_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_bench_of_a_folder(tmp_path: Path) -> None:
-    """Pictures in, accuracy out: each output of the device is LiteRT's for what preprocessing made."""
+    """A bench of a folder of pictures preprocesses them, and each output of the device equals LiteRT's."""
     pictures(tmp_path / "data", ["cat/a.png", "dog/b.png", "zebra/c.png"])
     path = tmp_path / "model.tflite"
     path.write_bytes(image_bytes(classifier(), None, extra=EXTRA))
     arguments = ["bench", str(path), "--board", "qemu_mps2_an386", "--data", str(tmp_path / "data")]
-    done = CliRunner().invoke(cli, [*arguments, "--no-cycles", "--json"])
-    assert done.exit_code == 0, done.output
-    samples = json.loads(done.stdout)["samples"]
+    result = CliRunner().invoke(cli, [*arguments, "--no-cycles", "--json"])
+    assert result.exit_code == 0, result.output
+    samples = json.loads(result.stdout)["samples"]
     assert (samples["count"], samples["bit_exact"]) == (3, 3) and samples["accuracy"] is not None
 
 

@@ -1,4 +1,4 @@
-"""Samples from files and at random, the classes they hit, and the percentiles of what was measured."""
+"""Samples from files, random samples, the accuracy of outputs, and percentiles of measurements."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def counting(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 @pytest.mark.parametrize("shape", [(5, 1, 4, 3), (5, 4, 3)], ids=["with the batch of 1", "without it"])
 def test_each_sample_is_shaped_as_the_input(tmp_path: Path, shape: tuple[int, ...]) -> None:
     x = counting(shape, "int8")
-    found = load_samples(saved(tmp_path / "s.npz", x=x, y=np.arange(5)), [IMAGE])
-    assert len(found) == 5
-    assert [i[0].shape for i in found.inputs] == [(1, 4, 3)] * 5
-    assert np.array_equal(np.stack([i[0] for i in found.inputs]).reshape(x.shape), x)
-    assert found.labels is not None and found.labels.tolist() == [0, 1, 2, 3, 4]
+    samples = load_samples(saved(tmp_path / "s.npz", x=x, y=np.arange(5)), [IMAGE])
+    assert len(samples) == 5
+    assert [i[0].shape for i in samples.inputs] == [(1, 4, 3)] * 5
+    assert np.array_equal(np.stack([i[0] for i in samples.inputs]).reshape(x.shape), x)
+    assert samples.labels is not None and samples.labels.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_a_batch_that_is_no_1_counts_as_shape(tmp_path: Path) -> None:
+def test_a_batch_other_than_1_is_part_of_the_shape(tmp_path: Path) -> None:
     four = Tensor(0, "t", (4, 4, 3), "int8")
     assert len(load_samples(saved(tmp_path / "a.npz", x=counting((2, 4, 4, 3), "int8")), [four])) == 2
     with pytest.raises(UsageError, match="has shape"):
@@ -48,22 +48,22 @@ def test_a_batch_that_is_no_1_counts_as_shape(tmp_path: Path) -> None:
 
 def test_several_inputs_are_numbered(tmp_path: Path) -> None:
     x0, x1 = counting((3, 4, 3), "int8"), counting((3, 8), "int16")
-    found = load_samples(saved(tmp_path / "s.npz", x0=x0, x1=x1), [IMAGE, SOUND])
-    assert [[i.shape for i in sample] for sample in found.inputs] == [[(1, 4, 3), (8,)]] * 3
-    assert found.inputs[2][1].tolist() == x1[2].tolist() and found.labels is None
-    one = load_samples(saved(tmp_path / "one.npz", x0=x0), [IMAGE])
-    assert len(one) == 3
+    samples = load_samples(saved(tmp_path / "s.npz", x0=x0, x1=x1), [IMAGE, SOUND])
+    assert [[i.shape for i in sample] for sample in samples.inputs] == [[(1, 4, 3), (8,)]] * 3
+    assert samples.inputs[2][1].tolist() == x1[2].tolist() and samples.labels is None
+    single_input = load_samples(saved(tmp_path / "one.npz", x0=x0), [IMAGE])
+    assert len(single_input) == 3
 
 
 def test_limit_takes_the_first_samples_and_their_labels(tmp_path: Path) -> None:
     path = saved(tmp_path / "s.npz", x=counting((6, 8), "int16"), y=np.arange(6))
-    found = load_samples(path, [SOUND], 2)
-    assert len(found) == 2 and found.labels is not None and found.labels.tolist() == [0, 1]
+    samples = load_samples(path, [SOUND], 2)
+    assert len(samples) == 2 and samples.labels is not None and samples.labels.tolist() == [0, 1]
     assert len(load_samples(path, [SOUND], 100)) == 6
 
 
 @pytest.mark.parametrize(
-    ("arrays", "said"),
+    ("arrays", "message"),
     [
         ({"images": np.zeros((1, 8), "int16")}, r"has no array 'x0'; it has images"),
         ({"x": np.zeros((2, 9), "int16")}, r"'x' has shape \(2, 9\), expected \(samples, 8\)"),
@@ -76,28 +76,28 @@ def test_limit_takes_the_first_samples_and_their_labels(tmp_path: Path) -> None:
         ({"x": np.array([None, {}], dtype=object)}, "Cannot read"),
     ],
 )
-def test_a_wrong_array_is_named(tmp_path: Path, arrays: dict[str, np.ndarray], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_a_wrong_array_is_named(tmp_path: Path, arrays: dict[str, np.ndarray], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         load_samples(saved(tmp_path / "s.npz", **arrays), [SOUND])
 
 
-def test_samples_of_several_inputs_must_be_as_many(tmp_path: Path) -> None:
+def test_all_inputs_need_the_same_number_of_samples(tmp_path: Path) -> None:
     path = saved(tmp_path / "s.npz", x0=np.zeros((2, 4, 3), "int8"), x1=np.zeros((3, 8), "int16"))
     with pytest.raises(UsageError, match="different numbers of samples"):
         load_samples(path, [IMAGE, SOUND])
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", b"PK\x03\x04cut off"])
-def test_a_file_that_is_no_npz_is_a_mistake(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_no_npz_raises_an_error(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "s.npz").write_bytes(content)
     with pytest.raises(UsageError, match="Cannot read"):
         load_samples(tmp_path / "s.npz", [SOUND])
 
 
-def test_other_files_are_a_mistake_too(tmp_path: Path) -> None:
+def test_other_files_raise_an_error(tmp_path: Path) -> None:
     np.save(tmp_path / "s.npy", np.zeros((2, 8), "int16"))
-    whole = saved(tmp_path / "whole.npz", x=counting((50, 8), "int16")).read_bytes()
-    (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
+    data = saved(tmp_path / "whole.npz", x=counting((50, 8), "int16")).read_bytes()
+    (tmp_path / "cut.npz").write_bytes(data[: len(data) // 2])
     (tmp_path / "folder.npz").mkdir()
     for name in ("s.npy", "cut.npz", "folder.npz", "absent.npz"):
         with pytest.raises(UsageError, match="Cannot read"):
@@ -105,7 +105,9 @@ def test_other_files_are_a_mistake_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
-def test_a_damaged_array_in_a_whole_archive_is_a_mistake(tmp_path: Path, save: Callable[..., None]) -> None:
+def test_a_damaged_array_in_an_intact_archive_raises_an_error(
+    tmp_path: Path, save: Callable[..., None]
+) -> None:
     path = tmp_path / "s.npz"
     save(path, x=counting((500, 8), "int16"))
     data = bytearray(path.read_bytes())
@@ -131,7 +133,7 @@ def test_random_samples_are_the_same_each_time_and_reach_the_whole_range() -> No
     assert np.abs(columns[4]).max() > 2**62
 
 
-def test_a_single_output_tells_two_classes_apart() -> None:
+def test_a_single_output_distinguishes_two_classes() -> None:
     tensor = Tensor(0, "y", (1, 1), "int8", Quantization((1 / 256,), (-128,)))
     outputs = [np.array([[v]], np.int8) for v in (-128, 0, 1, 127)]  # 0, 0.5, just above, nearly 1
     assert accuracy(outputs, np.array([0, 0, 1, 1]), tensor) == 1.0
@@ -162,12 +164,12 @@ def test_accuracy_counts_the_largest_output() -> None:
 def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple[int, int, int]) -> None:
     """The p-th is the smallest measured value that at least p percent of all values do not exceed."""
     mixed = sorted(values, key=lambda v: v * 7919 % 1013)
-    found = percentiles(mixed)
-    assert (found["p50"], found["p95"], found["p99"]) == expected
-    assert (found["min"], found["max"]) == (min(values), max(values))
+    results = percentiles(mixed)
+    assert (results["p50"], results["p95"], results["p99"]) == expected
+    assert (results["min"], results["max"]) == (min(values), max(values))
     for share, name in ((50, "p50"), (95, "p95"), (99, "p99")):
         smallest = next(v for v in sorted(values) if 100 * sum(w <= v for w in values) >= share * len(values))
-        assert found[name] == smallest
+        assert results[name] == smallest
 
 
 def test_an_input_that_litert_refuses_is_no_bug() -> None:

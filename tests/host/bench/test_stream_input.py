@@ -1,4 +1,4 @@
-"""A streamed input over a real serial port: rows arrive in frames, and layers run while they do."""
+"""A streamed input over a real serial port: rows arrive in frames, and layers run while they arrive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_riscv32", "qemu_microbit",
 
 @cache
 def model() -> Model:
-    """Rows of 27 bytes, so that frames and rows never end together; a residual connection; a mean."""
+    """Return a model with rows of 27 bytes, so that frames and rows never end together, an addition and a mean."""
     b = ChainBuilder(np.random.default_rng(2))
     b.input((1, 24, 9, 3), "int8", b.quant("int8"))
     for kind in (pointwise, depthwise_3x3, add, depthwise_3x3, global_mean):
@@ -40,15 +40,19 @@ def model() -> Model:
 
 def generated(board: str, stream_input: bool) -> Generated:
     core = load_board(board).core
-    made = streamed(model(), Target.of(core, "ram", stream_input), "")
-    assert made is not None
-    return made
+    generated_model = streamed(model(), Target.of(core, "ram", stream_input), "")
+    assert generated_model is not None
+    return generated_model
 
 
 def project(folder: Path, board: str, stream_input: bool) -> Path:
-    made = generated(board, stream_input)
+    generated_model = generated(board, stream_input)
     write_project(
-        folder, model_sources(made), made.engine_sources, load_board(board), stream_input=stream_input
+        folder,
+        model_sources(generated_model),
+        generated_model.engine_sources,
+        load_board(board),
+        stream_input=stream_input,
     )
     return direct_build(folder)
 
@@ -62,7 +66,7 @@ def samples() -> list[np.ndarray]:
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
 @pytest.mark.parametrize("stream_input", [False, True])
-def test_a_board_computes_by_rows_what_litert_computes(
+def test_a_board_computes_the_outputs_of_litert_from_rows(
     board: str, stream_input: bool, tmp_path: Path
 ) -> None:
     elf = project(tmp_path / "project", board, stream_input)
@@ -74,8 +78,8 @@ def test_a_board_computes_by_rows_what_litert_computes(
         for sample in samples():
             device.write_input(0, sample.tobytes())
             ticks = device.infer()
-            (want,) = reference.run([sample])
-            assert device.read_output(0, want.nbytes) == want.tobytes()
+            (expected,) = reference.run([sample])
+            assert device.read_output(0, expected.nbytes) == expected.tobytes()
             layers = device.layer_ticks(info.layer_count)
             assert len(layers) == len(model().main.ops) and min(layers) > 0 and sum(layers) == ticks.total
         memory = device.memory()
@@ -93,7 +97,7 @@ def device(tmp_path: Path) -> Iterator[DeviceClient]:
 
 
 @pytest.mark.qemu
-def test_parts_out_of_order_are_refused_and_the_input_is_sent_again(device: DeviceClient) -> None:
+def test_parts_out_of_order_are_rejected_and_the_input_is_sent_again(device: DeviceClient) -> None:
     (sample, *_), reference = samples(), Reference(to_flatbuffer(model()))
     data = sample.tobytes()
 
@@ -105,19 +109,19 @@ def test_parts_out_of_order_are_refused_and_the_input_is_sent_again(device: Devi
         write(200, data[200:300])
     with pytest.raises(InputLostError):
         device.infer()
-    write(100, data[100:200])  # goes on where it was
+    write(100, data[100:200])  # continues at the expected offset
     with pytest.raises(InputLostError):
         write(100, data[100:200])
-    device.write_input(0, data)  # from the first row again
+    device.write_input(0, data)  # restarts at the first row
     device.infer()
-    (want,) = reference.run([sample])
-    assert device.read_output(0, want.nbytes) == want.tobytes()
+    (expected,) = reference.run([sample])
+    assert device.read_output(0, expected.nbytes) == expected.tobytes()
     with pytest.raises(InputLostError):
-        device.infer()  # its rows are gone
+        device.infer()  # its rows were overwritten
 
 
 @pytest.mark.qemu
-def test_a_repeated_part_is_taken_once(device: DeviceClient) -> None:
+def test_a_repeated_part_is_stored_once(device: DeviceClient) -> None:
     sample = samples()[1]
     data = sample.tobytes()
     device.write_input(0, data[:240])
@@ -130,8 +134,8 @@ def test_a_repeated_part_is_taken_once(device: DeviceClient) -> None:
     first = device.infer()
     device._sequence -= 1
     assert device._exchange(INFER, bytes([1, 0])) == struct.pack("<QI", first.total, first.init)
-    (want,) = Reference(to_flatbuffer(model())).run([sample])
-    assert device.read_output(0, want.nbytes) == want.tobytes()
+    (expected,) = Reference(to_flatbuffer(model())).run([sample])
+    assert device.read_output(0, expected.nbytes) == expected.tobytes()
 
 
 @pytest.mark.qemu
@@ -140,13 +144,13 @@ def test_a_streamed_input_cannot_be_read_back(device: DeviceClient) -> None:
         device._read(OF_INPUTS, 0, 10)
 
 
-def test_the_monitor_takes_no_rows(tmp_path: Path) -> None:
-    made = generated("qemu_mps2_an386", True)
+def test_the_mlperf_monitor_cannot_stream(tmp_path: Path) -> None:
+    generated_model = generated("qemu_mps2_an386", True)
     with pytest.raises(UsageError, match="keeps the whole input"):
         write_project(
             tmp_path / "p",
-            model_sources(made),
-            made.engine_sources,
+            model_sources(generated_model),
+            generated_model.engine_sources,
             load_board("qemu_mps2_an386"),
             protocol="mlperf",
             input_bytes=1,
@@ -154,6 +158,6 @@ def test_the_monitor_takes_no_rows(tmp_path: Path) -> None:
         )
 
 
-def test_the_codes_are_those_of_the_document() -> None:
+def test_the_error_codes_are_documented() -> None:
     text = (Path(__file__).parents[3] / "docs" / "protocol.md").read_text()
     assert f"{OUT_OF_ORDER} the input is not complete" in text

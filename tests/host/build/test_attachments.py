@@ -1,4 +1,4 @@
-"""What is recorded beside the graph."""
+"""Preprocessing, postprocessing and labels that an image records beside the graph."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ def test_steps_are_recorded_and_read_back() -> None:
     assert Postprocessing.from_json(extra["postprocessing"]) == after
 
 
-def test_an_output_that_is_not_there_is_refused() -> None:
+def test_a_missing_output_raises_an_error() -> None:
     after = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
     with pytest.raises(UsageError, match="reads output 4"):
         Attachments(None, after).extra(classifier(), {})
 
 
-def test_a_damaged_record_is_refused() -> None:
+def test_a_damaged_record_raises_an_error() -> None:
     with pytest.raises(UsageError, match="The image's preprocessing, step 1"):
         recorded_preprocessing({"preprocessing": {"source": {"kind": "image"}, "steps": [{"do": "nothing"}]}})
 
 
 @pytest.mark.parametrize(
-    ("source", "steps", "made"),
+    ("source", "steps", "input_shape"),
     [
         ({}, [{"do": "resize", "width": 14, "height": 12}], "12x14x3"),
         ({"format": "grey"}, [], "12x12x1"),
@@ -45,18 +45,18 @@ def test_a_damaged_record_is_refused() -> None:
         ({}, [{"do": "resize", "short_side": 16}, {"do": "crop", "width": 12, "height": 12}], None),
     ],
 )
-def test_preprocessing_makes_what_the_model_takes(
-    source: dict[str, object], steps: list[dict[str, object]], made: str | None
+def test_preprocessing_must_yield_the_input_of_the_model(
+    source: dict[str, object], steps: list[dict[str, object]], input_shape: str | None
 ) -> None:
     spec = Preprocessing.from_json({"source": {"kind": "image", **source}, "steps": steps})
-    if made is None:
+    if input_shape is None:
         assert "preprocessing" in Attachments(spec).extra(classifier(), {})
         return
-    with pytest.raises(UsageError, match=f"yields {made} values, but .* has 1x12x12x3"):
+    with pytest.raises(UsageError, match=f"yields {input_shape} values, but .* has 1x12x12x3"):
         Attachments(spec).extra(classifier(), {})
 
 
-def test_sound_of_another_length_is_refused() -> None:
+def test_audio_of_another_length_raises_an_error() -> None:
     steps = [
         {"do": "frame", "length": 16, "step": 16},
         {"do": "fft", "length": 16},
@@ -69,9 +69,9 @@ def test_sound_of_another_length_is_refused() -> None:
         Attachments(spec).extra(classifier(), {})
 
 
-def test_what_an_image_records_stands_where_nothing_else_is_given() -> None:
-    known = Attachments(BEFORE, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
-    found = Attachments().or_recorded(known)
-    assert found.labels == ("a", "b", "c", "d", "e") and found.preprocessing is not None
-    assert found.preprocessing.real == BEFORE
-    assert Attachments(labels=("v", "w", "x", "y", "z")).or_recorded(known).labels[0] == "v"
+def test_the_records_of_an_image_are_the_defaults() -> None:
+    recorded = Attachments(BEFORE, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
+    attachments = Attachments().or_recorded(recorded)
+    assert attachments.labels == ("a", "b", "c", "d", "e") and attachments.preprocessing is not None
+    assert attachments.preprocessing.real == BEFORE
+    assert Attachments(labels=("v", "w", "x", "y", "z")).or_recorded(recorded).labels[0] == "v"

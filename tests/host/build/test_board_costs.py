@@ -1,4 +1,4 @@
-"""What a search is told of a board is what fit says, and a search finds what fits where plain int8 does not."""
+"""A recipe search computes the sizes of ``arenite fit``, and finds an image that fits where plain int8 does not."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ BOARD = load_board("qemu_netduinoplus2")
 
 def test_builds_are_those_of_fit(tmp_path: Path) -> None:
     flatbuffer = to_flatbuffer(conv_net())
-    made = pickle.loads(pickle.dumps(BoardCosts(BOARD, stream_input=True)))(flatbuffer)
-    options = [b.options for b in made]
+    board_builds = pickle.loads(pickle.dumps(BoardCosts(BOARD, stream_input=True)))(flatbuffer)
+    options = [b.options for b in board_builds]
     assert options[:4] == [f"--optimise {m}" for m in ("speed", "balanced", "ram", "flash")]
     path = tmp_path / "model.tflite"
     path.write_bytes(flatbuffer)
     prepared = prepare(path)
-    for build in made:
+    for build in board_builds:
         streamed = build.options.endswith(" --stream-input")
         needs = choose(
             prepared, BOARD, BuildOptions(build.options.split()[1], stream_input=streamed)
@@ -44,41 +44,41 @@ def test_builds_are_those_of_fit(tmp_path: Path) -> None:
         assert build.instructions == pytest.approx(needs.instructions, abs=1)
 
 
-def test_another_board_or_other_kernels_are_another_search() -> None:
-    one = BoardCosts(BOARD).identity
-    assert one == BoardCosts(load_board("qemu_netduinoplus2")).identity
-    assert one != BoardCosts(load_board("qemu_mps2_an386")).identity
-    assert one != BoardCosts(BOARD, modes=("speed",)).identity
+def test_the_identity_depends_on_board_and_modes() -> None:
+    identity = BoardCosts(BOARD).identity
+    assert identity == BoardCosts(load_board("qemu_netduinoplus2")).identity
+    assert identity != BoardCosts(load_board("qemu_mps2_an386")).identity
+    assert identity != BoardCosts(BOARD, modes=("speed",)).identity
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tmp_path: Path) -> None:
-    """1.26 million weights on a board with 1 MB of flash: int4 in the largest layer, and nothing lost."""
+    """1.26 million weights fit on a board with 1 MB of flash after the largest layer is int4; accuracy stays."""
     pytest.importorskip("optuna", reason="needs optuna")
     model = wide_classifier()
-    seen = observe(model, dataset(*samples(40, 3)))
+    observations = observe(model, dataset(*samples(40, 3)))
     budget = parse_budget("drop=2%").within(BOARD.ram_bytes, BOARD.flash_bytes)
-    made = search(
+    search_result = search(
         model,
         load_recipe("int8"),
-        seen,
+        observations,
         dataset(*samples(80, 4)),
         BoardCosts(BOARD, modes=("speed", "flash")),
         budget,
         RecipeSearchOptions(trials=2),
     )
-    plain = made.trials[0]
-    assert made.base.value > 0.95 and plain.drop < 0.02
-    assert all(b.flash > BOARD.flash_bytes for b in plain.builds)
-    assert made.chosen is not None and made.chosen.place in made.front
-    assert made.chosen.build.flash <= BOARD.flash_bytes and made.chosen.drop <= 0.02
+    int8_trial = search_result.trials[0]
+    assert search_result.base.value > 0.95 and int8_trial.drop < 0.02
+    assert all(b.flash > BOARD.flash_bytes for b in int8_trial.builds)
+    assert search_result.chosen is not None and search_result.chosen.place in search_result.front
+    assert search_result.chosen.build.flash <= BOARD.flash_bytes and search_result.chosen.drop <= 0.02
     image = tmp_path / "chosen.tflite"
-    image.write_bytes(made.chosen.quantized.flatbuffer)
+    image.write_bytes(search_result.chosen.quantized.flatbuffer)
     prepared = prepare(image)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    options = BenchOptions(BuildOptions(made.chosen.build.options.split()[1]), cycles=False)
+    options = BenchOptions(BuildOptions(search_result.chosen.build.options.split()[1]), cycles=False)
     result = bench(prepared, BOARD, random_samples(tensors, 3), options, lambda *_: None).to_json()
     assert result["samples"]["bit_exact"] == 3
-    assert result["flash"]["total"] == made.chosen.build.flash
-    assert np.isfinite(made.chosen.build.instructions)
+    assert result["flash"]["total"] == search_result.chosen.build.flash
+    assert np.isfinite(search_result.chosen.build.instructions)

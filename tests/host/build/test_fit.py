@@ -1,4 +1,4 @@
-"""The build that is chosen for a board: the fastest that fits, to the byte, and what is told when none does."""
+"""``choose`` returns the fastest build that fits a board, to the byte, and names what is missing if none fits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.host.small_graphs import classifier, counter, save
 
 BOARD = load_board("qemu_mps2_an386")
 
-#: RAM and flash of each mode in these tests: every one is the smallest in something, or the fastest.
+#: RAM and flash of each mode in these tests. Each mode has the least RAM or flash, is the fastest, or is in between.
 SIZES = {"speed": (5000, 9000), "balanced": (5000, 8000), "ram": (3000, 8200), "flash": (5200, 6000)}
 STREAMED = (2000, 8200)
 
@@ -37,7 +37,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 @pytest.fixture
 def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Builds of the sizes above."""
+    """Replace the computed sizes of builds by ``SIZES``."""
 
     def sized(generated: Generated, board: Board, optimise: str, *_: object) -> FirmwareRequirements:
         ram, flash = SIZES[optimise] if generated.streamed_input is None else STREAMED
@@ -67,9 +67,7 @@ def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -
         (6000, 5200, "flash"),
     ],
 )
-def test_it_is_the_first_that_fits_on_both_sides_of_a_limit(
-    small: Prepared, flash: int, ram: int, mode: str
-) -> None:
+def test_the_first_mode_that_fits_is_chosen(small: Prepared, flash: int, ram: int, mode: str) -> None:
     choice = chosen(small, flash, ram)
     assert choice.optimise == mode
     assert choice.verdict.fits and choice.verdict.reasons == () and choice.verdict.missing == 0
@@ -79,7 +77,7 @@ def test_it_is_the_first_that_fits_on_both_sides_of_a_limit(
 @pytest.mark.parametrize(
     ("flash", "ram", "mode", "reasons"),
     [
-        # One byte too little for every mode: the nearest is told, and what the streamed input would do.
+        # One byte too little for every mode: the verdict names the nearest mode and the effect of a streamed input.
         (9000, 2999, "ram", ["needs 1 B more SRAM: try --optimise ram --stream-input (then 2,000 B)"]),
         (5999, 5200, "flash", ["needs 1 B more flash"]),
         (9000, 1999, "ram", ["needs 1,001 B more SRAM"]),
@@ -87,7 +85,7 @@ def test_it_is_the_first_that_fits_on_both_sides_of_a_limit(
         (7100, 4999, "flash", ["needs 201 B more SRAM"]),
     ],
 )
-def test_where_nothing_fits_the_nearest_is_told(
+def test_if_nothing_fits_the_verdict_names_the_nearest_mode(
     small: Prepared, flash: int, ram: int, mode: str, reasons: list[str]
 ) -> None:
     choice = chosen(small, flash, ram)
@@ -96,7 +94,7 @@ def test_where_nothing_fits_the_nearest_is_told(
 
 
 @pytest.mark.usefixtures("known_sizes")
-def test_a_mode_that_is_asked_for_is_taken_or_refused_with_one_that_fits(small: Prepared) -> None:
+def test_a_given_mode_is_kept_or_rejected_with_advice(small: Prepared) -> None:
     assert chosen(small, 9000, 5200, "flash").optimise == "flash"
     refused = chosen(small, 8999, 5000, "speed")
     assert refused.optimise == "speed" and not refused.verdict.fits
@@ -110,22 +108,22 @@ def test_a_mode_that_is_asked_for_is_taken_or_refused_with_one_that_fits(small: 
 
 
 @pytest.mark.usefixtures("known_sizes")
-def test_what_cannot_be_streamed_is_not_advised(small: Prepared, tmp_path: Path) -> None:
+def test_stream_input_is_not_advised_for_models_that_cannot_stream(small: Prepared, tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "counter.tflite"))
     assert choose(stateful, of_size(9000, 2999)).verdict.reasons == ("needs 1 B more SRAM",)
     monitor = choose(small, of_size(9000, 2999), BuildOptions(protocol="mlperf"))
     assert monitor.verdict.reasons == ("needs 1 B more SRAM",)
 
 
-def test_real_sizes_are_kept_to_the_byte(small: Prepared) -> None:
-    """A board of exactly what a mode needs takes it, or a faster one; without one byte of it never that one."""
-    for place, mode in enumerate(AUTOMATIC_GOALS):
+def test_real_sizes_are_limits_to_the_byte(small: Prepared) -> None:
+    """A board with exactly the needs of a mode fits it or a faster mode; with one byte less it does not fit it."""
+    for index, mode in enumerate(AUTOMATIC_GOALS):
         exact = chosen(small, 1 << 22, 1 << 22, mode).verdict.needs
-        found = chosen(small, exact.flash, exact.ram)
-        assert found.verdict.fits and AUTOMATIC_GOALS.index(found.optimise) <= place
+        choice = chosen(small, exact.flash, exact.ram)
+        assert choice.verdict.fits and AUTOMATIC_GOALS.index(choice.optimise) <= index
         for flash, ram in ((exact.flash - 1, exact.ram), (exact.flash, exact.ram - 1)):
-            other = chosen(small, flash, ram)
-            assert not (other.optimise == mode and other.verdict.fits)
+            smaller = chosen(small, flash, ram)
+            assert not (smaller.optimise == mode and smaller.verdict.fits)
             assert not chosen(small, flash, ram, mode).verdict.fits
 
 
@@ -140,7 +138,7 @@ def test_each_board_gets_its_own_choice(small: Prepared) -> None:
 
 
 @pytest.mark.usefixtures("known_sizes")
-def test_builds_with_the_input_in_rows_are_judged_as_such(small: Prepared, tmp_path: Path) -> None:
+def test_builds_with_streamed_input(small: Prepared, tmp_path: Path) -> None:
     (verdict,) = verdicts(small, [of_size(9000, 2000)], BuildOptions(stream_input=True))
     assert verdict.fits and verdict.needs.ram == STREAMED[0]
     stateful = prepare(save(counter(), tmp_path / "counter.tflite"))

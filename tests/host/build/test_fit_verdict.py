@@ -1,4 +1,4 @@
-"""The verdict of a model on a board: to the byte, with what is missing and what would help."""
+"""The verdict on a model and a board names the missing bytes and a build that would fit."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def board(flash: int = 40_000, ram: int = 10_000, *more: MemoryRegion, power: Po
     )
 
 
-def test_exactly_enough_is_enough() -> None:
+def test_a_model_that_needs_exactly_all_memory_fits() -> None:
     assert (NEEDS.ram, NEEDS.flash) == (10_000, 40_000)
     verdict = fit(NEEDS, board())
     assert verdict.fits and verdict.reasons == ()
@@ -48,14 +48,14 @@ def test_exactly_enough_is_enough() -> None:
         (1_000, 500, ["needs 9,500 B more SRAM", "needs 39,000 B more flash"]),
     ],
 )
-def test_what_is_missing_is_told_to_the_byte(flash: int, ram: int, reasons: list[str]) -> None:
+def test_the_verdict_names_missing_bytes(flash: int, ram: int, reasons: list[str]) -> None:
     verdict = fit(NEEDS, board(flash, ram))
     assert not verdict.fits and list(verdict.reasons) == reasons
     assert verdict.to_json()["reasons"] == reasons
 
 
-def test_a_way_to_build_that_fits_is_named() -> None:
-    """Only where it gives enough of what is missing."""
+def test_the_verdict_names_a_build_that_fits() -> None:
+    """A build is suggested only if it saves all missing bytes."""
     smaller = replace(NEEDS, code=6_000, stack=500)
     for flash, expected in (
         (39_999, "needs 1 B more flash: try --optimise flash (then 36,000 B)"),
@@ -67,30 +67,35 @@ def test_a_way_to_build_that_fits_is_named() -> None:
     assert verdict.reasons == ("needs 100 B more SRAM: try --optimise flash (then 9,900 B)",)
 
 
-def test_a_second_memory_counts_only_for_what_is_planned_to_lie_there() -> None:
+def test_a_second_memory_counts_only_for_the_part_planned_there() -> None:
     psram = MemoryRegion("PSRAM", 0x6000_0000, 6_032, "psram", 4.0)
     assert fit(NEEDS, board(40_000, 5_000, psram)).reasons == ("needs 5,000 B more SRAM",)
-    # 6,000 B of the arena, and 32 B of guard words with them, which are static data.
-    parted = replace(
+    # 6,000 B of the arena and 32 B of guard words, which are static data.
+    split = replace(
         NEEDS, static=NEEDS.static + 32, second=psram, arena_slow=6_000, slow_ram=6_032, slow_cycles=2e6
     )
-    verdict = fit(parted, board(40_000, 4_000, psram))
+    verdict = fit(split, board(40_000, 4_000, psram))
     assert verdict.fits and verdict.reasons == () and verdict.missing == 0
     assert verdict.latency_ms == pytest.approx(5000)  # three seconds, and two million cycles at 1 MHz
     assert verdict.notes == (
         "6,000 B of the arena in PSRAM, slower: about 2,000.00 ms per inference (estimated)",
     )
-    found = verdict.to_json()
-    assert found["ram"]["needed"] == found["ram"]["available"] == 4_000
-    assert sum(found["ram"][k] for k in ("arena", "stack", "static")) == 4_000
-    assert found["slow_ram"] == {"region": "PSRAM", "needed": 6_032, "available": 6_032, "arena": 6_000}
+    verdict_json = verdict.to_json()
+    assert verdict_json["ram"]["needed"] == verdict_json["ram"]["available"] == 4_000
+    assert sum(verdict_json["ram"][k] for k in ("arena", "stack", "static")) == 4_000
+    assert verdict_json["slow_ram"] == {
+        "region": "PSRAM",
+        "needed": 6_032,
+        "available": 6_032,
+        "arena": 6_000,
+    }
     assert fit(NEEDS, board(40_000, 10_000, psram)).to_json()["slow_ram"] is None
-    assert fit(parted, board(40_000, 3_999, psram)).reasons == ("needs 1 B more SRAM",)
-    small = replace(parted, second=replace(psram, size=6_031))
+    assert fit(split, board(40_000, 3_999, psram)).reasons == ("needs 1 B more SRAM",)
+    small = replace(split, second=replace(psram, size=6_031))
     assert fit(small, board(40_000, 4_000, psram)).reasons == ("needs 1 B more PSRAM",)
 
 
-def test_the_arena_keeps_to_the_limit_it_is_given() -> None:
+def test_the_arena_respects_a_given_limit() -> None:
     arena = NEEDS.arena_fast
     assert fit(NEEDS, board(), fast_ram=arena).fits
     verdict = fit(NEEDS, board(), fast_ram=arena - 1)
@@ -100,9 +105,9 @@ def test_the_arena_keeps_to_the_limit_it_is_given() -> None:
 
 def test_a_second_memory_may_be_as_fast_or_faster() -> None:
     ccm = MemoryRegion("CCM", 0x1000_0000, 65_536, "ccm")
-    parted = replace(NEEDS, second=ccm, arena_slow=1_000, slow_ram=1_032)
-    assert fit(parted, board()).notes == ("1,000 B of the arena in CCM, as fast as SRAM1+2+3",)
-    faster = replace(parted, slow_cycles=-1000.0)
+    split = replace(NEEDS, second=ccm, arena_slow=1_000, slow_ram=1_032)
+    assert fit(split, board()).notes == ("1,000 B of the arena in CCM, as fast as SRAM1+2+3",)
+    faster = replace(split, slow_cycles=-1000.0)
     assert "faster: about 1.00 ms" in fit(faster, board()).notes[0]
 
 
@@ -111,17 +116,17 @@ def test_time_and_energy_are_estimates() -> None:
     verdict = fit(NEEDS, board(power=Power(10.0, 3.0, "for a test")))
     assert verdict.latency_ms == pytest.approx(3000)
     assert verdict.energy_mj == pytest.approx(90)
-    found = verdict.to_json()
-    assert found["latency_ms"] == {"value": 3000.0, "kind": "estimated"}
-    assert found["energy_mj"] == {"value": 90.0, "kind": "estimated"}
-    # Without a profile's figures: 100 uA/MHz at 3.3 V, here at 1 MHz for the same three seconds.
+    verdict_json = verdict.to_json()
+    assert verdict_json["latency_ms"] == {"value": 3000.0, "kind": "estimated"}
+    assert verdict_json["energy_mj"] == {"value": 90.0, "kind": "estimated"}
+    # A profile without figures is assumed to draw 100 uA/MHz at 3.3 V, here at 1 MHz for the same three seconds.
     assert fit(NEEDS, board()).to_json()["energy_mj"] == {"value": 0.99, "kind": "assumed"}
 
 
 def test_sizes_that_are_not_exact_are_marked() -> None:
-    exact, guessed = (fit(replace(NEEDS, exact=e), board()).to_json() for e in (True, False))
-    for part in ("ram", "flash"):
-        assert "kind" not in exact[part] and guessed[part]["kind"] == "estimated"
-        assert {k: v for k, v in guessed[part].items() if k != "kind"} == exact[part]
+    exact, estimated = (fit(replace(NEEDS, exact=e), board()).to_json() for e in (True, False))
+    for section in ("ram", "flash"):
+        assert "kind" not in exact[section] and estimated[section]["kind"] == "estimated"
+        assert {k: v for k, v in estimated[section].items() if k != "kind"} == exact[section]
     assert exact["ram"] == {"needed": 10_000, "available": 10_000, "arena": 9000, "stack": 600, "static": 400}
     assert exact["flash"] == {"needed": 40_000, "available": 40_000, "weights": 30_000, "code": 10_000}

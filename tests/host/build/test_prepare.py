@@ -1,4 +1,4 @@
-"""A model and the image made from it lead to the same firmware, and the generated C reads well."""
+"""A model and its image lead to the same firmware, and the generated C has comments and lines of limited length."""
 
 from __future__ import annotations
 
@@ -37,44 +37,44 @@ def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) ->
 def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
     tmp_path: Path, model: Model
 ) -> None:
-    made = prepared(tmp_path / "model", to_flatbuffer(model)).generated
-    text = model_sources(made)["model.c"]
-    for layer in made.layers:
+    generated = prepared(tmp_path / "model", to_flatbuffer(model)).generated
+    text = model_sources(generated)["model.c"]
+    for layer in generated.layers:
         assert f"/* {layer.index:3d}  {layer.op.name} " in text
     assert max(map(len, text.splitlines())) <= 120
     assert "->  " not in text and " -> ," not in text
 
 
 def planted(tmp_path: Path) -> Path:
-    """A network that loses channels."""
+    """Write a network with channels that a pass removes; return its path."""
     path = tmp_path / "planted.tflite"
     path.write_bytes(to_flatbuffer(planted_model([44, 1])))
     return path
 
 
-def test_passes_leave_the_source_as_the_judge(tmp_path: Path) -> None:
+def test_the_source_model_stays_the_reference_of_optimized_models(tmp_path: Path) -> None:
     path = planted(tmp_path)
-    ready, plain = prepare(path), prepare(path, passes=False)
-    assert [r.name for r in ready.passes] == ["constant channels"] and not plain.passes
-    assert ready.macs < ready.source_macs == plain.macs == plain.source_macs
-    assert len(ready.image) < len(plain.image)
-    assert set(ready.passes[0].notes) <= set(ready.notes)
-    assert ready.reference == plain.reference
-    assert_same(ready.source, ready.model)
-    assert [d["shape"].tolist() for d in Reference(ready.image).outputs] == [
-        d["shape"].tolist() for d in Reference(ready.reference).outputs
+    optimized, unoptimized = prepare(path), prepare(path, passes=False)
+    assert [r.name for r in optimized.passes] == ["constant channels"] and not unoptimized.passes
+    assert optimized.macs < optimized.source_macs == unoptimized.macs == unoptimized.source_macs
+    assert len(optimized.image) < len(unoptimized.image)
+    assert set(optimized.passes[0].notes) <= set(optimized.notes)
+    assert optimized.reference == unoptimized.reference
+    assert_same(optimized.source, optimized.model)
+    assert [d["shape"].tolist() for d in Reference(optimized.image).outputs] == [
+        d["shape"].tolist() for d in Reference(optimized.reference).outputs
     ]
 
 
-def test_an_image_of_an_optimised_model_is_the_same_image(tmp_path: Path) -> None:
+def test_an_image_of_an_optimized_model_is_the_same_image(tmp_path: Path) -> None:
     first = prepare(planted(tmp_path))
     (tmp_path / "image.tflite").write_bytes(first.image)
     second = prepare(tmp_path / "image.tflite")
     assert second.image == first.image and not second.passes
-    assert second.source_macs == first.macs  # an image knows no more of its source than its hash
+    assert second.source_macs == first.macs  # of its source model, an image records only the hash
 
 
-def test_an_image_made_without_passes_is_planned_anew_with_them(tmp_path: Path) -> None:
+def test_an_image_made_without_passes_is_planned_again_with_them(tmp_path: Path) -> None:
     path = planted(tmp_path)
     (tmp_path / "image.tflite").write_bytes(prepare(path, passes=False).image)
     assert prepare(tmp_path / "image.tflite").image == prepare(path).image

@@ -1,4 +1,4 @@
-"""What would fit: that each suggestion holds when it is followed, as far as it can be without training."""
+"""``shrink`` suggests changes after which a model fits. The tests check them as far as possible without training."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def prepared(floats: bytes, tmp_path_factory: pytest.TempPathFactory) -> Prepare
 
 
 def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
-    """A board with so many times the RAM and the flash that the model needs for speed."""
+    """Return a board with ``ram`` and ``flash`` times what the model needs in the mode speed."""
     board = load_board(BOARD)
     needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     first = replace(board.ram[0], size=int(needed.ram * ram))
@@ -57,10 +57,10 @@ def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
 @pytest.mark.slow
 def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: Prepared) -> None:
     board = _board(prepared, flash=0.75)
-    found = shrink(prepared, [board])
-    assert found.architecture == NetworkSize("dscnn", 1.0, (28, 28, 1), 10)
-    assert found.complete
-    (width,) = (s for s in found.suggestions if s.kind == "width")
+    result = shrink(prepared, [board])
+    assert result.architecture == NetworkSize("dscnn", 1.0, (28, 28, 1), 10)
+    assert result.complete
+    (width,) = (s for s in result.suggestions if s.kind == "width")
     assert width.prediction.fits
     assert width.prediction.flash <= board.flash_bytes < choose(prepared, board).verdict.needs.flash
     assert "arenite train dscnn --data mnist " in width.commands[0]
@@ -68,24 +68,22 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     assert chosen < 1
     predictor = Predictor(prepared, None, None)
     for larger in (share for share in WIDTHS if share > chosen):
-        made = predictor.untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
-        assert made.flash > (1 - FLASH_MARGIN) * board.flash_bytes
+        prediction = predictor.untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
+        assert prediction.flash > (1 - FLASH_MARGIN) * board.flash_bytes
 
 
 @pytest.mark.slow
 def test_a_resolution_is_suggested_where_ram_is_short(prepared: Prepared) -> None:
     board = _board(prepared, ram=0.55)
-    found = shrink(prepared, [board])
-    (smaller,) = (s for s in found.suggestions if s.kind == "resolution")
+    result = shrink(prepared, [board])
+    (smaller,) = (s for s in result.suggestions if s.kind == "resolution")
     assert smaller.prediction.ram <= board.ram_bytes
     assert "--resolution " in smaller.commands[0]
     assert smaller.prediction.flash > 0
 
 
-def test_what_is_predicted_of_an_untrained_network_is_what_another_one_needs(
-    prepared: Prepared, floats: bytes
-) -> None:
-    """Other weights, other samples: the same bytes of RAM and weights."""
+def test_the_prediction_for_an_untrained_network_is_right(prepared: Prepared, floats: bytes) -> None:
+    """Networks with other weights and samples need the same bytes of RAM and weights."""
     board = load_board(BOARD)
     size = recognize_architecture(prepared.source)
     assert size is not None
@@ -126,36 +124,36 @@ def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes)
 @pytest.mark.slow
 def test_a_row_by_row_input_is_suggested_first() -> None:
     prepared = prepare(shared_model("vww01_int8"))
-    found = shrink(prepared, [load_board("bluepill_f103c8")], seconds=8.0)
-    assert found.suggestions[0].kind == "build"
-    assert "--stream-input" in found.suggestions[0].commands[0]
-    assert found.suggestions[0].prediction.fits
+    result = shrink(prepared, [load_board("bluepill_f103c8")], seconds=8.0)
+    assert result.suggestions[0].kind == "build"
+    assert "--stream-input" in result.suggestions[0].commands[0]
+    assert result.suggestions[0].prediction.fits
 
 
 @pytest.mark.slow
-def test_nothing_is_promised_where_nothing_fits(prepared: Prepared) -> None:
+def test_no_suggestion_if_nothing_fits(prepared: Prepared) -> None:
     board = _board(prepared, ram=0.05, flash=0.05)
-    found = shrink(prepared, [board])
-    assert found.suggestions == ()
-    assert found.without == (board.name,)
-    assert "none of the changes that were tried fits" in found.sentences()[0]
+    result = shrink(prepared, [board])
+    assert result.suggestions == ()
+    assert result.without == (board.name,)
+    assert "none of the changes that were tried fits" in result.sentences()[0]
 
 
-def test_when_the_time_is_up_it_says_so(prepared: Prepared) -> None:
-    found = shrink(prepared, [_board(prepared, flash=0.75)], seconds=-1.0)
-    assert not found.complete
-    assert found.suggestions == ()
-    assert any("before every change was tried" in s for s in found.sentences())
+def test_a_search_that_runs_out_of_time_is_incomplete(prepared: Prepared) -> None:
+    result = shrink(prepared, [_board(prepared, flash=0.75)], seconds=-1.0)
+    assert not result.complete
+    assert result.suggestions == ()
+    assert any("before every change was tried" in s for s in result.sentences())
 
 
 @pytest.mark.slow
 def test_json(prepared: Prepared) -> None:
-    made = json.loads(
+    content = json.loads(
         json.dumps(shrink(prepared, [_board(prepared, flash=0.75)], source="mine.keras").to_json())
     )
-    assert made["schema"] == "arenite.shrink/1"
-    assert made["architecture"] == {"name": "dscnn", "width": 1.0, "input_shape": [28, 28, 1]}
-    for s in made["suggestions"]:
+    assert content["schema"] == "arenite.shrink/1"
+    assert content["architecture"] == {"name": "dscnn", "width": 1.0, "input_shape": [28, 28, 1]}
+    for s in content["suggestions"]:
         assert s["fits"] is True
         assert s["ram"]["kind"] == s["flash"]["kind"] == "predicted"
         assert s["commands"]
@@ -173,29 +171,29 @@ def test_json(prepared: Prepared) -> None:
         (NetworkSize("mobilenet_v1", 1, (96, 96, 3), 2), ("TRAIN.npz", False)),
     ],
 )
-def test_the_command_names_data_that_go_with_the_network(size: NetworkSize, data: tuple[str, bool]) -> None:
+def test_the_command_names_matching_data(size: NetworkSize, data: tuple[str, bool]) -> None:
     assert data_for(size) == data
 
 
 @pytest.mark.slow
-def test_models_of_other_kinds_get_no_width(tmp_path: Path) -> None:
+def test_unknown_architectures_get_no_width(tmp_path: Path) -> None:
     prepared = prepare(shared_model("person_detect_int8"))
-    found = shrink(prepared, [load_board("bluepill_f103c8")], seconds=20.0)
-    assert found.architecture is None
-    assert not any(s.kind in ("width", "resolution") for s in found.suggestions)
+    result = shrink(prepared, [load_board("bluepill_f103c8")], seconds=20.0)
+    assert result.architecture is None
+    assert not any(s.kind in ("width", "resolution") for s in result.suggestions)
 
 
 @pytest.mark.slow
 def test_int8_is_suggested_in_place_of_int16(floats: bytes, tmp_path: Path) -> None:
-    wide = observe(floats, _Samples())
+    observations = observe(floats, _Samples())
     path = tmp_path / "wide.tflite"
-    path.write_bytes(quantize(floats, load_recipe("int16x8"), wide).flatbuffer)
+    path.write_bytes(quantize(floats, load_recipe("int16x8"), observations).flatbuffer)
     prepared = prepare(path)
     board = _board(prepared, ram=0.7)
-    found = shrink(
-        prepared, [board], flatbuffer=floats, observations=wide, recipe="int16x8", source="mine.keras"
+    result = shrink(
+        prepared, [board], flatbuffer=floats, observations=observations, recipe="int16x8", source="mine.keras"
     )
-    first = found.suggestions[0]
+    first = result.suggestions[0]
     assert (first.kind, first.prediction.fits) == ("recipe", True)
     assert first.commands == (
         f"arenite convert mine.keras --calibration DATA.npz --recipe int8 --board {board.name}",

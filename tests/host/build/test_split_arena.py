@@ -1,4 +1,4 @@
-"""An arena over two memories: chosen when it must be, and right where it runs."""
+"""An arena over two memories is chosen only when it is needed, and its outputs are exact."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def samples_of(prepared: Prepared, count: int) -> Samples:
 
 
 def with_ram(size: int) -> Board:
-    """The emulated board with so many bytes in its first RAM, to the linker too."""
+    """Return the emulated board with ``size`` bytes in its first RAM, for the linker too."""
     return replace(BOARD, ram=(replace(BOARD.ram[0], size=size), *BOARD.ram[1:]))
 
 
@@ -61,22 +61,22 @@ def arena_of(prepared: Prepared, board: Board = BOARD) -> int:
     return prepared.retarget(Target.of(board.core, "speed", False)).plan.arena_bytes
 
 
-def test_a_second_memory_is_used_when_the_first_is_too_small_and_not_before(small: Prepared) -> None:
-    whole = choose(small, BOARD, BuildOptions("speed"))
-    needed = whole.verdict.needs.ram
+def test_a_second_memory_is_used_only_if_the_first_is_too_small(small: Prepared) -> None:
+    unsplit = choose(small, BOARD, BuildOptions("speed"))
+    needed = unsplit.verdict.needs.ram
     assert choose(small, with_ram(needed), BuildOptions("speed")).second is None
     choice = choose(small, with_ram(needed - 1), BuildOptions("speed"))
     assert choice.second == BOARD.ram[1] and choice.verdict.fits and choice.verdict.reasons == ()
     assert "of the arena in PSRAM, slower" in choice.verdict.notes[0]
-    assert choice.verdict.latency_ms > whole.verdict.latency_ms
-    found = choice.verdict.to_json()
-    assert found["ram"]["needed"] <= found["ram"]["available"] == needed - 1
-    assert found["slow_ram"]["region"] == "PSRAM" and found["slow_ram"]["needed"] > 32
-    # With less speed the whole arena still fits: that comes first when nobody asks for a way to build.
+    assert choice.verdict.latency_ms > unsplit.verdict.latency_ms
+    verdict_json = choice.verdict.to_json()
+    assert verdict_json["ram"]["needed"] <= verdict_json["ram"]["available"] == needed - 1
+    assert verdict_json["slow_ram"]["region"] == "PSRAM" and verdict_json["slow_ram"]["needed"] > 32
+    # In a slower mode the arena still fits into the first RAM. Without a given mode, that is preferred.
     assert choose(small, with_ram(needed - 1)).second is None
 
 
-def test_without_a_second_memory_the_limit_is_a_refusal(small: Prepared) -> None:
+def test_without_a_second_memory_the_model_does_not_fit(small: Prepared) -> None:
     alone = replace(BOARD, ram=BOARD.ram[:1])
     limit = arena_of(small) - 1
     (verdict,) = verdicts(small, [alone], BuildOptions("speed", fast_ram=limit))
@@ -98,14 +98,14 @@ def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_plain_c_computes_the_same_over_two_memories(small: Prepared, tmp_path: Path) -> None:
-    """Natively, with what lies in the arenas before of no matter."""
+    """The native build is exact, whatever the arenas contain before."""
     split = split_over(small, BOARD, BOARD.ram[1], small.plan.arena_bytes // 2)
     assert split is not None and split.prepared.plan.slow_bytes and small.target == PORTABLE
     (native,) = build_native([split.prepared.generated], tmp_path)
     native.fill_arena(0xA5)
     for x in samples_of(small, 2).inputs:
-        want = Reference(small.reference).run(x, reset=True)
-        assert all(np.array_equal(a, b) for a, b in zip(native.run(x), want, strict=True))
+        expected = Reference(small.reference).run(x, reset=True)
+        assert all(np.array_equal(a, b) for a, b in zip(native.run(x), expected, strict=True))
 
 
 @pytest.mark.slow
@@ -135,8 +135,8 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
 
 
 @pytest.mark.qemu
-def test_state_lives_on_in_the_second_memory(stateful: Prepared, tmp_path: Path) -> None:
-    """With everything out but scratch: the value that inferences carry lies there too."""
+def test_state_is_kept_in_the_second_memory(stateful: Prepared, tmp_path: Path) -> None:
+    """Only scratch stays in the first memory, so the state of the model is in the second one."""
     needed = choose(stateful, BOARD, BuildOptions("speed")).verdict.needs
     project = generate_project(
         stateful, with_ram(needed.ram - needed.arena + 16), tmp_path / "p", BuildOptions("speed")
@@ -147,16 +147,16 @@ def test_state_lives_on_in_the_second_memory(stateful: Prepared, tmp_path: Path)
     with start(BOARD, direct_build(tmp_path / "p")) as machine:
         measured = measure(machine.transport, project.generated, samples, True, lambda *_: None)
     reference = Reference(stateful.reference)
-    for k, (x, got) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
+    for k, (x, actual) in enumerate(zip(samples.inputs, measured.outputs, strict=True)):
         assert all(
-            a.tobytes() == b.tobytes() for a, b in zip(reference.run(x, reset=k == 0), got, strict=True)
+            a.tobytes() == b.tobytes() for a, b in zip(reference.run(x, reset=k == 0), actual, strict=True)
         )
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_the_guards_of_both_parts_are_watched(small: Prepared, tmp_path: Path) -> None:
-    """A layer that writes behind the second part, and one that writes before it."""
+def test_the_guards_of_both_parts_are_checked(small: Prepared, tmp_path: Path) -> None:
+    """The board reports a layer that writes behind the second part, and one that writes before it."""
     project = generate_project(
         small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
     )
@@ -185,7 +185,7 @@ def test_a_real_model_in_a_third_of_its_arena() -> None:
     assert result["memory"]["arena_regions"][0]["bytes"] <= limit
 
 
-#: What a framework's linker script has: no word of the second memory.
+#: A linker script as frameworks have it: it does not know the second memory.
 _SCRIPT = """
 MEMORY { FLASH (rx) : ORIGIN = 0x08000000, LENGTH = 1024K  RAM (xrw) : ORIGIN = 0x20000000, LENGTH = 128K }
 ENTRY(model_invoke)
@@ -199,10 +199,8 @@ SECTIONS
 
 
 @pytest.mark.slow
-def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
-    small: Prepared, tmp_path: Path
-) -> None:
-    """With the flags of platformio.ini, and a linker script that knows nothing of the CCM."""
+def test_an_stm32_project_places_the_second_part_as_the_profile_says(small: Prepared, tmp_path: Path) -> None:
+    """Build with the flags of platformio.ini and a linker script that does not know the CCM."""
     board = load_board("disco_f407vg")
     core = cores.core_named(board.core)
     if shutil.which(f"{core.prefix}gcc") is None:
@@ -216,8 +214,8 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     (tmp_path / "board.ld").write_text(_SCRIPT)
     elf = tmp_path / "model.elf"
     sources = [str(p) for folder in ("src", "lib/arenite") for p in (tmp_path / "p" / folder).glob("*.c")]
-    sources.append(str(BOARDS.path("memory.c")))  # memcpy, which a framework has
-    kept = [s for s in sources if Path(s).name not in ("main.c", "port_espidf.c")]
+    sources.append(str(BOARDS.path("memory.c")))  # memcpy, which a framework provides
+    model_sources = [s for s in sources if Path(s).name not in ("main.c", "port_espidf.c")]
     subprocess.run(
         [
             *(
@@ -230,7 +228,7 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
                 "model",
             ),
             *(f"-I{tmp_path / 'p' / folder}" for folder in ("src", "lib/arenite", "lib/agent")),
-            *(*flags, f"-T{tmp_path / 'board.ld'}", *kept, "-lgcc", "-o", str(elf)),
+            *(*flags, f"-T{tmp_path / 'board.ld'}", *model_sources, "-lgcc", "-o", str(elf)),
         ],
         check=True,
         cwd=tmp_path,
@@ -239,35 +237,35 @@ def test_an_stm32_project_puts_the_second_part_where_the_profile_says(
     from elftools.elf.sections import SymbolTableSection
 
     with elf.open("rb") as stream:
-        read = ELFFile(stream)
-        table = read.get_section_by_name(".symtab")
+        elf_file = ELFFile(stream)
+        table = elf_file.get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
         symbols = {s.name: s for s in table.iter_symbols()}
         assert symbols["model_slow_memory"]["st_value"] == project.second.origin
         assert 0x20000000 <= symbols["model_memory"]["st_value"] < 0x20020000
-        section = read.get_section(symbols["model_slow_memory"]["st_shndx"])
-        assert section["sh_type"] == "SHT_NOBITS"  # nothing of it in the image that is flashed
+        section = elf_file.get_section(symbols["model_slow_memory"]["st_shndx"])
+        assert section["sh_type"] == "SHT_NOBITS"  # the flashed image does not contain it
     sizes = read_elf(elf)
     assert (sizes.arena, sizes.arena_slow) == (project.prediction.arena, project.prediction.arena_slow)
 
 
 @pytest.mark.slow
-def test_an_esp32_with_psram_takes_what_its_own_ram_cannot(tmp_path: Path) -> None:
+def test_an_esp32_uses_psram_if_its_ram_is_too_small(tmp_path: Path) -> None:
     large = prepare(save(classifier(400, 8), tmp_path / "large.tflite"))
     with_psram, without = load_board("esp32-s3-devkitc-1-n8r8"), load_board("esp32-s3-devkitc-1")
     verdict, refused = verdicts(large, [with_psram, without], BuildOptions("speed"))
     assert verdict.fits and not refused.fits
-    found = verdict.to_json()
+    verdict_json = verdict.to_json()
     assert (
-        found["ram"]["needed"]
-        <= found["ram"]["available"]
-        < found["ram"]["needed"] + found["slow_ram"]["needed"]
+        verdict_json["ram"]["needed"]
+        <= verdict_json["ram"]["available"]
+        < verdict_json["ram"]["needed"] + verdict_json["slow_ram"]["needed"]
     )
     project = generate_project(large, with_psram, tmp_path / "p", BuildOptions("speed"))
     compiler = cores.core_named("xtensa-lx106").prefix + "gcc"
     if shutil.which(compiler) is None:
         pytest.skip("needs the Xtensa compiler")
-    # ESP-IDF's two headers, as far as the model wants them.
+    # The parts of two ESP-IDF headers that the model uses.
     (tmp_path / "esp_attr.h").write_text(
         '#define EXT_RAM_BSS_ATTR __attribute__((section(".ext_ram.bss")))\n'
     )
@@ -288,28 +286,28 @@ def test_an_esp32_with_psram_takes_what_its_own_ram_cannot(tmp_path: Path) -> No
     with (tmp_path / "model.o").open("rb") as stream:
         section = ELFFile(stream).get_section_by_name(".ext_ram.bss")
         assert section is not None and section["sh_size"] == project.prediction.slow_ram
-    # Without the setting ESP-IDF's attribute means nothing: the compiler says what to set.
+    # Without the setting, ESP-IDF's attribute has no effect: the compiler's message names the setting.
     (tmp_path / "sdkconfig.h").write_text("")
-    done = subprocess.run(compiled, cwd=tmp_path / "p", capture_output=True, text=True)
-    assert done.returncode and "CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY" in done.stderr
+    process = subprocess.run(compiled, cwd=tmp_path / "p", capture_output=True, text=True)
+    assert process.returncode and "CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY" in process.stderr
 
 
-def test_the_commands_take_the_limit(small: Prepared, tmp_path: Path) -> None:
+def test_firmware_and_fit_have_the_option_fast_ram(small: Prepared, tmp_path: Path) -> None:
     limit = str(arena_of(small) // 2)
-    made = CliRunner().invoke(
+    firmware = CliRunner().invoke(
         cli,
         [
             *("firmware", str(small.path), "--board", BOARD.name, "-o", str(tmp_path / "p")),
             *("--optimise", "speed", "--fast-ram", limit, "--json"),
         ],
     )
-    assert made.exit_code == 0, made.output
-    regions = json.loads(made.stdout)["predicted"]["arena_regions"]
+    assert firmware.exit_code == 0, firmware.output
+    regions = json.loads(firmware.stdout)["predicted"]["arena_regions"]
     assert [r["region"] for r in regions] == ["SRAM", "PSRAM"] and 0 < regions[0]["bytes"] <= int(limit)
-    fits = CliRunner().invoke(
+    fit = CliRunner().invoke(
         cli,
         ["fit", str(small.path), "--board", BOARD.name, "--optimise", "speed", "--fast-ram", limit, "--json"],
     )
-    assert fits.exit_code == 0, fits.output
-    (board,) = json.loads(fits.stdout)["boards"]
+    assert fit.exit_code == 0, fit.output
+    (board,) = json.loads(fit.stdout)["boards"]
     assert board["slow_ram"]["arena"] == regions[1]["bytes"] and board["notes"]

@@ -50,7 +50,7 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("--budget", "power=5A"), "expected a number with w or mw"),
         (("--source", "/dev/video97"), "/dev/video97"),
@@ -76,8 +76,8 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
         (("--source", "synthetic", "--also", "vww", "--cache"), "--cache does not work with --also"),
     ],
 )
-def test_what_cannot_be_done_is_said(arenite: Arenite, arguments: tuple[str, ...], said: str) -> None:
-    arenite("camera", *arguments, "--json").refused(2, said)
+def test_what_cannot_be_done_is_said(arenite: Arenite, arguments: tuple[str, ...], message: str) -> None:
+    arenite("camera", *arguments, "--json").refused(2, message)
 
 
 @pytest.mark.parametrize("option", ["fps", "duration", "jitter", "timeout", "soak", "memory-budget", "qps"])

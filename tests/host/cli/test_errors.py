@@ -35,9 +35,9 @@ def test_a_missing_model(command: str, arenite: Arenite, tmp_path: Path) -> None
 
 @pytest.mark.parametrize("command", READERS)
 def test_a_model_cut_short(command: str, arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    whole = model.read_bytes()
-    for length in (len(whole) // 2, 20, 0):
-        (tmp_path / "cut.tflite").write_bytes(whole[:length])
+    data = model.read_bytes()
+    for length in (len(data) // 2, 20, 0):
+        (tmp_path / "cut.tflite").write_bytes(data[:length])
         arenite(*arguments(command, tmp_path / "cut.tflite", tmp_path)).refused(2, "cut.tflite")
     assert not (tmp_path / "out").exists()
 
@@ -56,7 +56,7 @@ def test_a_model_that_is_not_quantised(
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "said"),
+    ("name", "content", "message"),
     [
         ("m.onnx", b"\x08\x07\x12\x07pytorch", "arenite convert"),
         ("m.keras", b"PK\x03\x04", "damaged archive"),
@@ -64,9 +64,11 @@ def test_a_model_that_is_not_quantised(
         ("m.tflite", b"not a flatbuffer at all", "m.tflite"),
     ],
 )
-def test_another_kind_of_file(name: str, content: bytes, said: str, arenite: Arenite, tmp_path: Path) -> None:
+def test_another_kind_of_file(
+    name: str, content: bytes, message: str, arenite: Arenite, tmp_path: Path
+) -> None:
     (tmp_path / name).write_bytes(content)
-    arenite("inspect", tmp_path / name).refused(2, said)
+    arenite("inspect", tmp_path / name).refused(2, message)
 
 
 def test_a_folder_in_place_of_a_model(arenite: Arenite, tmp_path: Path) -> None:

@@ -224,9 +224,9 @@ def assert_shape(found: object, shape: object, where: str = "") -> None:
         return
     if isinstance(shape, dict):
         assert isinstance(found, dict), where
-        for key, wanted in shape.items():
+        for key, expected in shape.items():
             assert key in found, f"{where}.{key} is missing"
-            assert_shape(found[key], wanted, f"{where}.{key}")
+            assert_shape(found[key], expected, f"{where}.{key}")
     elif isinstance(shape, tuple):
         assert isinstance(found, list) and found, where
         for k, item in enumerate(found):
@@ -352,35 +352,35 @@ def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenit
 
 def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:
     """The installed command in a process of its own: a program that reads its output meets JSON and nothing else."""
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model), "--json"],
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 0 and json.loads(done.stdout)["schema"] == "arenite.inspect/1"
+    assert process.returncode == 0 and json.loads(process.stdout)["schema"] == "arenite.inspect/1"
     shown = subprocess.run(
         [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model)], capture_output=True, text=True
     )
-    notes = json.loads(done.stdout)["notes"]
+    notes = json.loads(process.stdout)["notes"]
     assert notes and all(note in shown.stderr and note not in shown.stdout for note in notes)
 
 
 def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m arenite.host.cli.main boards --json | head -c 1; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("{0\n", "")
+    process = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (process.stdout, process.stderr) == ("{0\n", "")
 
 
 def test_output_that_cannot_be_written_is_told() -> None:
     with open("/dev/full", "w") as full:
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-m", "arenite.host.cli.main", "boards", "--json"],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,
         )
-    assert done.returncode == 2 and done.stderr.startswith("Error: No space left on device")
-    assert "Traceback" not in done.stderr
+    assert process.returncode == 2 and process.stderr.startswith("Error: No space left on device")
+    assert "Traceback" not in process.stderr
 
 
 def test_names_with_marks_are_shown_as_they_are(arenite: Arenite, tmp_path: Path) -> None:

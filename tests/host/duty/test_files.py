@@ -26,7 +26,7 @@ def bench_json(path: Path, board: str, latency: object, instructions: object, cy
 
 
 @pytest.mark.parametrize(
-    ("text", "want"),
+    ("text", "expected"),
     [
         ("time_s\n0.5\n1.5\n", [0.5, 1.5]),
         ("0.5\n1.5\n", [0.5, 1.5]),
@@ -35,14 +35,14 @@ def bench_json(path: Path, board: str, latency: object, instructions: object, cy
         ("\ufefftime_s\r\n0.5\r\n", [0.5]),
     ],
 )
-def test_times_are_read_in_their_unit(tmp_path: Path, text: str, want: list[float]) -> None:
+def test_times_are_read_in_their_unit(tmp_path: Path, text: str, expected: list[float]) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, "utf-8")
-    assert read_times(path, "events", "s") == pytest.approx(want)
+    assert read_times(path, "events", "s") == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("time_s\n1\nx\n", "line 3: 'x'"),
         ("time_s\n", "contains no times"),
@@ -50,10 +50,10 @@ def test_times_are_read_in_their_unit(tmp_path: Path, text: str, want: list[floa
         ("1\nnan\n", "'nan'"),
     ],
 )
-def test_a_file_without_times_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_times_is_refused(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, "utf-8")
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         read_times(path, "events", "s")
 
 

@@ -148,7 +148,7 @@ def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "did not record a whole inference"),
         ("P 1\nB 0 10 14\nC 0 1 1\n", "did not record a whole inference"),
@@ -158,9 +158,9 @@ def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
         ("E\n", "no readable counts"),
     ],
 )
-def test_counts_that_are_no_counts_are_refused(text: str, said: str, tmp_path: Path) -> None:
+def test_counts_that_are_no_counts_are_refused(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "out").write_text(text)
-    with pytest.raises(ToolError, match=said):
+    with pytest.raises(ToolError, match=message):
         read_counts(tmp_path / "out")
 
 
@@ -184,7 +184,7 @@ def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "said"),
+    ("runs", "message"),
     [
         ([], "did not record a run of every layer"),
         ([run(2, 1)], "did not record a run of every layer"),
@@ -192,8 +192,8 @@ def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
         ([run(0, 1, True)] * 6, "more than one inference"),
     ],
 )
-def test_another_order_of_layers_is_refused(runs: list[PhaseRun], said: str) -> None:
-    with pytest.raises(ToolError, match=said):
+def test_another_order_of_layers_is_refused(runs: list[PhaseRun], message: str) -> None:
+    with pytest.raises(ToolError, match=message):
         by_layer(runs, CODE)
 
 

@@ -171,8 +171,8 @@ def assembled(core: str, lines: list[str], folder: Path) -> tuple[Path, list[Blo
     elf = folder / "code.elf"
     flags = [*known.architecture, "-nostdlib", "-static", f"-Wl,-Ttext={START:#x}", "-Wl,--no-relax"]
     command = [f"{known.prefix}gcc", *flags, "-Wl,--build-id=none", "-o", str(elf), str(source)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    process = subprocess.run(command, capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
     listed = subprocess.run(
         [f"{known.prefix}nm", str(elf)], capture_output=True, text=True, check=True
     ).stdout
@@ -192,9 +192,9 @@ def test_real_instructions_have_their_class(core: str, tmp_path: Path) -> None:
     elf, blocks = assembled(core, lines, tmp_path)
     code = disassemble(elf, core, blocks)
     timing = load_timing(core)
-    for block, (text, wanted) in zip(blocks, rows, strict=True):
+    for block, (text, expected) in zip(blocks, rows, strict=True):
         kind = classifier(core)(code[block][-1])
-        name, _, items = wanted.strip().partition(" ")
+        name, _, items = expected.strip().partition(" ")
         assert (kind.name, kind.items) == (name, int(items or 1)), f"{text}: {code[block]}"
         assert name in timing.classes
         assert timing.block(code[block]).instructions == len(code[block])
@@ -287,7 +287,7 @@ def test_a_class_that_is_not_in_the_table_is_told() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"plain_cpi": "much"}, "malformed"),
         ({"classes": {"alu": {"cycles": 1, "kind": "measured", "source": "a"}}}, "malformed"),
@@ -298,12 +298,12 @@ def test_a_class_that_is_not_in_the_table_is_told() -> None:
             "cycles": 1, "kind": "assumed", "source": "a"}}}, "the rules must be some of"),
     ],
 )  # fmt: skip
-def test_a_malformed_table_is_refused(change: dict, said: str) -> None:
+def test_a_malformed_table_is_refused(change: dict, message: str) -> None:
     row = {"cycles": 1, "kind": "assumed", "source": "a"}
     whole = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
     whole |= {"classes": {"alu": row}, "rules": {"taken": row}}
     assert isinstance(_parsed(whole, "c.toml"), TimingTable)
-    with pytest.raises(ProfileError, match=said):
+    with pytest.raises(ProfileError, match=message):
         _parsed(whole | change, "c.toml")
 
 

@@ -23,10 +23,10 @@ ENERGY = {
 def test_the_life_is_that_of_the_average_and_the_peak():
     life = battery_life(ENERGY, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
     average = 900e-6 / 60 + 2e-6 * 3.0 * (60 - 0.03) / 60
-    wanted = model(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
+    expected = model(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
     assert life["average_power_w"] == pytest.approx(average)
-    assert life["life_days"] == pytest.approx(wanted.days)
-    assert (life["kind"], life["ends_by"]) == ("estimated", wanted.ends_by)
+    assert life["life_days"] == pytest.approx(expected.days)
+    assert (life["kind"], life["ends_by"]) == ("estimated", expected.ends_by)
     assert "measured" in life["sleep_current_a"]["source"]
 
 

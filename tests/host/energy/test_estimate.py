@@ -100,7 +100,7 @@ def test_a_class_without_a_unit_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("plain = 68", "plain = 60"), "add up to 100"),
         (("low = 1.2", "low = 1.9"), "low ≤ value ≤ high"),
@@ -109,32 +109,32 @@ def test_a_class_without_a_unit_is_an_error() -> None:
         (("stall = {", "wait = {"), "'stall' must be"),
     ],
 )
-def test_a_broken_file_says_what_is_wrong(change: tuple[str, str], said: str) -> None:
+def test_a_broken_file_says_what_is_wrong(change: tuple[str, str], message: str) -> None:
     text = (ENERGY_DIRECTORY / "cortex-m.toml").read_text("utf-8")
     assert change[0] in text
-    with pytest.raises(ProfileError, match=said):
+    with pytest.raises(ProfileError, match=message):
         parse_energy(text.replace(*change), "cortex-m.toml")
 
 
 @pytest.mark.qemu
 def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
-    got = estimate_energy(prepared, board)
-    energy = got["energy_uj_per_inference"]
-    assert got["schema"] == "arenite.energy/1" and got["method"] == "instruction classes"
+    actual = estimate_energy(prepared, board)
+    energy = actual["energy_uj_per_inference"]
+    assert actual["schema"] == "arenite.energy/1" and actual["method"] == "instruction classes"
     assert energy["kind"] == "estimated"
     assert energy["low"] < energy["median"] < energy["high"] and energy["p25"] == energy["median"]
-    assert got["counted"]["board"] == "qemu_mps2_an386"
-    assert got["supply_v"] == 3.3 and got["sleep_current_a"] == pytest.approx(2.8e-6)
+    assert actual["counted"]["board"] == "qemu_mps2_an386"
+    assert actual["supply_v"] == 3.3 and actual["sleep_current_a"] == pytest.approx(2.8e-6)
     # The classes are the whole, and every one says where it is from.
-    assert sum(row["energy_uj"] for row in got["classes"]) == pytest.approx(energy["median"])
-    assert sum(row["count"] for row in got["classes"]) == got["counted"]["instructions"]
-    assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in got["classes"])
+    assert sum(row["energy_uj"] for row in actual["classes"]) == pytest.approx(energy["median"])
+    assert sum(row["count"] for row in actual["classes"]) == actual["counted"]["instructions"]
+    assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in actual["classes"])
     # The same basis as fit: the joules per cycle of the profile.
-    assert got["per_cycle_pj"]["value"] == pytest.approx(13.2e-3 * 3.3 / 120e6 * 1e12)
-    assert got["fit_uj"]["kind"] == "estimated"
+    assert actual["per_cycle_pj"]["value"] == pytest.approx(13.2e-3 * 3.3 / 120e6 * 1e12)
+    assert actual["fit_uj"]["kind"] == "estimated"
     # Power is near that of the data sheet: the classes move it by tens of percent at most.
-    assert 0.7 < got["average_power_w"] / (13.2e-3 * 3.3) < 1.5
+    assert 0.7 < actual["average_power_w"] / (13.2e-3 * 3.3) < 1.5
 
 
 @pytest.mark.slow
@@ -163,10 +163,10 @@ def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None
     ],
 )
 def test_other_cores_are_counted_too(prepared: Prepared, board: str, twin: str, core: str) -> None:
-    got = estimate_energy(prepared, load_board(board))
-    assert (got["counted"]["board"], got["counted"]["core"]) == (twin, core)
-    assert got["energy_uj_per_inference"]["median"] > 0
-    nearest = any("nearest" in note for note in got["notes"])
+    actual = estimate_energy(prepared, load_board(board))
+    assert (actual["counted"]["board"], actual["counted"]["core"]) == (twin, core)
+    assert actual["energy_uj_per_inference"]["median"] > 0
+    nearest = any("nearest" in note for note in actual["notes"])
     assert nearest == (load_board(board).core != core)
 
 
@@ -174,12 +174,12 @@ def test_without_an_emulator_the_rule_of_thumb_says_so(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    got = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
-    energy = got["energy_uj_per_inference"]
-    assert got["method"] == "rule of thumb" and got["classes"] is None
-    assert energy["median"] == pytest.approx(got["fit_uj"]["value"])
+    actual = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
+    energy = actual["energy_uj_per_inference"]
+    assert actual["method"] == "rule of thumb" and actual["classes"] is None
+    assert energy["median"] == pytest.approx(actual["fit_uj"]["value"])
     assert energy["low"] < energy["median"] < energy["high"]
-    assert "could not be counted" in got["notes"][0]
+    assert "could not be counted" in actual["notes"][0]
 
 
 @pytest.mark.qemu
@@ -190,8 +190,8 @@ def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
     small = load_board("qemu_mps2_an386")
     small = replace(small, ram=(replace(small.ram[0], size=64),))
     monkeypatch.setattr("arenite.host.energy.estimate_counts.load_board", lambda name: small)
-    got = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
-    assert got["method"] == "rule of thumb" and "does not fit qemu_mps2_an386" in got["notes"][0]
+    actual = estimate_energy(prepared, load_board("nucleo_l4r5zi"))
+    assert actual["method"] == "rule of thumb" and "does not fit qemu_mps2_an386" in actual["notes"][0]
 
 
 @pytest.mark.slow

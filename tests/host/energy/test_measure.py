@@ -89,23 +89,23 @@ def test_the_energy_is_within_one_percent_of_the_truth(tmp_path, capsys, kind, m
     truth = waveform.make(seed, inferences=14, volts=3.0)
     model = save(classifier(), tmp_path / "toy.tflite")
     with simulated(kind, truth, seed) as (name, where, more):
-        code, said = run(
+        code, stderr = run(
             capsys, str(model), "--board", BOARD, "--meter", name, "--meter-port", where,
             "--supply", "3.0", "--duration", "1.5", *more,
         )  # fmt: skip
-    figure = said["energy_uj_per_inference"]
-    assert (code, said["schema"], figure["kind"]) == (0, "arenite.energy/1", "measured")
+    figure = stderr["energy_uj_per_inference"]
+    assert (code, stderr["schema"], figure["kind"]) == (0, "arenite.energy/1", "measured")
     assert figure["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
     assert figure["p25"] <= figure["median"] <= figure["p75"]
-    assert said["window_method"] == method
-    assert said["windows"] == 14
-    assert said["lost_samples"] > 0
-    assert said["supply_v"] == pytest.approx(3.0)
-    assert said["sleep_current_a"] == pytest.approx(truth.sleep_a, rel=0.05, abs=3e-7)
-    assert said["peak_current_a"] == pytest.approx(truth.current_a.max(), rel=0.02)
-    assert said["inferences"]["bit_exact"] == said["inferences"]["count"] >= 5
-    assert said["meter"]["port"] == where
-    assert any("emulated" in note for note in said["notes"])
+    assert stderr["window_method"] == method
+    assert stderr["windows"] == 14
+    assert stderr["lost_samples"] > 0
+    assert stderr["supply_v"] == pytest.approx(3.0)
+    assert stderr["sleep_current_a"] == pytest.approx(truth.sleep_a, rel=0.05, abs=3e-7)
+    assert stderr["peak_current_a"] == pytest.approx(truth.current_a.max(), rel=0.02)
+    assert stderr["inferences"]["bit_exact"] == stderr["inferences"]["count"] >= 5
+    assert stderr["meter"]["port"] == where
+    assert any("emulated" in note for note in stderr["notes"])
 
 
 @pytest.mark.slow
@@ -114,7 +114,7 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
     model = save(classifier(), tmp_path / "toy.tflite")
     plot, trace = tmp_path / "current.svg", tmp_path / "trace.csv"
     with SimPpk2(truth, 4) as sim:
-        code, said = run(
+        code, stderr = run(
             capsys, str(model), "--board", BOARD, "--meter", "ppk2", "--meter-port", sim.port,
             "--inferences", "5", "--plot", str(plot), "--save", str(trace),
             "--battery", "cr2032", "--every", "60",
@@ -122,9 +122,9 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
         assert sim.switched_off.wait(60)
         assert (sim.regulator_mv, sim.mode) == (3300, 2)
     assert code == 0
-    assert said["energy_uj_per_inference"]["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
+    assert stderr["energy_uj_per_inference"]["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
     assert plot.read_text().count('class="ar-window"') >= 6
-    life = said["battery"]
+    life = stderr["battery"]
     assert (life["kind"], life["name"]) == ("estimated", "cr2032")
     assert life["life_days"] > 0
     # Its own recording gives the same figure again, with no board.
@@ -132,7 +132,7 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
     assert code == 0
     assert again["model"] is None
     assert again["energy_uj_per_inference"]["median"] == pytest.approx(
-        said["energy_uj_per_inference"]["median"], rel=1e-3
+        stderr["energy_uj_per_inference"]["median"], rel=1e-3
     )
 
 

@@ -68,13 +68,13 @@ def test_openocds_own_parser_takes_every_boards_scripts(
         seen.add(key)
         upload = Upload(tmp_path, board, elf, root=tmp_path)
         command = UPLOADERS["openocd"].describe(upload)[0]
-        done = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=30)
+        process = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=30)
         tool = UPLOADERS["openocd"]
-        assert isinstance(tool, CommandUploader) and done.returncode
-        error = explain(tool, upload, done.stdout + done.stderr)
+        assert isinstance(tool, CommandUploader) and process.returncode
+        error = explain(tool, upload, process.stdout + process.stderr)
         assert "No debug probe" in error.problem or "does not know the chip" in error.problem, (
             board.name,
-            done.stderr,
+            process.stderr,
         )
         checked += "No debug probe" in error.problem
     assert checked >= 10
@@ -120,7 +120,7 @@ def _upload(folder: Path, name: str, **more: object) -> Upload:
 
 
 @pytest.mark.parametrize(
-    ("said", "tool", "sentence"),
+    ("message", "tool", "sentence"),
     [
         (
             "0000390 C Target type 'stm32l4r5zitx' not recognized. Use 'pyocd list'",
@@ -139,11 +139,11 @@ def _upload(folder: Path, name: str, **more: object) -> Upload:
     ],
 )
 def test_what_the_tools_say_of_hardware_that_is_not_here(
-    tmp_path: Path, said: str, tool: str, sentence: str
+    tmp_path: Path, message: str, tool: str, sentence: str
 ) -> None:
     uploader = UPLOADERS[tool]
     assert isinstance(uploader, CommandUploader)
-    assert sentence in str(explain(uploader, _upload(tmp_path, "nucleo_l4r5zi"), f"hello\n{said}\n"))
+    assert sentence in str(explain(uploader, _upload(tmp_path, "nucleo_l4r5zi"), f"hello\n{message}\n"))
 
 
 def test_the_probe_is_the_boards_own_unless_only_another_is_here(tmp_path: Path) -> None:

@@ -56,13 +56,13 @@ def esp_project(folder: Path, board: str, size: int = 30_001) -> tuple[Path, dic
 def test_every_part_arrives_where_the_chip_looks_for_it(
     tmp_path: Path, esptool: None, board: str, chip: str
 ) -> None:
-    made, wanted = esp_project(tmp_path / "p", board)
+    made, expected = esp_project(tmp_path / "p", board)
     with EspRom(chip) as rom:
         done = flash(made, load_board(board), rom.port, tool="esptool", extra=PTY, check=False)
-        for address, data in wanted.items():
+        for address, data in expected.items():
             assert bytes(rom.flash[address : address + len(data)]) == data, hex(address)
-        assert {address for address, _ in rom.begun} == set(wanted)
-    assert done.nbytes == sum(map(len, wanted.values()))
+        assert {address for address, _ in rom.begun} == set(expected)
+    assert done.nbytes == sum(map(len, expected.values()))
     assert (done.tool, done.port, done.verified) == ("esptool", rom.port, None)
 
 

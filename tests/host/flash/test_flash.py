@@ -122,7 +122,7 @@ def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("message", "sentence"),
     [
         ("libusb: error [get_usbfs_fd] LIBUSB_ERROR_ACCESS", "No permission to use the USB device"),
         ("libusb: LIBUSB_ERROR_BUSY", "Another program holds the USB device"),
@@ -130,9 +130,9 @@ def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pyt
     ],
 )
 def test_known_failures_say_what_to_try(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, sentence: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, sentence: str
 ) -> None:
-    directory = with_st_flash(tmp_path, monkeypatch, f"echo '{said}' >&2; exit 1")
+    directory = with_st_flash(tmp_path, monkeypatch, f"echo '{message}' >&2; exit 1")
     with pytest.raises(DeviceError, match=sentence) as caught:
         flash(directory, NUCLEO, tool="stlink")
     assert caught.value.hint

@@ -78,8 +78,8 @@ def test_the_program_arrives_and_the_drive_goes(
         assert not boot.drive.exists()
         assert boot.error is None
     for address, data in segments:
-        got = b"".join(boot.memory.get(address + at, b"") for at in range(0, len(data), 256))
-        assert got[: len(data)] == data
+        actual = b"".join(boot.memory.get(address + at, b"") for at in range(0, len(data), 256))
+        assert actual[: len(data)] == data
     assert (done.tool, done.nbytes) == ("uf2", 5 * 256 + 300)
 
 

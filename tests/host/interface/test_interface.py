@@ -33,8 +33,8 @@ def test_every_name_of_the_interface_is_there() -> None:
 def test_an_import_loads_neither_numpy_nor_a_runtime() -> None:
     heavy = ("numpy", "ai_edge_litert", "click", "rich")
     code = f"import sys, arenite; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

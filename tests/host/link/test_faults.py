@@ -49,7 +49,7 @@ def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
 @pytest.mark.parametrize("seed", range(2))
 def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int) -> None:
     faults = RandomFaults(RATE, seed), RandomFaults(RATE, seed + 100)
-    asked, got = samples(40, seed), []
+    asked, actual = samples(40, seed), []
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
         with line, SerialTransport(line.port) as host:
@@ -60,12 +60,14 @@ def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int
                     # In the middle of a sample: its input is there and is lost.
                     client.write_input(0, sample)
                     reset(machine)
-                got.append(framed_answer(client, sample))
+                actual.append(framed_answer(client, sample))
     wrong = [
-        k for k, (a, b) in enumerate(zip(got, toy_model.expected(asked), strict=True)) if a not in (b, None)
+        k
+        for k, (a, b) in enumerate(zip(actual, toy_model.expected(asked), strict=True))
+        if a not in (b, None)
     ]
     assert wrong == []
-    assert got.count(None) == 0  # so short a frame gets through
+    assert actual.count(None) == 0  # so short a frame gets through
     assert faults[0].count > 10 and faults[1].count > 10
     assert client.statistics.damaged > 0
 
@@ -97,21 +99,21 @@ def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
     faults = RandomFaults(RATE, 3), RandomFaults(RATE, 103)
     asked = samples(10, 3)
     wanted = toy_model.expected(asked)
-    got: list[bytes | None] = []
+    actual: list[bytes | None] = []
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host, timeout_s=0.3, infer_timeout_s=0.5)
             client.connect()
             feeder = MonitorAnswers(client)
-            for k, (sample, want) in enumerate(zip(asked, wanted, strict=True)):
+            for k, (sample, expected) in enumerate(zip(asked, wanted, strict=True)):
                 if k == 5:
                     host.write(b"db load 8%db 01")
                     reset(machine)
-                found = feeder.answer(sample, want)
-                got.append(None if found is None else found.outputs)
-    assert [k for k, (a, b) in enumerate(zip(got, wanted, strict=True)) if a not in (b, None)] == []
-    assert sum(answer is not None for answer in got) >= 5  # eight bytes get through now and then
+                found = feeder.answer(sample, expected)
+                actual.append(None if found is None else found.outputs)
+    assert [k for k, (a, b) in enumerate(zip(actual, wanted, strict=True)) if a not in (b, None)] == []
+    assert sum(answer is not None for answer in actual) >= 5  # eight bytes get through now and then
     assert feeder.statistics.repeated > 0
     assert faults[0].count > 5 and faults[1].count > 5
 
@@ -136,15 +138,15 @@ class Outputs:
 def test_a_wrong_answer_of_the_line_is_not_believed(firmware: Firmware, times: int) -> None:
     left = [b"ee"] * times  # the same wrong bytes each time
     sample = bytes(range(8, 16))
-    (want,) = toy_model.expected([sample])
+    (expected,) = toy_model.expected([sample])
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         line = FaultyLine(machine.transport, to_host=Outputs(lambda right: left.pop() if left else right))
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
             client.connect()
             feeder = MonitorAnswers(client)
-            found = feeder.answer(sample, want)
-    assert found is not None and found.outputs == want
+            found = feeder.answer(sample, expected)
+    assert found is not None and found.outputs == expected
     assert feeder.statistics.repeated == times
 
 
@@ -155,10 +157,10 @@ def test_a_device_that_computes_otherwise_is_told_so(firmware: Firmware) -> None
         client = MonitorClient(machine.transport)
         client.connect()
         feeder = MonitorAnswers(client)
-        (want,) = toy_model.expected([sample])
-        found = feeder.answer(sample, want)
+        (expected,) = toy_model.expected([sample])
+        found = feeder.answer(sample, expected)
     assert found is not None
-    assert found.outputs == bytes([want[0] ^ 4]) + want[1:]
+    assert found.outputs == bytes([expected[0] ^ 4]) + expected[1:]
     assert feeder.statistics.repeated == CONFIRMATIONS - 1
 
 

@@ -46,8 +46,8 @@ def test_cobs_refuses_what_is_no_packet(packet: bytes) -> None:
 def test_frames_arrive_in_any_pieces(payloads: list[bytes], piece: int) -> None:
     stream = b"".join(map(encode_frame, payloads))
     decoder = FrameDecoder()
-    got = [f for at in range(0, len(stream), piece) for f in decoder.feed(stream[at : at + piece])]
-    assert got == payloads
+    actual = [f for at in range(0, len(stream), piece) for f in decoder.feed(stream[at : at + piece])]
+    assert actual == payloads
 
 
 @given(st.binary(min_size=4, max_size=250), st.data())

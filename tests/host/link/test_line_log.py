@@ -51,14 +51,16 @@ def cable(tmp_path: Path) -> Iterator[Cable]:
     yield Cable(tmp_path / "ttyACM0")
 
 
-def collect(cable: Cable, wanted: int, **options: bool) -> tuple[list[LogLine], list[BaseException]]:
+def collect(cable: Cable, expected: int, **options: bool) -> tuple[list[LogLine], list[BaseException]]:
     """The first ``wanted`` lines, and the error that ended it; both lists grow while the caller goes on."""
     lines: list[LogLine] = []
     errors: list[BaseException] = []
 
     def run() -> None:
         try:
-            for line in watch(lambda: str(cable.path), 115200, stop=lambda: len(lines) >= wanted, **options):
+            for line in watch(
+                lambda: str(cable.path), 115200, stop=lambda: len(lines) >= expected, **options
+            ):
                 lines.append(line)
         except DeviceError as error:
             errors.append(error)
@@ -143,10 +145,12 @@ def test_nothing_steers_the_terminal() -> None:
 def test_no_byte_is_lost_however_they_come(parts: list[bytes]) -> None:
     now = iter(range(10**6))
     reader = LineReader(lambda: float(next(now)) / 1000)
-    got = [line.text for part in parts for line in reader.feed(part)] + [line.text for line in reader.rest()]
+    actual = [line.text for part in parts for line in reader.feed(part)] + [
+        line.text for line in reader.rest()
+    ]
     data = b"".join(parts)
     lines = data.split(b"\n")
-    assert got == [readable(line.rstrip(b"\r")) for line in (lines if lines[-1] else lines[:-1])]
+    assert actual == [readable(line.rstrip(b"\r")) for line in (lines if lines[-1] else lines[:-1])]
 
 
 def test_a_line_without_end_comes_in_parts() -> None:
@@ -183,13 +187,13 @@ def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
     line = json.loads(process.stdout.readline())
     assert (line["text"], line["event"]) == ("t=21", None) and abs(line["time_s"] - time.time()) < 5
     cable.pull()
-    _, said = process.communicate(timeout=60)
+    _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert "disappeared" in said and "Try:" in said
+    assert "disappeared" in stderr and "Try:" in stderr
 
 
 def test_it_ends_after_the_seconds_that_were_asked(cable: Cable) -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         command(str(cable.path), "--seconds", "0.3"), capture_output=True, text=True, timeout=20
     )
-    assert (done.returncode, done.stdout) == (0, "")
+    assert (process.returncode, process.stdout) == (0, "")

@@ -26,12 +26,12 @@ SPIN = "for (volatile int i = 0; i < 5000; i++) {\n    }"
 def ask(machine: RunningEmulator, command: str) -> list[str]:
     """The lines that answer ``command``, without the last, which says that the monitor is ready."""
     machine.transport.write(command.encode() + b"%")
-    got = b""
-    while not got.endswith(b"m-ready\r\n"):
+    actual = b""
+    while not actual.endswith(b"m-ready\r\n"):
         more = machine.transport.read(5.0)
-        assert more, f"silence after {got!r}"
-        got += more
-    return got.decode("ascii").split("\r\n")[:-2]
+        assert more, f"silence after {actual!r}"
+        actual += more
+    return actual.decode("ascii").split("\r\n")[:-2]
 
 
 @pytest.mark.slow

@@ -62,11 +62,11 @@ def test_the_monitor_answers_every_command(firmware: Firmware, command: bytes, r
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         MonitorClient(machine.transport).connect()
         machine.transport.write(command)
-        wanted = reply + b"\r\nm-ready\r\n"
-        got = b""
-        while len(got) < len(wanted) and (more := machine.transport.read(2.0)):
-            got += more
-        assert got == wanted
+        expected = reply + b"\r\nm-ready\r\n"
+        actual = b""
+        while len(actual) < len(expected) and (more := machine.transport.read(2.0)):
+            actual += more
+        assert actual == expected
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def test_udev_itself_takes_them(tmp_path: Path) -> None:
         pytest.skip("udevadm is not installed")
     path = tmp_path / "70-arenite.rules"
     path.write_text(rules())
-    done = subprocess.run([udevadm, "verify", str(path)], capture_output=True, text=True)
-    if "Unknown command" in done.stderr or "nvalid" in done.stderr:
+    process = subprocess.run([udevadm, "verify", str(path)], capture_output=True, text=True)
+    if "Unknown command" in process.stderr or "nvalid" in process.stderr:
         pytest.skip("this udevadm is older than its `verify`")
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert process.returncode == 0, process.stdout + process.stderr

@@ -57,20 +57,25 @@ def test_windows_lie_between_the_falling_edges_of_the_pin(tmp_path, capsys, monk
     log = logging_emulator(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     with LivePpk2(log, between=True) as sim:
-        code, said = run(
+        code, stderr = run(
             capsys, str(shared_model("kws01_int8")), "--board", BOARD, "--meter", "ppk2", "--meter-port", sim.port,
             "--mark", "--window", "0.5", "-o", str(tmp_path / "r"),
         )  # fmt: skip
         # A window that was too short on a busy computer was repeated.
         lengths = [seconds for seconds in sim.between_falls() if seconds >= 0.5][-5:]
-    assert (code, said["schema"], said["mode"], said["bit_exact"]) == (0, "arenite.mlperf/1", "energy", 5)
-    windows = said["windows"]
+    assert (code, stderr["schema"], stderr["mode"], stderr["bit_exact"]) == (
+        0,
+        "arenite.mlperf/1",
+        "energy",
+        5,
+    )
+    windows = stderr["windows"]
     assert {w["bounds"] for w in windows} == {"falling edges"}
     truth = [t * ACTIVE_A * 3.3e6 / w["inferences"] for t, w in zip(lengths, windows, strict=True)]
     assert [w["energy_uj_per_inference"] for w in windows] == pytest.approx(truth, rel=0.01)
     assert [w["seconds"] for w in windows] == pytest.approx(lengths, rel=0.01)
     assert all(w["inferences"] >= 10 and w["seconds"] >= 0.5 for w in windows)
-    median = said["energy_uj_per_inference"]["median"]
+    median = stderr["energy_uj_per_inference"]["median"]
     assert median == pytest.approx(np.median(truth), rel=0.01)
     folder = tmp_path / "r" / BOARD / "kws" / "energy"
     text = (folder / "results.txt").read_text()
@@ -88,12 +93,12 @@ def test_windows_lie_between_the_falling_edges_of_the_pin(tmp_path, capsys, monk
 def test_a_meter_without_inputs_goes_by_the_lines_of_the_port(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
     with Steady(12e-3, 3.0) as sim:
-        code, said = run(
+        code, stderr = run(
             capsys, str(model), "--board", BOARD, "--meter", "lpm01a", "--meter-port", sim.port,
             "--supply", "3.0", "--window", "0.3", "-o", str(tmp_path / "r"),
         )  # fmt: skip
-    assert (code, said["bit_exact"], said["supply_v"]) == (0, 5, 3.0)
-    for window in said["windows"]:
+    assert (code, stderr["bit_exact"], stderr["supply_v"]) == (0, 5, 3.0)
+    for window in stderr["windows"]:
         assert window["bounds"] == "serial timestamps"
         assert window["average_power_w"] == pytest.approx(36e-3, rel=0.01)
         whole = window["average_power_w"] * window["seconds"] * 1e6

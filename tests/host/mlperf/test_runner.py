@@ -183,7 +183,7 @@ def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--mode", "energy"], "needs a meter"),
         (["--mode", "accuracy"], "needs the benchmark's data set"),
@@ -191,21 +191,21 @@ def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[s
     ],
 )
 def test_what_cannot_be_run_is_said(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], said: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     path = save(classifier(), tmp_path / "toy.tflite")
     code = main(["mlperf", str(path), "--board", BOARD, "--task", "kws01", *options])
     shown = capsys.readouterr()
     assert (code, shown.out) == (2, "")
-    assert said in shown.err and "Try: " in shown.err
+    assert message in shown.err and "Try: " in shown.err
 
 
 @pytest.mark.parametrize(
-    ("labels", "said"),
+    ("labels", "message"),
     [(None, "needs labels"), (np.eye(2, dtype=np.int8), r"y has shape \(2, 2\)"), (np.zeros(2), "float64")],
 )
-def test_labels_are_one_class_number_each(tmp_path: Path, labels: np.ndarray | None, said: str) -> None:
+def test_labels_are_one_class_number_each(tmp_path: Path, labels: np.ndarray | None, message: str) -> None:
     ready, samples = model_and_samples(tmp_path, 2, 0)
     asked = MlperfConfig(task_named("kws01"), "accuracy", replace(samples, labels=labels))
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         run_mlperf(ready, load_board(BOARD), asked, lambda *_: None)

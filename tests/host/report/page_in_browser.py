@@ -11,7 +11,7 @@ from tests.browser import BROWSER
 def browse(path: Path, width: int) -> tuple[str, list[str]]:
     """The page's DOM after loading in a real browser, and what the browser's console said."""
     assert BROWSER is not None
-    done = subprocess.run(
+    process = subprocess.run(
         [
             BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
             "--enable-logging=stderr", "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -20,7 +20,7 @@ def browse(path: Path, width: int) -> tuple[str, list[str]]:
         ],
         capture_output=True, text=True, timeout=300,
     )  # fmt: skip
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return process.stdout, [line for line in process.stderr.splitlines() if "CONSOLE" in line]
 
 
 MEASURE = """

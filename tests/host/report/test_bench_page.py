@@ -86,8 +86,8 @@ class Text(HTMLParser):
 def assert_self_contained(html: str) -> None:
     """No script, and no address of anything elsewhere; the drawing's namespace is a name, not an address."""
     without = html.replace('xmlns="http://www.w3.org/2000/svg"', "")
-    for wanted in ("http:", "https:", "//", "url(", "@import", "src="):
-        assert wanted not in without, wanted
+    for expected in ("http:", "https:", "//", "url(", "@import", "src="):
+        assert expected not in without, expected
     for tag, attributes in Text(html).tags:
         assert tag not in ("script", "link", "img", "iframe", "object", "embed", "base"), tag
         assert not any(name.startswith("on") or name in ("href", "src", "data") for name in attributes), tag

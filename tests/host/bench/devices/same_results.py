@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 
-def assert_same(a: dict[str, Any], b: dict[str, Any]) -> None:
-    """All figures; those that a clock gave to a tick, for it may start within one."""
+def assert_same(first_result: dict[str, Any], second_result: dict[str, Any]) -> None:
+    """Check that all figures are equal; figures that a timer measured may differ by its tick."""
     for key in ("memory", "flash", "build"):
-        assert a[key] == b[key], key
-    assert a["inference"]["instructions"] == pytest.approx(b["inference"]["instructions"], abs=2)
-    assert a["init"]["instructions"] == pytest.approx(b["init"]["instructions"], abs=2)
-    for first, second in zip(a["layers"], b["layers"], strict=True):
-        assert first["instructions"] == pytest.approx(second["instructions"], abs=2)
+        assert first_result[key] == second_result[key], key
+    assert first_result["inference"]["instructions"] == pytest.approx(
+        second_result["inference"]["instructions"], abs=2
+    )
+    assert first_result["init"]["instructions"] == pytest.approx(second_result["init"]["instructions"], abs=2)
+    for first_layer, second_layer in zip(first_result["layers"], second_result["layers"], strict=True):
+        assert first_layer["instructions"] == pytest.approx(second_layer["instructions"], abs=2)

@@ -1,4 +1,4 @@
-"""The journal: what was kept is there again, what was torn is not, and runs do not mix."""
+"""The journal restores stored answers, drops torn lines and keeps runs apart."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.host.bench.devices.journal import DeviceAnswer, Journal, data_hash,
 from arenite.host.bench.samples import Samples
 
 KEY = {"image": "00", "board": "b"}
-KEPT = {
+ANSWERS = {
     0: DeviceAnswer(b"\0\xff", 7),
     3: DeviceAnswer(b"", 0, 5, (1, 2**31), "/dev/tty A-"),
     12: DeviceAnswer(b"abc", 2**40),
@@ -23,17 +23,17 @@ KEPT = {
 
 def write(folder: Path) -> Path:
     with Journal(folder, KEY) as journal:
-        for index, answer in KEPT.items():
+        for index, answer in ANSWERS.items():
             journal.add(index, answer)
         return journal.path
 
 
-def test_answers_are_there_again(tmp_path: Path) -> None:
+def test_stored_answers_are_restored(tmp_path: Path) -> None:
     write(tmp_path)
     with Journal(tmp_path, dict(reversed(KEY.items()))) as journal:
-        assert journal.answers == KEPT
-    with Journal(tmp_path, {**KEY, "board": "c"}) as other:
-        assert other.answers == {}
+        assert journal.answers == ANSWERS
+    with Journal(tmp_path, {**KEY, "board": "c"}) as other_board:
+        assert other_board.answers == {}
     with Journal(tmp_path, KEY, resume=False) as fresh:
         assert fresh.answers == {}
     with Journal(tmp_path, KEY) as journal:
@@ -41,21 +41,23 @@ def test_answers_are_there_again(tmp_path: Path) -> None:
 
 
 @given(cut=st.integers(0, 160), noise=st.binary(max_size=12))
-def test_a_torn_end_costs_only_what_was_torn(
+def test_a_torn_end_loses_only_the_torn_lines(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
     path = write(folder)
-    whole = path.read_bytes().decode()
-    torn = whole.encode()[: len(whole) - cut] + noise
+    data = path.read_bytes().decode()
+    torn = data.encode()[: len(data) - cut] + noise
     path.write_bytes(torn)
-    head, *lines = whole.split("\n")[:-1]
-    left = torn.decode("ascii", "replace").split("\n")
-    complete = {int(line.split()[0]) for line in lines if line in left and left[0] == head}
+    head, *lines = data.split("\n")[:-1]
+    remaining_lines = torn.decode("ascii", "replace").split("\n")
+    complete = {
+        int(line.split()[0]) for line in lines if line in remaining_lines and remaining_lines[0] == head
+    }
     with Journal(folder, KEY) as journal:
-        assert journal.answers == {k: KEPT[k] for k in complete}
+        assert journal.answers == {k: ANSWERS[k] for k in complete}
         journal.add(99, DeviceAnswer(b"z", 1))
-    with Journal(folder, KEY) as journal:  # what was mended takes more
+    with Journal(folder, KEY) as journal:  # a repaired journal accepts further answers
         assert set(journal.answers) == complete | {99}
 
 
@@ -75,19 +77,19 @@ def test_a_complete_run_leaves_nothing_behind(tmp_path: Path) -> None:
         assert journal.answers == {}
 
 
-def test_two_runs_of_the_same_do_not_write_at_once(tmp_path: Path) -> None:
+def test_two_equal_runs_cannot_write_at_the_same_time(tmp_path: Path) -> None:
     with Journal(tmp_path, KEY), pytest.raises(UsageError, match="Another run"):
         Journal(tmp_path, KEY)
     Journal(tmp_path, KEY).close()
 
 
-def test_a_folder_that_cannot_be(tmp_path: Path) -> None:
+def test_an_impossible_folder_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UsageError, match="Cannot keep a journal"):
         Journal(tmp_path / "file" / "runs", KEY)
 
 
-def test_data_are_told_apart_by_bytes_and_shape() -> None:
+def test_the_data_hash_depends_on_bytes_and_shape() -> None:
     def of(*values: np.ndarray) -> str:
         return data_hash(Samples([list(values)], None))
 
@@ -96,7 +98,7 @@ def test_data_are_told_apart_by_bytes_and_shape() -> None:
     assert len({of(flat), of(square), of(flat.astype(np.uint8)), of(flat, flat), of(flat[::-1])}) == 5
 
 
-def test_projects_are_told_apart_by_their_sources(tmp_path: Path) -> None:
+def test_the_project_hash_depends_on_the_sources(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name / "src").mkdir(parents=True)
         (tmp_path / name / "src" / "main.c").write_text("int main(void);")

@@ -1,4 +1,4 @@
-"""Many samples over lines that are bad, pulled, or shared: every answer is right or missing, and nothing is lost."""
+"""Runs of many samples over damaged, unplugged and shared lines: every answer is right or missing, and none is lost."""
 
 from __future__ import annotations
 
@@ -48,18 +48,20 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def ready(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare(save(classifier(), tmp_path_factory.mktemp("models") / "small.tflite"))
 
 
 @pytest.fixture(scope="module")
-def elf(ready: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return built(ready, BOARD, tmp_path_factory.mktemp("elf") / "p")
+def elf(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built(prepared, BOARD, tmp_path_factory.mktemp("elf") / "p")
 
 
-def run(ready: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None) -> dict[str, Any]:
+def run(
+    prepared: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None
+) -> dict[str, Any]:
     options = BenchConfig(cycles=False, feeding=feeding)
-    return bench(ready, load_board(BOARD), samples_of(ready, count), options, progress).to_json()
+    return bench(prepared, load_board(BOARD), samples_of(prepared, count), options, progress).to_json()
 
 
 def counts(result: dict[str, Any]) -> tuple[int, ...]:
@@ -68,15 +70,15 @@ def counts(result: dict[str, Any]) -> tuple[int, ...]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("protocol", "rate", "count"), [("arenite", 0.01, 12), ("mlperf", 0.003, 4)])
-def test_damaged_bytes_make_no_wrong_answer(
+def test_damaged_bytes_cause_no_wrong_answer(
     protocol: str, rate: float, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Flips, losses, doubles, noise, and a reset in the middle: by the command itself.
+    """``arenite bench`` over a line that flips, loses, doubles and adds bytes, with a reset in the middle of the run.
 
-    The monitor's text has no checksums: through one damaged byte in a hundred hardly a sample of it gets.
+    The text protocol of the MLPerf monitor has no checksums, so its rate of damaged bytes is lower.
     """
-    ready = prepare(save(classifier() if protocol == "arenite" else two_inputs(), tmp_path / "m.tflite"))
-    elf = built(ready, BOARD, tmp_path / "p", protocol)
+    prepared = prepare(save(classifier() if protocol == "arenite" else two_inputs(), tmp_path / "m.tflite"))
+    elf = built(prepared, BOARD, tmp_path / "p", protocol)
     faults = RandomFaults(rate, 7), RandomFaults(rate, 8)
     resets: list[int] = []
     with on_cables(elf, BOARD, tmp_path) as ((machine, cable),):
@@ -91,14 +93,14 @@ def test_damaged_bytes_make_no_wrong_answer(
         cable.pull()
         cable.plug()
         code = main(
-            f"bench {ready.path} --board {BOARD} --port {cable.port} --samples {count} --no-cycles --no-store"
+            f"bench {prepared.path} --board {BOARD} --port {cable.port} --samples {count} --no-cycles --no-store"
             f" --protocol {protocol} --json".split()
         )
-    out, said = capsys.readouterr()
-    assert out, said
+    out, stderr = capsys.readouterr()
+    assert out, stderr
     samples = json.loads(out)["samples"]
     assert resets and faults[0].count + faults[1].count > 4
-    # Never wrong: what is not exact has no answer.
+    # No answer is wrong: a sample that is not exact has no answer.
     assert samples["bit_exact"] + samples["missing"] == samples["count"] == count
     assert samples["max_abs_diff"] == 0 and samples["repeated"] > 0
     assert code == (1 if samples["missing"] else 0)
@@ -106,7 +108,7 @@ def test_damaged_bytes_make_no_wrong_answer(
 
 
 @pytest.mark.slow
-def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> None:
+def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -> None:
     feeding = RunConfig(resume=True, journals=tmp_path)
     kills: list[int] = []
 
@@ -115,38 +117,40 @@ def test_a_killed_emulator_costs_no_answer(ready: Prepared, tmp_path: Path) -> N
             kills.append(kill_emulators())
 
     with pytest.raises(DeviceError) as caught:
-        run(ready, 12, feeding, killer)
+        run(prepared, 12, feeding, killer)
     assert kills == [1]
     assert "5 of 12 samples are stored: the same command resumes there." in caught.value.hint
-    asked: list[int] = []
-    result = run(ready, 12, feeding, lambda step, done, _: asked.append(done) if step == "run" else None)
-    assert asked[0] == 5 and asked[-1] == 12
+    progress: list[int] = []
+    result = run(
+        prepared, 12, feeding, lambda step, done, _: progress.append(done) if step == "run" else None
+    )
+    assert progress[0] == 5 and progress[-1] == 12
     assert counts(result) == (12, 12, 0, 5)
-    whole = run(ready, 12, RunConfig())
-    # What was kept has everything that a run in one piece has, the layers too.
-    assert_same(result, whole)
-    # It is complete: the next run asks for everything again.
-    assert counts(run(ready, 12, feeding)) == (12, 12, 0, 0)
+    uninterrupted = run(prepared, 12, RunConfig())
+    # The resumed result has all figures of an uninterrupted run, including those of the layers.
+    assert_same(result, uninterrupted)
+    # The run is complete, so the next one starts from the first sample.
+    assert counts(run(prepared, 12, feeding)) == (12, 12, 0, 0)
     assert list(tmp_path.glob("*.journal")) == []
 
 
-def test_a_killed_emulator_is_started_again_by_wait(ready: Prepared, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_a_killed_emulator_is_started_again_by_wait(prepared: Prepared, tmp_path: Path) -> None:
+    messages: list[str] = []
     kills: list[int] = []
 
     def killer(step: str, done: int, total: int) -> None:
         if step == "run" and done == 3 and not kills:
             kills.append(kill_emulators())
 
-    result = run(ready, 8, RunConfig(wait_s=5, report=said.append), killer)
+    result = run(prepared, 8, RunConfig(wait_s=5, report=messages.append), killer)
     assert kills == [1] and counts(result) == (8, 8, 0, 0)
-    assert len(said) == 1 and "Waiting for qemu_mps2_an386; 3 samples are stored." in said[0]
+    assert len(messages) == 1 and "Waiting for qemu_mps2_an386; 3 samples are stored." in messages[0]
 
 
 @pytest.mark.slow
-def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> None:
-    """Pulled in the middle, and plugged in again as another terminal under the same name."""
-    said: list[str] = []
+def test_a_cable_that_is_plugged_in_again(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
+    """The cable is pulled during the run and plugged in again as another terminal with the same name."""
+    messages: list[str] = []
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
 
         def puller(step: str, done: int, total: int) -> None:
@@ -155,14 +159,14 @@ def test_a_cable_that_comes_back(ready: Prepared, elf: Path, tmp_path: Path) -> 
                 threading.Timer(1.0, cable.plug).start()
                 time.sleep(0.1)
 
-        result = run(ready, 9, RunConfig((str(cable.port),), wait_s=20, report=said.append), puller)
+        result = run(prepared, 9, RunConfig((str(cable.port),), wait_s=20, report=messages.append), puller)
         assert cable.plugged == 2
     assert counts(result) == (9, 9, 0, 0)
-    assert "disappeared" in said[0] and "4 samples are stored" in said[0]
+    assert "disappeared" in messages[0] and "4 samples are stored" in messages[0]
 
 
 @pytest.mark.slow
-def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> None:
+def test_a_cable_that_stays_unplugged(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
     feeding = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
         feeding = replace(feeding, ports=(str(cable.port),))
@@ -172,15 +176,15 @@ def test_a_cable_that_stays_away(ready: Prepared, elf: Path, tmp_path: Path) -> 
                 cable.pull()
 
         with pytest.raises(DeviceError, match="did not come back within 1 s") as caught:
-            run(ready, 9, feeding, puller)
+            run(prepared, 9, feeding, puller)
         assert "4 of 9 samples are stored" in caught.value.hint
         cable.plug()
-        assert counts(run(ready, 9, feeding)) == (9, 9, 0, 4)
+        assert counts(run(prepared, 9, feeding)) == (9, 9, 0, 4)
 
 
 @pytest.mark.slow
-def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_path: Path) -> None:
-    said: list[str] = []
+def test_other_boards_take_the_samples_of_a_lost_board(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
+    messages: list[str] = []
     with on_cables(elf, BOARD, tmp_path, 3) as boards:
         cables: list[Cable] = [cable for _, cable in boards]
 
@@ -189,7 +193,7 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
                 cables[1].pull()
 
         ports = tuple(str(c.port) for c in cables)
-        result = run(ready, 40, RunConfig(ports, report=said.append), puller)
+        result = run(prepared, 40, RunConfig(ports, report=messages.append), puller)
     assert counts(result) == (40, 40, 0, 0)
     rows = {row["board"]: row for row in result["boards"]}
     assert set(rows) == set(ports)
@@ -199,70 +203,74 @@ def test_boards_share_the_samples_and_one_dies(ready: Prepared, elf: Path, tmp_p
     assert "disappeared" in rows[ports[1]]["error"]
     assert rows[ports[0]]["error"] is rows[ports[2]]["error"] is None
     assert rows[ports[0]]["samples"] > 0 < rows[ports[2]]["samples"]
-    assert any("Its samples go to the other boards" in text for text in said)
-    alone = run(ready, 40, RunConfig())
+    assert any("Its samples go to the other boards" in text for text in messages)
+    alone = run(prepared, 40, RunConfig())
     assert_same(result, alone)
     assert len(alone["boards"]) == 1 and alone["boards"][0]["samples"] == 40
 
 
 @pytest.mark.slow
-def test_copies_share_the_samples(ready: Prepared) -> None:
-    result = run(ready, 20, RunConfig(copies=3))
+def test_copies_share_the_samples(prepared: Prepared) -> None:
+    result = run(prepared, 20, RunConfig(copies=3))
     assert counts(result) == (20, 20, 0, 0)
     assert [row["board"] for row in result["boards"]] == [f"{BOARD} {k}" for k in (1, 2, 3)]
 
 
 @pytest.mark.slow
-def test_a_port_with_another_model(ready: Prepared, tmp_path: Path) -> None:
+def test_a_port_with_another_model(prepared: Prepared, tmp_path: Path) -> None:
     other = prepare(save(classifier(16), tmp_path / "other.tflite"))
     with (
         on_cables(built(other, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
         pytest.raises(DeviceError, match="runs other firmware"),
     ):
-        run(ready, 2, RunConfig((str(cable.port),)))
+        run(prepared, 2, RunConfig((str(cable.port),)))
 
 
 @pytest.mark.slow
-def test_a_board_that_does_not_answer_is_reset_once(ready: Prepared, elf: Path, tmp_path: Path) -> None:
-    """A line on which nothing arrives until the board was reset; and one on which nothing helps."""
-    samples, board = samples_of(ready, 3), load_board(BOARD)
-    ready_to_hear: list[int] = []
-    said: list[str] = []
+def test_a_board_that_does_not_answer_is_reset_once(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
+    """One line carries data only after the board was reset; the other never does."""
+    samples, board = samples_of(prepared, 3), load_board(BOARD)
+    resets: list[int] = []
+    messages: list[str] = []
     with on_cables(elf, BOARD, tmp_path) as ((machine, cable),):
-        cable.faults = (lambda data: data if ready_to_hear else b"", lambda data: data)
+        cable.faults = (lambda data: data if resets else b"", lambda data: data)
         cable.pull()
         cable.plug()
 
-        def press(helps: bool) -> str:
+        def press_button(helps: bool) -> str:
             reset(machine)
             if helps:
-                ready_to_hear.append(1)
+                resets.append(1)
             return "button"
 
-        def seat(helps: bool) -> DeviceSlot:
-            def line() -> AbstractContextManager[Transport]:
+        def make_slot(helps: bool) -> DeviceSlot:
+            def open_line() -> AbstractContextManager[Transport]:
                 return open_running_board(str(cable.port), board.uart.baud)
 
-            return DeviceSlot("board", line, None, lambda: press(helps), line)
+            return DeviceSlot("board", open_line, None, lambda: press_button(helps), open_line)
 
-        def how() -> SessionCallbacks:
+        def make_callbacks() -> SessionCallbacks:
             return SessionCallbacks(
-                lambda line: FramedSession(line, ready.generated, timeout_s=1),
-                lambda asker, k: asker.answer(samples.inputs[k], None),
-                said.append,
+                lambda open_line: FramedSession(open_line, prepared.generated, timeout_s=1),
+                lambda session, k: session.answer(samples.inputs[k], None),
+                messages.append,
             )
 
-        (lost,) = dispatch_samples([seat(False)], range(3), UnsavedAnswers(), 3, how(), lambda *_: None)
-        assert lost.lost and lost.error is not None and "Nothing answers" in lost.error.problem
-        assert len(said) == 1 and "It was reset (button)" in said[0]
-        kept = UnsavedAnswers()
-        (served,) = dispatch_samples([seat(True)], range(3), kept, 3, how(), lambda *_: None)
-    assert served.error is None and sorted(kept.answers) == [0, 1, 2] and served.memory is not None
+        (silent,) = dispatch_samples(
+            [make_slot(False)], range(3), UnsavedAnswers(), 3, make_callbacks(), lambda *_: None
+        )
+        assert silent.lost and silent.error is not None and "Nothing answers" in silent.error.problem
+        assert len(messages) == 1 and "It was reset (button)" in messages[0]
+        answers = UnsavedAnswers()
+        (served,) = dispatch_samples(
+            [make_slot(True)], range(3), answers, 3, make_callbacks(), lambda *_: None
+        )
+    assert served.error is None and sorted(answers.answers) == [0, 1, 2] and served.memory is not None
 
 
 @pytest.mark.slow
-def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
-    """The installed command, Ctrl-C in the middle, and the same command again."""
+def test_an_interrupted_run_keeps_its_answers(tmp_path: Path) -> None:
+    """Run the installed command, press Ctrl-C during the run, and run the same command again."""
     path = save(classifier(), tmp_path / "small.tflite")
     rng = np.random.default_rng(2)
     np.savez(tmp_path / "x.npz", x=rng.integers(-128, 128, (150, 12, 12, 3), dtype=np.int8))
@@ -286,28 +294,28 @@ def test_an_interruption_keeps_what_was_answered(tmp_path: Path) -> None:
         if line.startswith("@progress run") and int(line.split()[2]) > 0:
             process.send_signal(signal.SIGINT)
             break
-    out, said = process.communicate(timeout=60)
+    out, stderr = process.communicate(timeout=60)
     assert (process.returncode, out) == (130, "")
-    assert "Interrupted. " in said and "of 150 samples are stored" in said, said
-    kept = int(said.split("Interrupted. ")[1].split()[0])
-    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
-    assert done.returncode == 0, done.stderr
-    samples = json.loads(done.stdout)["samples"]
-    assert (samples["count"], samples["bit_exact"], samples["resumed"]) == (150, 150, kept)
-    assert 0 < kept < 150
+    assert "Interrupted. " in stderr and "of 150 samples are stored" in stderr, stderr
+    stored_count = int(stderr.split("Interrupted. ")[1].split()[0])
+    completed = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment})
+    assert completed.returncode == 0, completed.stderr
+    samples = json.loads(completed.stdout)["samples"]
+    assert (samples["count"], samples["bit_exact"], samples["resumed"]) == (150, 150, stored_count)
+    assert 0 < stored_count < 150
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("feeding", "said"),
+    ("feeding", "message"),
     [
         (RunConfig(("/dev/a", "/dev/a")), "given twice"),
         (RunConfig(("/dev/a",), copies=2), "--copies starts several emulators"),
     ],
 )
-def test_what_does_not_go_together(ready: Prepared, feeding: RunConfig, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        run(ready, 1, feeding)
+def test_incompatible_options_raise_an_error(prepared: Prepared, feeding: RunConfig, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        run(prepared, 1, feeding)
 
 
 def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A board on a cable: an emulator behind a pseudo-terminal that can be pulled and plugged in again.
 
-The name of the port is a link, as udev makes one: it goes when the cable goes, and comes back on another terminal.
+The port is a symbolic link, as udev makes one: it disappears when the cable is pulled. When the cable is plugged in
+again, the link points to another terminal.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.host.link.faulty_transport import Fault, FaultyLine, clean
 
 
 class Cable:
-    """``port``: the link; ``faults``: to the device and to the host."""
+    """A serial cable. ``port`` is the symbolic link; ``faults`` damages data to the device and to the host."""
 
     def __init__(
         self, machine: RunningEmulator, port: Path, faults: tuple[Fault, Fault] = (clean, clean)
@@ -33,7 +34,7 @@ class Cable:
         self.plugged = 0
 
     def plug(self) -> None:
-        """Plug it in."""
+        """Plug the cable in."""
         assert self._line is None
         self._line = FaultyLine(self._machine.transport, to_device=self.faults[0], to_host=self.faults[1])
         self._line.__enter__()
@@ -41,7 +42,7 @@ class Cable:
         self.plugged += 1
 
     def pull(self) -> None:
-        """Pull it: who has the port open gets errors."""
+        """Pull the cable: reads and writes of the open port fail from now on."""
         if self._line is not None:
             self.port.unlink()
             self._line.__exit__(None, None, None)
@@ -52,14 +53,14 @@ class Cable:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.pull()
 
 
-def built(ready: Prepared, board: str, folder: Path, protocol: str = "arenite") -> Path:
-    """The ELF that a bench would build, built once."""
-    generate_project(ready, load_board(board), folder, BuildOptions(protocol=protocol))
+def built(prepared: Prepared, board: str, folder: Path, protocol: str = "arenite") -> Path:
+    """Generate and build the project that a bench would build; return its ELF file."""
+    generate_project(prepared, load_board(board), folder, BuildOptions(protocol=protocol))
     return direct_build(folder)
 
 
@@ -67,15 +68,15 @@ def built(ready: Prepared, board: str, folder: Path, protocol: str = "arenite") 
 def on_cables(
     elf: Path, board: str, folder: Path, count: int = 1, faults: tuple[Fault, Fault] = (clean, clean)
 ) -> Iterator[list[tuple[RunningEmulator, Cable]]]:
-    """``count`` boards that run ``elf``, each on a cable that is plugged in."""
+    """Start ``count`` boards that run ``elf``, each on a cable that is plugged in."""
     with ExitStack() as stack:
-        made = []
+        boards = []
         for k in range(count):
             machine = stack.enter_context(start(load_board(board), elf))
-            made.append((machine, stack.enter_context(Cable(machine, folder / f"ttyBoard{k}", faults))))
-        yield made
+            boards.append((machine, stack.enter_context(Cable(machine, folder / f"ttyBoard{k}", faults))))
+        yield boards
 
 
-def samples_of(ready: Prepared, count: int) -> Samples:
-    """Random ones."""
-    return random_samples([ready.model.main.tensors[i] for i in ready.model.main.inputs], count)
+def samples_of(prepared: Prepared, count: int) -> Samples:
+    """Return ``count`` random samples for the model."""
+    return random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], count)

@@ -1,4 +1,4 @@
-"""``arenite bench matrix``: cells in parallel, each with the result of the bench alone, whatever happens to others."""
+"""``arenite bench matrix`` runs its cells in parallel; each has the result of a bench of its own, whatever fails."""
 
 from __future__ import annotations
 
@@ -44,23 +44,23 @@ def command(file: Path, *more: str) -> list[str]:
 
 
 def run(file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
-    done = subprocess.run(command(file, *more), capture_output=True, text=True, timeout=300)
-    assert done.stdout, done.stderr
-    return done.returncode, json.loads(done.stdout), done.stderr
+    process = subprocess.run(command(file, *more), capture_output=True, text=True, timeout=300)
+    assert process.stdout, process.stderr
+    return process.returncode, json.loads(process.stdout), process.stderr
 
 
 def test_four_boards_at_once(tmp_path: Path) -> None:
-    """Four boards × two models, four at a time; and each cell once more alone."""
+    """Run four boards × two models, four at a time, and compare each cell with a bench of its own."""
     models = [save(classifier(), tmp_path / "net.tflite"), save(two_inputs(), tmp_path / "two.tflite")]
     file, page = tmp_path / "bench.toml", tmp_path / "page.html"
     names = ", ".join(f'"{b}"' for b in BOARDS)
     file.write_text(
         f'models = ["net.tflite", "two.tflite"]\nboards = [{names}]\nsamples = 3\ncycles = false\n'
     )
-    code, found, said = run(file, "--jobs", "4", "--html", str(page))
-    assert code == 0, said
-    assert (found["schema"], found["exit_code"], found["complete"]) == ("arenite.matrix/1", 0, True)
-    cells = {(c["model"], c["board"]): c for c in found["cells"]}
+    code, matrix, stderr = run(file, "--jobs", "4", "--html", str(page))
+    assert code == 0, stderr
+    assert (matrix["schema"], matrix["exit_code"], matrix["complete"]) == ("arenite.matrix/1", 0, True)
+    cells = {(c["model"], c["board"]): c for c in matrix["cells"]}
     assert set(cells) == {(m.stem, b) for m in models for b in BOARDS}
     for path in models:
         ready = prepare(path)
@@ -73,17 +73,17 @@ def test_four_boards_at_once(tmp_path: Path) -> None:
             )
             assert_same(result, alone.to_json())
     assert len({c["result"]["inference"]["instructions"]["p50"] for c in cells.values()}) >= 7
-    assert len(said.strip().splitlines()) >= 8 and "[8/8]" in said
+    assert len(stderr.strip().splitlines()) >= 8 and "[8/8]" in stderr
     with Store(tmp_path / "s.sqlite") as store:
-        runs = store.runs(matrix=found["matrix"])
-    assert sorted(r.id for r in runs) == sorted(c["run"] for c in found["cells"])
+        runs = store.runs(matrix=matrix["matrix"])
+    assert sorted(r.id for r in runs) == sorted(c["run"] for c in matrix["cells"])
     for r in runs:
         assert {**r.result, "run": r.id} == cells[r.model, r.board]["result"]
     assert all(b in page.read_text() for b in BOARDS)
 
 
-def test_a_cell_that_fails_stops_no_other(tmp_path: Path) -> None:
-    """One does not fit, one has no such samples, one is no model; the others have their results."""
+def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
+    """One model does not fit, one has no matching samples, one is not a model; the other cell has its result."""
     save(classifier(), tmp_path / "net.tflite")
     save(classifier(100, 40), tmp_path / "large.tflite")
     (tmp_path / "broken.tflite").write_bytes(b"no model")
@@ -93,28 +93,28 @@ def test_a_cell_that_fails_stops_no_other(tmp_path: Path) -> None:
         'models = ["net.tflite", "large.tflite", "broken.tflite", { path = "net.tflite", data = "x.npz" }]\n'
         'boards = ["qemu_microbit"]\nsamples = 2\ncycles = false\n'
     )
-    code, found, said = run(file)
-    assert code == 2 and not found["complete"], said
-    fine, large, broken, data = found["cells"]
+    code, matrix, stderr = run(file)
+    assert code == 2 and not matrix["complete"], stderr
+    fine, large, broken, data = matrix["cells"]
     assert (fine["exit_code"], fine["result"]["samples"]["bit_exact"]) == (0, 2)
     assert large["exit_code"] == 1 and "more SRAM" in large["error"]["problem"] and large["error"]["hint"]
     assert broken["exit_code"] == 2 and "broken.tflite" in broken["error"]["problem"]
     assert data["exit_code"] == 2 and "x.npz has no array" in data["error"]["problem"]
-    # Mended: what was done is not done again, what failed is.
+    # After the repair, the second run repeats only the cells that failed.
     shutil.copy(tmp_path / "net.tflite", tmp_path / "broken.tflite")
     np.savez(tmp_path / "x.npz", x=np.zeros((2, 12, 12, 3), np.int8))
-    code, again, said = run(file)
-    assert code == 1 and again["complete"], said
-    assert [c["earlier"] for c in again["cells"]] == [True, False, False, False]
-    assert again["matrix"] == found["matrix"]
-    # Complete: the next run does all of it anew.
+    code, second_run, stderr = run(file)
+    assert code == 1 and second_run["complete"], stderr
+    assert [c["earlier"] for c in second_run["cells"]] == [True, False, False, False]
+    assert second_run["matrix"] == matrix["matrix"]
+    # The matrix is complete, so the next run repeats every cell.
     file.write_text('models = "net.tflite"\nboards = "qemu_microbit"\nsamples = 2\ncycles = false\n')
-    _, anew, _ = run(file)
-    assert anew["matrix"] != found["matrix"] and not anew["cells"][0]["earlier"]
+    _, third_run, _ = run(file)
+    assert third_run["matrix"] != matrix["matrix"] and not third_run["cells"][0]["earlier"]
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_matrix_goes_on(how: signal.Signals, tmp_path: Path) -> None:
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL])
+def test_an_interrupted_matrix_resumes(signal_number: signal.Signals, tmp_path: Path) -> None:
     for k in range(2):
         save(classifier(12 + 2 * k), tmp_path / f"n{k}.tflite")
     file = tmp_path / "bench.toml"
@@ -127,31 +127,31 @@ def test_an_interrupted_matrix_goes_on(how: signal.Signals, tmp_path: Path) -> N
     assert process.stderr is not None
     line = process.stderr.readline()
     assert line.startswith("[1/2]"), line
-    process.send_signal(how)
-    out, said = process.communicate(timeout=60)
+    process.send_signal(signal_number)
+    out, stderr = process.communicate(timeout=60)
     assert out == ""
-    if how is signal.SIGINT:
+    if signal_number is signal.SIGINT:
         assert process.returncode == 130
-        assert "Interrupted. 1 of 2 cells are stored: the same command resumes there." in said
-        assert not _children_of(tmp_path)  # nothing runs on
+        assert "Interrupted. 1 of 2 cells are stored: the same command resumes there." in stderr
+        assert not _children_of(tmp_path)  # no process is left
     else:
         end = time.monotonic() + 60
         while _children_of(tmp_path) and time.monotonic() < end:
             time.sleep(0.1)
-    code, found, _ = run(file)
-    assert code == 0 and found["complete"]
-    assert found["cells"][0]["earlier"]
-    # What a killed matrix had started may have ended by itself, and is kept as well.
-    assert how is signal.SIGKILL or not found["cells"][1]["earlier"]
-    assert all(c["result"]["samples"]["bit_exact"] == 2 for c in found["cells"])
-    if how is signal.SIGINT:
-        _, anew, _ = run(file, "--no-resume")
-        assert not any(c["earlier"] for c in anew["cells"])
+    code, matrix, _ = run(file)
+    assert code == 0 and matrix["complete"]
+    assert matrix["cells"][0]["earlier"]
+    # A cell that a killed matrix had started may have finished by itself. Then its result is stored as well.
+    assert signal_number is signal.SIGKILL or not matrix["cells"][1]["earlier"]
+    assert all(c["result"]["samples"]["bit_exact"] == 2 for c in matrix["cells"])
+    if signal_number is signal.SIGINT:
+        _, fresh_run, _ = run(file, "--no-resume")
+        assert not any(c["earlier"] for c in fresh_run["cells"])
 
 
 def _children_of(folder: Path) -> list[int]:
-    """Processes that bench a model of ``folder``."""
-    found = []
+    """Return the ids of the processes that bench a model of ``folder``."""
+    process_ids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
@@ -159,5 +159,5 @@ def _children_of(folder: Path) -> list[int]:
             except OSError:
                 continue
             if "bench" in words and any(w.startswith(str(folder)) for w in words):
-                found.append(int(entry.name))
-    return found
+                process_ids.append(int(entry.name))
+    return process_ids

@@ -1,4 +1,4 @@
-"""``bench.toml``: what it says becomes cells, and what is wrong with it is named."""
+"""``read_plan`` turns ``bench.toml`` into cells and names the mistakes in it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_every_combination_is_a_cell(tmp_path: Path) -> None:
     assert len({c.key for c in plan.cells}) == len(plan.cells)
 
 
-def test_features_of_the_build_are_modes(tmp_path: Path) -> None:
+def test_build_options_become_modes(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,
         'models = "a.tflite"\nboards = "qemu_riscv32"\nmark = "default"\ncores = [1, 2]\nhealth = [false, true]\n'
@@ -69,7 +69,7 @@ def test_features_of_the_build_are_modes(tmp_path: Path) -> None:
     )
 
 
-def test_what_cannot_be_is_left_out_and_told(tmp_path: Path) -> None:
+def test_impossible_combinations_are_skipped_with_a_reason(tmp_path: Path) -> None:
     plan = plan_of(
         tmp_path,
         'models = "a.tflite"\nboards = "qemu_riscv32"\nprotocol = ["arenite", "mlperf"]\n'
@@ -116,7 +116,7 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         ("models = [", "is not TOML"),
         ("", "does not have models"),
@@ -141,19 +141,19 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
         ('models = "a.tflite"\nboards = "qemu_riscv32"\n[[exclude]]\nmodel = "a"', "excludes every cell"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, content: str, said: str) -> None:
+def test_mistakes_are_named(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(AreniteError) as caught:
         plan_of(tmp_path, content)
-    assert said in caught.value.problem and caught.value.hint
+    assert message in caught.value.problem and caught.value.hint
     assert caught.value.exit_code == 2
 
 
-def test_no_file(tmp_path: Path) -> None:
+def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot read"):
         read_plan(tmp_path / "none.toml")
 
 
-def test_every_process_knows_a_cell_again(tmp_path: Path) -> None:
+def test_every_process_computes_the_same_key(tmp_path: Path) -> None:
     (tmp_path / "a.tflite").write_bytes(b"a")
     (tmp_path / "bench.toml").write_text('models = "a.tflite"\nboards = "qemu_mps3_an547"\n')
     program = "import sys; from pathlib import Path; from arenite.host.bench.matrix.plan import read_plan\n"

@@ -1,4 +1,4 @@
-"""What is a regression and what is not, figure by figure."""
+"""The rules that decide for each figure whether a change is a regression."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from tests.host.bench.sample_results import result, timed
 
 def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[StoredRun]:
     with Store(folder / "s.sqlite") as store:
-        for each in results:
-            store.add(each, BuildMode(), data, None)
+        for bench_result in results:
+            store.add(bench_result, BuildMode(), data, None)
         return store.runs()
 
 
@@ -58,9 +58,9 @@ def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dic
 )
 def test_rules(tmp_path: Path, old: dict[str, Any], new: dict[str, Any], flagged: set[str]) -> None:
     first, second = runs(tmp_path, old, new)
-    found = changes([first], second, RegressionRules())
-    assert {c.figure for c in found if c.rule is not None} == flagged
-    assert all(c.against == first.id for c in found)
+    all_changes = changes([first], second, RegressionRules())
+    assert {c.figure for c in all_changes if c.rule is not None} == flagged
+    assert all(c.against == first.id for c in all_changes)
 
 
 def test_a_measured_energy_is_not_compared_with_an_estimate(tmp_path: Path) -> None:
@@ -70,20 +70,20 @@ def test_a_measured_energy_is_not_compared_with_an_estimate(tmp_path: Path) -> N
     assert "energy_uj" not in {c.figure for c in changes([first], second, RegressionRules())}
 
 
-def test_what_depends_on_data_is_compared_on_the_same_data(tmp_path: Path) -> None:
-    other = result(
+def test_figures_that_depend_on_data_are_compared_on_equal_data(tmp_path: Path) -> None:
+    other_data = result(
         build__data_sha256="04" * 32,
         samples__count=20,
         samples__bit_exact=19,
         inference__instructions={"p50": 99999},
     )
-    first, second, third = runs(tmp_path, result(), other, result(memory__stack=501))
-    found = {c.figure: c for c in changes([first], second, RegressionRules())}
-    assert {"instructions", "accuracy", "bit_exact"}.isdisjoint(found) and "arena" in found
+    first, second, third = runs(tmp_path, result(), other_data, result(memory__stack=501))
+    by_figure = {c.figure: c for c in changes([first], second, RegressionRules())}
+    assert {"instructions", "accuracy", "bit_exact"}.isdisjoint(by_figure) and "arena" in by_figure
     # Each figure has the latest run that it can be compared with.
-    found = {c.figure: c for c in changes([first, second], third, RegressionRules())}
-    assert (found["instructions"].against, found["arena"].against) == (first.id, second.id)
-    assert found["stack"].rule is not None
+    by_figure = {c.figure: c for c in changes([first, second], third, RegressionRules())}
+    assert (by_figure["instructions"].against, by_figure["arena"].against) == (first.id, second.id)
+    assert by_figure["stack"].rule is not None
 
 
 def test_limits_can_be_set(tmp_path: Path) -> None:
@@ -97,17 +97,17 @@ def test_limits_can_be_set(tmp_path: Path) -> None:
     )
 
 
-def test_what_creeps_in_is_found_against_the_best(tmp_path: Path) -> None:
+def test_slow_growth_is_a_regression_against_the_best_run(tmp_path: Path) -> None:
     steps = [result(inference__instructions={"p50": 20000 + 80 * k}) for k in range(4)]
-    found = runs(tmp_path, *steps)
-    (series,) = series_of(found, RegressionRules())
+    stored_runs = runs(tmp_path, *steps)
+    (series,) = series_of(stored_runs, RegressionRules())
     assert [len(p.regressions) for p in series.points] == [0, 0, 0, 0]
-    (series,) = series_of(found, RegressionRules(), against=BEST)
+    (series,) = series_of(stored_runs, RegressionRules(), against=BEST)
     assert [len(p.regressions) for p in series.points] == [0, 0, 1, 1]
     assert series.points[-1].regressions[0].against == 1
-    (series,) = series_of(found, RegressionRules(), last=2)
+    (series,) = series_of(stored_runs, RegressionRules(), last=2)
     assert [p.run.id for p in series.points] == [3, 4]
-    assert series.points[0].changes  # against the run that is not shown
+    assert series.points[0].changes  # compared with the run before the shown ones
 
 
 def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:
@@ -115,8 +115,8 @@ def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:
         for board in ("a", "b"):
             for mode in (BuildMode(), BuildMode("ram")):
                 store.add(result(board__name=board), mode, "random", None)
-        found = series_of(store.runs(), RegressionRules())
-    assert [(s.board, s.mode) for s in found] == [
+        all_series = series_of(store.runs(), RegressionRules())
+    assert [(s.board, s.mode) for s in all_series] == [
         ("a", "{}"),
         ("a", '{"optimise": "ram"}'),
         ("b", "{}"),
@@ -124,8 +124,8 @@ def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:
     ]
 
 
-def test_runs_by_word(tmp_path: Path) -> None:
-    found = runs(tmp_path, result(), result(memory__arena=1))
+def test_runs_are_named_by_number_or_last(tmp_path: Path) -> None:
+    stored_runs = runs(tmp_path, result(), result(memory__arena=1))
     path = tmp_path / "s.sqlite"
     assert [named_run(w, path).id for w in ("1", "last", "last~1")] == [1, 2, 1]
-    assert layer_changes(found[0], found[1])[1]["instructions"] == [5000, 5000]
+    assert layer_changes(stored_runs[0], stored_runs[1])[1]["instructions"] == [5000, 5000]

@@ -1,4 +1,4 @@
-"""The store: what goes in comes out, many may write at once, and a damaged file is named and left alone."""
+"""The result store: round trips, concurrent writers, damaged files and older versions."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from arenite.host.bench.store.schema import APPLICATION, MIGRATIONS, VERSION
 from arenite.host.bench.store.store import Store
 from tests.host.bench.sample_results import result
 
-MADE = Revision("/src/net", "c0ffee", True)
+REVISION = Revision("/src/net", "c0ffee", True)
 
 
-def test_what_goes_in_comes_out(tmp_path: Path) -> None:
-    given = result(samples__accuracy=0.75)
+def test_a_stored_result_is_read_back(tmp_path: Path) -> None:
+    stored_result = result(samples__accuracy=0.75)
     with Store(tmp_path / "new" / "s.sqlite") as store:
         number = store.add(
-            given, BuildMode("ram", stream_input=True), "people.npz", MADE, matrix="m", cell="c"
+            stored_result, BuildMode("ram", stream_input=True), "people.npz", REVISION, matrix="m", cell="c"
         )
         run = store.run(number)
-    assert run.result == given
+    assert run.result == stored_result
     assert (run.model, run.board, run.data) == ("net", "qemu_mps2_an386", "people.npz")
     assert describe_mode(run.mode) == "ram, stream-input"
     f = run.figures
@@ -42,15 +42,15 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     )
     assert (f["image_sha256"], f["firmware_sha256"]) == ("01" * 32, "02" * 32)
     assert f["latency_us"] is None and f["energy_uj"] is None
-    with sqlite3.connect(tmp_path / "new" / "s.sqlite") as plain:
-        layers = plain.execute("SELECT layer, op, instructions FROM layers ORDER BY layer").fetchall()
+    with sqlite3.connect(tmp_path / "new" / "s.sqlite") as database:
+        layers = database.execute("SELECT layer, op, instructions FROM layers ORDER BY layer").fetchall()
         assert layers == [(0, "CONV_2D", 15000), (1, "FULLY_CONNECTED", 5000)]
-        assert plain.execute("PRAGMA user_version").fetchone() == (VERSION,)
-        assert plain.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
-        assert plain.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        assert database.execute("PRAGMA application_id").fetchone() == (APPLICATION,)
+        assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_runs_are_chosen(tmp_path: Path) -> None:
+def test_runs_are_filtered(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         for board in ("a", "b", "a"):
             store.add(result(board__name=board), BuildMode(), "random", None)
@@ -71,19 +71,19 @@ for k in range(15):
 """
 
 
-def test_many_write_at_once(tmp_path: Path) -> None:
-    """Each process makes the file if it is the first, and opens it anew for every result."""
+def test_several_processes_write_at_the_same_time(tmp_path: Path) -> None:
+    """The first process creates the file; every process opens it again for each result."""
     path = tmp_path / "s.sqlite"
-    given = json.dumps(result())
+    result_json = json.dumps(result())
     writers = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITER, path, given, f"w{k}"], stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", WRITER, path, result_json, f"w{k}"], stderr=subprocess.PIPE, text=True
         )
         for k in range(5)
     ]
     for writer in writers:
-        _, said = writer.communicate(timeout=60)
-        assert writer.returncode == 0, said
+        _, stderr = writer.communicate(timeout=60)
+        assert writer.returncode == 0, stderr
     with Store(path) as store:
         runs = store.runs()
     assert len(runs) == 75
@@ -107,9 +107,9 @@ def test_a_torn_store_is_named_and_left_alone(tmp_path: Path) -> None:
     with Store(path) as store:
         for _ in range(30):
             store.add(result(), BuildMode(), "random", None)
-    whole = path.read_bytes()
-    assert len(whole) > 3 * 4096
-    torn = whole[:8192] + b"\x55" * (len(whole) - 8192)
+    data = path.read_bytes()
+    assert len(data) > 3 * 4096
+    torn = data[:8192] + b"\x55" * (len(data) - 8192)
     path.write_bytes(torn)
     with pytest.raises(UsageError, match=r"s\.sqlite"), Store(path) as store:
         store.runs()
@@ -117,64 +117,68 @@ def test_a_torn_store_is_named_and_left_alone(tmp_path: Path) -> None:
 
 
 def test_other_databases_and_later_versions_are_refused(tmp_path: Path) -> None:
-    other, later = tmp_path / "other", tmp_path / "later"
-    with sqlite3.connect(other) as plain:
-        plain.execute("CREATE TABLE mine (x)")
+    foreign_file, later_file = tmp_path / "other", tmp_path / "later"
+    with sqlite3.connect(foreign_file) as database:
+        database.execute("CREATE TABLE mine (x)")
     with pytest.raises(UsageError, match="not a store of bench results"):
-        Store(other)
-    with sqlite3.connect(other) as plain:
-        assert plain.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
-    Store(later).close()
-    with sqlite3.connect(later) as plain:
-        plain.execute(f"PRAGMA user_version = {VERSION + 1}")
+        Store(foreign_file)
+    with sqlite3.connect(foreign_file) as database:
+        assert database.execute("SELECT name FROM sqlite_master").fetchall() == [("mine",)]
+    Store(later_file).close()
+    with sqlite3.connect(later_file) as database:
+        database.execute(f"PRAGMA user_version = {VERSION + 1}")
     with pytest.raises(UsageError, match="later version"):
-        Store(later)
+        Store(later_file)
 
 
-def test_a_store_of_the_first_version_is_brought_up(tmp_path: Path) -> None:
-    """With what is in it."""
+def test_a_store_of_the_first_version_is_migrated(tmp_path: Path) -> None:
+    """A store of version 1 is migrated and keeps its rows."""
     path = tmp_path / "s"
-    with sqlite3.connect(path) as plain:
-        plain.executescript(MIGRATIONS[0])
-        plain.execute(
+    with sqlite3.connect(path) as database:
+        database.executescript(MIGRATIONS[0])
+        database.execute(
             "INSERT INTO runs (time, version, model, model_path, model_sha256, board, core, mode, data, samples,"
             " bit_exact, missing, arena, host, result)"
             " VALUES ('t', '0', 'net', 'net.tflite', 'ab', 'b', 'c', '{}', 'random', 3, 3, 0, 77, 'h', '{}')"
         )
-        plain.execute(f"PRAGMA application_id = {APPLICATION}")
-        plain.execute("PRAGMA user_version = 1")
+        database.execute(f"PRAGMA application_id = {APPLICATION}")
+        database.execute("PRAGMA user_version = 1")
     with Store(path) as store:
         store.add(result(), BuildMode(), "random", None)
-        old, new = store.runs()
-    assert (old.figures["arena"], old.figures["energy_p25_uj"], new.figures["arena"]) == (77, None, 4000)
-    with sqlite3.connect(path) as plain:
-        assert plain.execute("PRAGMA user_version").fetchone() == (VERSION,)
+        migrated_run, new_run = store.runs()
+    assert (
+        migrated_run.figures["arena"],
+        migrated_run.figures["energy_p25_uj"],
+        new_run.figures["arena"],
+    ) == (77, None, 4000)
+    with sqlite3.connect(path) as database:
+        assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
 
 
-def test_columns_alone(tmp_path: Path) -> None:
+def test_runs_without_results(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         store.add(result(), BuildMode(), "random", None)
         (run,) = store.runs(results=False)
         assert run.result == {} and run.figures == store.run(1).figures
 
 
-def test_history_makes_no_store(tmp_path: Path) -> None:
+def test_reading_creates_no_store(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist yet"):
         Store(tmp_path / "s", create=False)
     assert not (tmp_path / "s").exists()
 
 
-def test_a_store_that_cannot_be_costs_a_sentence(tmp_path: Path) -> None:
+def test_an_impossible_store_only_prints_a_message(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
-    said: list[str] = []
-    given = (result(), BuildMode(), "random", tmp_path / "net.tflite")
-    assert store_result(*given, tmp_path / "file" / "s.sqlite", said.append) is None
-    assert len(said) == 1 and "is not in the store" in said[0] and "s.sqlite" in said[0]
-    assert store_result(*given, tmp_path / "s.sqlite", said.append) == 1
-    assert len(said) == 1
+    messages: list[str] = []
+    arguments = (result(), BuildMode(), "random", tmp_path / "net.tflite")
+    assert store_result(*arguments, tmp_path / "file" / "s.sqlite", messages.append) is None
+    assert len(messages) == 1 and "is not in the store" in messages[0] and "s.sqlite" in messages[0]
+    assert store_result(*arguments, tmp_path / "s.sqlite", messages.append) == 1
+    assert len(messages) == 1
 
 
-def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_location_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     inner = tmp_path / "project" / "src"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)
@@ -190,8 +194,8 @@ def test_where_the_store_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_the_revision_is_that_of_the_models_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def git(*words: str) -> str:
-        who = ("-c", "user.name=n", "-c", "user.email=e@x")
-        command = ["git", "-C", str(tmp_path / "r"), *who, *words]
+        author = ("-c", "user.name=n", "-c", "user.email=e@x")
+        command = ["git", "-C", str(tmp_path / "r"), *author, *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
 
     (tmp_path / "r").mkdir()
@@ -203,10 +207,12 @@ def test_the_revision_is_that_of_the_models_folder(tmp_path: Path, monkeypatch: 
     git("init", "-q")
     git("add", "net.tflite")
     git("commit", "-q", "-m", "one")
-    found = revision(model)
-    assert found is not None
-    assert found == Revision(str((tmp_path / "r").resolve()), git("rev-parse", "HEAD"), False)
+    clean_revision = revision(model)
+    assert clean_revision is not None
+    assert clean_revision == Revision(str((tmp_path / "r").resolve()), git("rev-parse", "HEAD"), False)
     model.write_bytes(b"2")
-    assert revision(model) == Revision(found.repository, found.commit, True)
+    assert revision(model) == Revision(clean_revision.repository, clean_revision.commit, True)
     monkeypatch.chdir(tmp_path / "r")
-    assert revision(tmp_path / "bare" / "x.tflite") == Revision(found.repository, found.commit, True)
+    assert revision(tmp_path / "bare" / "x.tflite") == Revision(
+        clean_revision.repository, clean_revision.commit, True
+    )

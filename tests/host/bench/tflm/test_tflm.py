@@ -1,4 +1,4 @@
-"""Images in stock TensorFlow Lite Micro: the same bytes, in the planned arena; and which operators differ."""
+"""Images in stock TensorFlow Lite Micro: they give the same bytes in the planned arena, except for known operators."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ needs_tflm = pytest.mark.skipif(
     reason="the package tflite-micro is not installed (pip install --pre tflite-micro)",
 )
 ALIASES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
-#: TFLM itself crashes on an SVDF without bias; the one with a bias is judged.
+#: TFLM itself crashes on an SVDF without bias; other tests check an SVDF with a bias.
 SMALL = tuple(name for name in small_models.ALL if name != "svdf")
 SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
 
@@ -43,9 +43,9 @@ def differing_bytes(model: Model, image: bytes, result: TflmResult, runs: list[l
     assert result.runs is not None, result.error
     reference = Reference(image)
     different = 0
-    for inputs, got in zip(runs, result.runs, strict=True):
+    for inputs, actual in zip(runs, result.runs, strict=True):
         # A reset in LiteRT runs CALL_ONCE again, as a new TFLM interpreter does.
-        for a, b in zip(reference.run(inputs), got, strict=True):
+        for a, b in zip(reference.run(inputs), actual, strict=True):
             different += int(
                 np.count_nonzero(np.frombuffer(a.tobytes(), "u1") != np.frombuffer(b.tobytes(), "u1"))
             )
@@ -93,7 +93,7 @@ def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
 @pytest.mark.slow
 @needs_tflm
 def test_real_operators_that_differ_are_the_known_ones() -> None:
-    """Each operator alone, so that a difference is laid at its own door."""
+    """Each operator runs alone, so that a difference is assigned to the right operator."""
     models = [load_any(shared_model(name)) for name in SHARED]
     verdicts = [v for vs in check_all([(m, random_runs(m, 2)) for m in models]) for v in vs]
     assert not [v for v in verdicts if v.refused]
@@ -102,14 +102,14 @@ def test_real_operators_that_differ_are_the_known_ones() -> None:
 
 
 @needs_tflm
-def test_documented_differences_are_there() -> None:
-    """Each sentence of the documentation has its witness; when TFLM changes, this says which one is stale."""
+def test_documented_differences_exist() -> None:
+    """A model shows each documented difference. When TFLM changes, this test names the outdated documentation."""
     built = {name: make() for name, make in DIFFERING.items()}
     verdicts = check_all([(model, _runs(name, model)) for name, model in built.items()])
-    found = {name: vs[0] for name, vs in zip(built, verdicts, strict=True)}
-    assert {name for name, v in found.items() if not v.different} == set()
-    assert {v.name for v in found.values()} == set(KNOWN_DIFFERENCES)
-    assert {n: v.largest for n, v in found.items() if "at most 1" in KNOWN_DIFFERENCES[v.name]} == {
+    by_name = {name: vs[0] for name, vs in zip(built, verdicts, strict=True)}
+    assert {name for name, v in by_name.items() if not v.different} == set()
+    assert {v.name for v in by_name.values()} == set(KNOWN_DIFFERENCES)
+    assert {n: v.largest for n, v in by_name.items() if "at most 1" in KNOWN_DIFFERENCES[v.name]} == {
         "FULLY_CONNECTED": 1.0, "FULLY_CONNECTED int16": 1.0, "RELU": 1.0,
     }  # fmt: skip
 
@@ -118,8 +118,8 @@ def test_documented_differences_are_there() -> None:
 def test_the_same_operators_agree_outside_the_documented_cases() -> None:
     built = {name: make() for name, make in AGREEING.items()}
     verdicts = check_all([(model, random_runs(model, 4)) for model in built.values()])
-    found = {name: (v.different, v.refused) for name, (v,) in zip(built, verdicts, strict=True)}
-    assert found == dict.fromkeys(built, (0, ""))
+    differences = {name: (v.different, v.refused) for name, (v,) in zip(built, verdicts, strict=True)}
+    assert differences == dict.fromkeys(built, (0, ""))
 
 
 @pytest.mark.slow
@@ -145,18 +145,20 @@ def test_no_other_operator_differs() -> None:
 
 @needs_tflm
 def test_tflm_follows_the_plan() -> None:
-    """Its arena holds what the plan says; moving the whole plan up moves its arena by the same number of bytes."""
+    """TFLM's arena has the planned size; moving the plan up grows the arena by the same number of bytes."""
     model = small_models.reshapes()
-    made = planned(model)
-    assert made.offsets
+    original = planned(model)
+    assert original.offsets
     moved = replace(
-        made, offsets={i: at + 4096 for i, at in made.offsets.items()}, arena_bytes=made.arena_bytes + 4096
+        original,
+        offsets={i: offset + 4096 for i, offset in original.offsets.items()},
+        arena_bytes=original.arena_bytes + 4096,
     )
     runs = random_runs(model, 2)
-    images = [image_bytes(model, p) for p in (made, moved)]
+    images = [image_bytes(model, p) for p in (original, moved)]
     stays, moves = run_tflm([TflmJob(image, runs, 1) for image in images])
-    assert stays.head_bytes == made.arena_bytes
-    assert moves.head_bytes == made.arena_bytes + 4096
+    assert stays.head_bytes == original.arena_bytes
+    assert moves.head_bytes == original.arena_bytes + 4096
     assert (
         differing_bytes(model, images[0], stays, runs) == differing_bytes(model, images[1], moves, runs) == 0
     )
@@ -186,7 +188,7 @@ def test_an_abort_names_the_model_and_spares_the_others() -> None:
     np.testing.assert_array_equal(first.runs[0][0], last.runs[0][0])
 
 
-def test_missing_package_is_said_in_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_package_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner.importlib.util, "find_spec", lambda _name: None)  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="tflite-micro is not installed") as caught:
         run_tflm([])

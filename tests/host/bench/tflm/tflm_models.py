@@ -1,4 +1,4 @@
-"""One-operator models in which stock TFLM and LiteRT's reference kernels differ, and relatives in which they agree."""
+"""One-operator models in which stock TFLM and LiteRT's reference kernels differ, and similar ones that agree."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def _q(scale: float, zero: int = 0) -> Quantization:
 def _unary(
     name: str,
     dtype: str,
-    given: Quantization,
-    made: Quantization,
+    input_quant: Quantization,
+    output_quant: Quantization,
     shape: tuple[int, ...] = (1, 500),
     **values: Any,
 ) -> Callable[[], Model]:
     def make() -> Model:
         n = Net(3)
-        n.inputs.append(n.tensor(shape, dtype, quant=given))
-        return n.model([n.op(name, [0], shape, dtype, quant=made, **values)])
+        n.inputs.append(n.tensor(shape, dtype, quant=input_quant))
+        return n.model([n.op(name, [0], shape, dtype, quant=output_quant, **values)])
 
     return make
 
@@ -46,7 +46,7 @@ def _binary(
 
 
 def _fully_connected(dtype: str) -> Callable[[], Model]:
-    """Small sums and a multiplier near 1/50: about one result in sixty lies where rounding twice shows."""
+    """Small sums and a multiplier near 1/50: about one result in sixty changes when it is rounded twice."""
 
     def make() -> Model:
         n = Net(21)
@@ -54,7 +54,7 @@ def _fully_connected(dtype: str) -> Callable[[], Model]:
         n.inputs.append(x)
         w = n.tensor((64, 2), data=n.rng.integers(-127, 128, (64, 2)), quant=_q(0.01))
         bias = n.bias(x, w, 64, "int32" if dtype == "int8" else "int64")
-        made = _q(0.0103, 4) if dtype == "int8" else _q(0.003)
+        output_quant = _q(0.0103, 4) if dtype == "int8" else _q(0.003)
         return n.model(
             [
                 n.op(
@@ -63,7 +63,7 @@ def _fully_connected(dtype: str) -> Callable[[], Model]:
                     (8, 64),
                     dtype,
                     options="FullyConnectedOptions",
-                    quant=made,
+                    quant=output_quant,
                 )
             ]
         )
@@ -71,12 +71,14 @@ def _fully_connected(dtype: str) -> Callable[[], Model]:
     return make
 
 
-def _sum(dtype: str, given: Quantization, made: Quantization) -> Callable[[], Model]:
+def _sum(dtype: str, input_quant: Quantization, output_quant: Quantization) -> Callable[[], Model]:
     def make() -> Model:
         n = Net(3)
-        x = n.tensor((4, 8, 16), dtype, quant=given)
+        x = n.tensor((4, 8, 16), dtype, quant=input_quant)
         n.inputs.append(x)
-        return n.model([n.op("SUM", [x, n.ints([1])], (4, 16), dtype, quant=made, options="ReducerOptions")])
+        return n.model(
+            [n.op("SUM", [x, n.ints([1])], (4, 16), dtype, quant=output_quant, options="ReducerOptions")]
+        )
 
     return make
 

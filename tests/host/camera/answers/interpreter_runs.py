@@ -1,4 +1,4 @@
-"""Real models in the stock interpreter, their tensors as a runtime of the loop shows them."""
+"""Run real models in the stock interpreter and provide their tensors as a camera runtime does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _opened(name: str) -> CameraModel | str:
 
 
 def zoo_model(name: str | Path) -> CameraModel:
-    """Skips the test where the zoo cannot fetch it."""
+    """Return a model of the zoo. Skip the test if it cannot be fetched."""
     model = _opened(str(name))
     if isinstance(model, str):
         pytest.skip(model)
@@ -33,20 +33,20 @@ def zoo_model(name: str | Path) -> CameraModel:
 
 @cache
 def photographs() -> dict[str, np.ndarray]:
-    """Name to uint8 [height, width, 3]; skips the test where they cannot be fetched."""
+    """Map name to photograph, uint8 [height, width, 3]. Skip the test if they cannot be fetched."""
     from PIL import Image
 
-    chosen, files = _members("photos")
-    made = {}
-    for path, data in zip(chosen, files, strict=True):
+    package, files = _members("photos")
+    photos = {}
+    for path, data in zip(package, files, strict=True):
         with Image.open(io.BytesIO(data)) as picture:
-            made[Path(path).stem] = np.asarray(picture.convert("RGB"))
-    return made
+            photos[Path(path).stem] = np.asarray(picture.convert("RGB"))
+    return photos
 
 
 @cache
 def small_faces() -> np.ndarray:
-    """uint8 [200, 25, 25]: the first 100 are faces, the others are not."""
+    """Return 200 pictures, uint8 [200, 25, 25]: the first 100 are faces, the others are not."""
     _, (data,) = _members("faces")
     values = np.load(io.BytesIO(data))
     return np.asarray(np.round(values * 255), np.uint8)
@@ -56,9 +56,9 @@ def _members(name: str) -> tuple[tuple[str, ...], list[bytes]]:
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
 
-    chosen = manifest().pictures[name]
+    package = manifest().pictures[name]
     try:
-        return chosen.paths, package_members(chosen, "pictures")
+        return package.paths, package_members(package, "pictures")
     except ToolError as error:
         pytest.skip(error.problem)
 
@@ -69,7 +69,7 @@ def memory(tensor: Tensor, array: np.ndarray) -> TensorMemory:
 
 
 class Running:
-    """``slot`` is of arrays that ``invoke`` copies into the interpreter, and out of it."""
+    """A model in the stock interpreter. ``invoke`` copies the arrays of ``slot`` into the interpreter and out of it."""
 
     def __init__(self, model: CameraModel) -> None:
         from ai_edge_litert.interpreter import Interpreter

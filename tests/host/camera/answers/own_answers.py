@@ -13,7 +13,7 @@ from tests.host.camera.answers.interpreter_runs import Running
 
 
 class Ours:
-    """Frame to answer as the loop does it."""
+    """Computes the answer to a picture in the same steps as the camera loop."""
 
     def __init__(self, model: CameraModel) -> None:
         self._model, self._running = model, Running(model)

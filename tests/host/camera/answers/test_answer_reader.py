@@ -1,4 +1,4 @@
-"""Outputs to answers: heads of detectors in floating point, defaults, labels, margins, and NumPy in place of C."""
+"""Answers from outputs: floating-point detector heads, defaults, labels, margins, and the NumPy fallback for C."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ def float_memory(array: np.ndarray) -> TensorMemory:
     return memory(Tensor(0, "t", array.shape, array.dtype.name), array)
 
 
-def slot(*outputs: np.ndarray, given: np.ndarray = PICTURE) -> TensorSlot:
-    return TensorSlot((float_memory(given),), tuple(map(float_memory, outputs)))
+def slot(*outputs: np.ndarray, picture: np.ndarray = PICTURE) -> TensorSlot:
+    return TensorSlot((float_memory(picture),), tuple(map(float_memory, outputs)))
 
 
 def reader(
     steps: list[dict[str, Any]] | None,
-    where: TensorSlot,
+    tensors: TensorSlot,
     labels: tuple[str, ...] = (),
-    place: Geometry | None = None,
+    geometry: Geometry | None = None,
 ) -> AnswerReader:
     spec = None if steps is None else Postprocessing.from_json({"steps": steps})
-    return AnswerReader(spec, where, labels, place)
+    return AnswerReader(spec, tensors, labels, geometry)
 
 
 def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
-    """[40, 4 (+ 1) + 3] in pixels of 320 x 160, and the boxes in it: left, top, right, bottom, score, class."""
+    """Return rows [40, 4 (+ 1) + 3] in pixels of 320 x 160 and their boxes (left, top, right, bottom, score, class)."""
     rows = np.zeros((40, 7 + objectness), np.float32)
     rng = np.random.default_rng(2)
     rows[:, 4:] = rng.uniform(0, 0.2, rows[:, 4:].shape)
-    found = []
+    boxes = []
     for k, (x, y, w, h, index, score) in enumerate(
         [
             (50, 40, 40, 30, 2, 0.9),
@@ -59,26 +59,26 @@ def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
         row[4 + objectness + index] = score
         if objectness:
             row[4] = 0.9
-        if k != 1:  # what overlaps a better box of its class
-            part = score * 0.9 if objectness else score
+        if k != 1:  # box 1 overlaps a better box of its class
+            box_score = score * 0.9 if objectness else score
             edges = ((x - w / 2) / 320, (y - h / 2) / 160, (x + w / 2) / 320, (y + h / 2) / 160)
-            found.append((*edges, part, index))
-    return rows, sorted(found, key=lambda box: -box[4])
+            boxes.append((*edges, box_score, index))
+    return rows, sorted(boxes, key=lambda box: -box[4])
 
 
-def shown(answer: Answer) -> list[tuple[Any, ...]]:
+def box_tuples(answer: Answer) -> list[tuple[Any, ...]]:
     return [(b.left, b.top, b.right, b.bottom, b.score, b.index) for b in answer.boxes]
 
 
-def close(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> bool:
-    return len(found) == len(wanted) and np.allclose(found, wanted, atol=1e-4)
+def close(boxes: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
+    return len(boxes) == len(expected) and np.allclose(boxes, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("objectness", [False, True])
 @pytest.mark.parametrize("fractions", [False, True])
 def test_heads_of_yolo(columns: bool, objectness: bool, fractions: bool) -> None:
-    rows, wanted = yolo_rows(objectness)
+    rows, expected = yolo_rows(objectness)
     if fractions:
         rows[:, :4] /= 320, 160, 320, 160
     output = np.ascontiguousarray(rows.T if columns else rows)[None]
@@ -88,7 +88,7 @@ def test_heads_of_yolo(columns: bool, objectness: bool, fractions: bool) -> None
         "unit": "fractions" if fractions else "pixels",
     }
     answer = reader([step, {"do": "nms", "iou": 0.5}], slot(output), ("cat", "dog")).read()
-    assert close(shown(answer), wanted)
+    assert close(box_tuples(answer), expected)
     assert [b.label for b in answer.boxes] == ["dog", "", "cat"]  # there is no third label
 
 
@@ -99,45 +99,47 @@ def test_corners_logits_and_landmarks_of_yolo() -> None:
     step: dict[str, Any] = {"do": "yolo", "corners": True, "logits": True, "points": 2}
     answer = reader([step, {"do": "nms"}], slot(rows[None])).read()
     (box,) = answer.boxes
-    assert close(shown(answer), [(0.1, 0.1, 0.3, 0.5, 1 / (1 + math.exp(-2)), 0)])
+    assert close(box_tuples(answer), [(0.1, 0.1, 0.3, 0.5, 1 / (1 + math.exp(-2)), 0)])
     assert np.allclose(box.points, [(40 / 320, 30 / 160), (90 / 320, 70 / 160)], atol=1e-4)
 
 
-def test_quantised_objectness_is_a_product_of_what_is_stored() -> None:
-    rows, wanted = yolo_rows(True)
+def test_quantized_objectness_multiplies_stored_values() -> None:
+    rows, expected = yolo_rows(True)
     rows[:, :4] /= 320, 160, 320, 160
     stored = np.round(rows[None] * 255).astype(np.int16)
     stored -= 128
     output = stored.astype(np.int8)
     tensor = Tensor(0, "t", output.shape, "int8", Quantization((1 / 255,), (-128,)))
-    where = TensorSlot((float_memory(PICTURE),), (memory(tensor, output),))
+    tensors = TensorSlot((float_memory(PICTURE),), (memory(tensor, output),))
     steps: list[dict[str, Any]] = [{"do": "yolo", "objectness": True, "unit": "fractions"}, {"do": "nms"}]
-    assert np.allclose(shown(reader(steps, where).read()), wanted, atol=0.006)
+    assert np.allclose(box_tuples(reader(steps, tensors).read()), expected, atol=0.006)
 
 
-def test_detections_that_the_model_sifted() -> None:
+def test_detections_that_the_model_filtered() -> None:
     boxes = np.array([[[0.1, 0.2, 0.5, 0.6], [0.0, 0.0, 1.0, 1.0], [0.3, 0.3, 0.4, 0.4]]], np.float32)
     classes = np.array([[16, 0, 1]], np.float32)
     scores, count = np.array([[0.9, 0.7, 0.6]], np.float32), np.array([2], np.float32)
     answer = reader([{"do": "detections", "count": 3}], slot(boxes, classes, scores, count)).read()
-    assert close(shown(answer), [(0.2, 0.1, 0.6, 0.5, 0.9, 16), (0, 0, 1, 1, 0.7, 0)])
+    assert close(box_tuples(answer), [(0.2, 0.1, 0.6, 0.5, 0.9, 16), (0, 0, 1, 1, 0.7, 0)])
     rows = np.array([[[32, 16, 160, 80, 0.4, 2], [0, 0, 320, 160, 0.8, 1]]], np.float32)
     steps: list[dict[str, Any]] = [
         {"do": "detections", "output": 0, "order": "xyxy", "unit": "pixels", "threshold": 0.3}
     ]
     answer = reader(steps, slot(rows)).read()
-    assert close(shown(answer), [(0, 0, 1, 1, 0.8, 1), (0.1, 0.1, 0.5, 0.5, 0.4, 2)])
+    assert close(box_tuples(answer), [(0, 0, 1, 1, 0.8, 1), (0.1, 0.1, 0.5, 0.5, 0.4, 2)])
 
 
-def test_margins_are_taken_out_and_boxes_cut_to_the_frame() -> None:
+def test_boxes_are_mapped_and_cut_to_the_frame() -> None:
     """A letterbox of a frame twice as wide as high: the input shows it from -0.5 to 1.5 of its height."""
     boxes = np.array([[[0.5, 0.5, 0.2, 0.4], [0.05, 0.2, 0.2, 0.4]]], np.float32)
     scores = np.array([[[0.9], [0.8]]], np.float32)
     steps = [{"do": "boxes", "order": "xywh"}, {"do": "nms"}]
-    made = reader(steps, slot(boxes, scores), ("it",), Geometry(0.0, -0.5, 1.0, 2.0))
-    assert close(shown(made.read()), [(0.4, 0.1, 0.6, 0.9, 0.9, 0), (0.0, 0.0, 0.15, 0.3, 0.8, 0)])
-    made.geometry = Geometry(0.5, 0.0, 0.5, 1.0)
-    assert close(shown(made.read())[:1], [(0.7, 0.3, 0.8, 0.7, 0.9, 0)])
+    answer_reader = reader(steps, slot(boxes, scores), ("it",), Geometry(0.0, -0.5, 1.0, 2.0))
+    assert close(
+        box_tuples(answer_reader.read()), [(0.4, 0.1, 0.6, 0.9, 0.9, 0), (0.0, 0.0, 0.15, 0.3, 0.8, 0)]
+    )
+    answer_reader.geometry = Geometry(0.5, 0.0, 0.5, 1.0)
+    assert close(box_tuples(answer_reader.read())[:1], [(0.7, 0.3, 0.8, 0.7, 0.9, 0)])
 
 
 def test_averaged_boxes_are_the_weighted_mean() -> None:
@@ -145,19 +147,19 @@ def test_averaged_boxes_are_the_weighted_mean() -> None:
     scores = np.array([[[0.9], [0.6], [0.7]]], np.float32)
     steps: list[dict[str, Any]] = [{"do": "boxes", "order": "xywh"}, {"do": "nms", "average": True}]
     x = (0.5 * 0.9 + 0.52 * 0.6) / 1.5
-    wanted = [(x - 0.1, 0.4, x + 0.1, 0.6, 0.9, 0), (0.85, 0.85, 0.95, 0.95, 0.7, 0)]
-    assert close(shown(reader(steps, slot(boxes, scores)).read()), wanted)
+    expected = [(x - 0.1, 0.4, x + 0.1, 0.6, 0.9, 0), (0.85, 0.85, 0.95, 0.95, 0.7, 0)]
+    assert close(box_tuples(reader(steps, slot(boxes, scores)).read()), expected)
 
 
 def test_softmax() -> None:
     logits = np.array([[1.0, 3.0, 2.5, -4.0]], np.float32)
     answer = reader([{"do": "top_k", "k": 4, "softmax": True, "threshold": 0.05}], slot(logits)).read()
-    parts = np.exp(logits[0]) / np.exp(logits[0]).sum()
+    probabilities = np.exp(logits[0]) / np.exp(logits[0]).sum()
     assert [c.index for c in answer.classes] == [1, 2, 0]
-    assert np.allclose([c.score for c in answer.classes], parts[[1, 2, 0]], atol=2e-5)
+    assert np.allclose([c.score for c in answer.classes], probabilities[[1, 2, 0]], atol=2e-5)
 
 
-def test_outputs_that_nobody_described() -> None:
+def test_outputs_without_postprocessing() -> None:
     answer = reader(None, slot(np.array([[0.1, 0.6, 0.3]], np.float32)), ("a", "b")).read()
     assert [(c.index, c.label) for c in answer.classes] == [(1, "b"), (2, ""), (0, "a")]
     assert answer.confidence == pytest.approx(0.6)
@@ -171,15 +173,15 @@ def test_outputs_that_nobody_described() -> None:
     assert answer.classes[0].score == pytest.approx(logits[1] / logits.sum(), abs=1e-4)
 
 
-def test_an_error_of_reconstruction() -> None:
-    given, made = np.ones((1, 8), np.float32), np.full((1, 8), 1.5, np.float32)
-    assert reader([{"do": "mse"}], slot(made, given=given)).read().score == pytest.approx(0.25)
+def test_the_reconstruction_error() -> None:
+    original, reconstruction = np.ones((1, 8), np.float32), np.full((1, 8), 1.5, np.float32)
+    assert reader([{"do": "mse"}], slot(reconstruction, picture=original)).read().score == pytest.approx(0.25)
 
 
-def test_what_is_not_a_number_is_no_answer() -> None:
+def test_nan_outputs_give_no_answer() -> None:
     boxes, scores = np.full((1, 4, 4), np.nan, np.float32), np.full((1, 4, 1), np.nan, np.float32)
-    where = slot(boxes, scores)
-    read = reader([{"do": "boxes", "order": "xywh"}, {"do": "nms"}], where).read
+    tensors = slot(boxes, scores)
+    read = reader([{"do": "boxes", "order": "xywh"}, {"do": "nms"}], tensors).read
     assert read().boxes == ()
     scores[0, 2] = 0.7
     (box,) = read().boxes
@@ -189,7 +191,7 @@ def test_what_is_not_a_number_is_no_answer() -> None:
     json.loads(json.dumps(answer.to_json(), allow_nan=False))
 
 
-def test_every_frame_is_read_anew() -> None:
+def test_every_read_returns_the_current_outputs() -> None:
     scores = np.array([[0.1, 0.6, 0.3]], np.float32)
     read = reader([{"do": "top_k", "k": 3, "threshold": 0.2}], slot(scores)).read
     first = read()
@@ -198,7 +200,7 @@ def test_every_frame_is_read_anew() -> None:
     assert [c.index for c in first.classes] == [1, 2]
 
 
-def test_what_does_not_suit_the_outputs_is_said() -> None:
+def test_steps_that_do_not_match_the_outputs_raise_an_error() -> None:
     for steps, problem in (
         ([{"do": "yolo"}, {"do": "nms"}], "is not a table of boxes"),
         ([{"do": "detections", "output": 0}], "is not a table of boxes"),
@@ -226,25 +228,25 @@ KINDS: dict[str, tuple[list[dict[str, Any]], tuple[tuple[int, ...], ...]]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_numpy_reads_the_same(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_numpy_reader_gives_equal_answers(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if native.library() is None:
         pytest.skip(native.unavailable_reason())
     steps, shapes = KINDS[kind]
     outputs = [np.random.default_rng(5).normal(0.3, 0.6, shape).astype(np.float32) for shape in shapes]
-    given = np.zeros((1, 8), np.float32) if kind == "mse" else PICTURE
-    where, place = slot(*outputs, given=given), Geometry(0.1, -0.2, 0.8, 1.4)
-    fast = reader(steps, where, ("a",), place).read()
+    picture = np.zeros((1, 8), np.float32) if kind == "mse" else PICTURE
+    tensors, geometry = slot(*outputs, picture=picture), Geometry(0.1, -0.2, 0.8, 1.4)
+    fast = reader(steps, tensors, ("a",), geometry).read()
     monkeypatch.setattr(native, "library", lambda: None)
-    slow = reader(steps, where, ("a",), place).read()
+    slow = reader(steps, tensors, ("a",), geometry).read()
     assert fast.to_json() == slow.to_json()
     assert fast.kind in ("score", "points") or fast.classes or fast.boxes or fast.mask is not None
 
 
-def test_json_of_what_is_not_a_number() -> None:
+def test_nan_and_infinity_are_null_in_json() -> None:
     import json
 
     from arenite.host.camera.answers.answer import Answer
 
-    made = Answer("values", values=(float("nan"), float("inf"), 0.5), score=float("nan")).to_json()
-    assert made["values"] == [None, None, 0.5] and made["score"] is None
-    json.dumps(made, allow_nan=False)
+    content = Answer("values", values=(float("nan"), float("inf"), 0.5), score=float("nan")).to_json()
+    assert content["values"] == [None, None, 0.5] and content["score"] is None
+    json.dumps(content, allow_nan=False)

@@ -1,4 +1,4 @@
-"""Landmarks and masks of real networks on real pictures: what the float outputs say, and where people see it."""
+"""Landmarks and masks of real networks on real pictures agree with the float outputs and with the pictures."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import Running, memory, photographs, zoo_model
 from tests.host.camera.answers.own_answers import Ours
 
-# Most of these tests fetch models that are large.
+# Most of these tests fetch large models.
 pytestmark = pytest.mark.slow
 
-#: Of the astronaut: left, top, right, bottom of a window around her face, in pixels of 512.
+#: Left, top, right and bottom of a window around the astronaut's face, in pixels; the picture has 512 x 512.
 FACE = (130, 50, 310, 230)
 
 
-def test_points_of_a_face_lie_where_the_detector_saw_them() -> None:
+def test_mesh_points_agree_with_the_points_of_the_detector() -> None:
     picture = photographs()["astronaut"]
     left, top, right, bottom = FACE
     box = Ours(zoo_model("blazeface")).answer(picture).boxes[0]
@@ -30,14 +30,14 @@ def test_points_of_a_face_lie_where_the_detector_saw_them() -> None:
     assert answer.score is not None
     assert answer.score > 0.9
     points = np.array(answer.points)[:, :2] * (right - left, bottom - top) + (left, top)
-    # Numbers of the mesh: nose tip, upper lip, outer corners of the eyes; of the detector: eyes, nose, mouth.
+    # Points of the mesh: nose tip, upper lip, outer corners of the eyes. Points of the detector: eyes, nose, mouth.
     for mesh, mark in ((1, 2), (13, 3)):
         assert np.hypot(*(points[mesh] - np.array(box.points[mark]) * 512)) < 12
     eyes = np.array(box.points[:2]) * 512
     assert points[33][0] < eyes[0][0] < eyes[1][0] < points[263][0]
 
 
-def test_no_points_where_there_is_no_face() -> None:
+def test_no_points_without_a_face() -> None:
     answer = Ours(zoo_model("face-mesh")).answer(photographs()["coffee"])
     assert answer.points == ()
     assert answer.score == 0.0
@@ -53,16 +53,16 @@ def test_points_are_the_floats_of_the_output() -> None:
     place = Geometry(-0.25, 0.1, 1.5, 0.8)
     answer = AnswerReader(model.postprocessing, running.slot, model.labels, place).read()
     rows = running.outputs[0].reshape(39, 5).astype(np.float64)
-    want = np.stack(
+    expected = np.stack(
         [-0.25 + 1.5 * rows[:, 0] / 256, 0.1 + 0.8 * rows[:, 1] / 256, 1 / (1 + np.exp(-rows[:, 3]))], axis=1
     )
-    assert np.allclose(np.array(answer.points), want, atol=6e-5)
+    assert np.allclose(np.array(answer.points), expected, atol=6e-5)
     assert answer.score == pytest.approx(0.75)
     running.outputs[1][...] = 0.49
     assert AnswerReader(model.postprocessing, running.slot, model.labels, place).read().points == ()
 
 
-def test_a_person_stands_out_from_the_background() -> None:
+def test_a_mask_separates_a_person_from_the_background() -> None:
     model = zoo_model("selfie")
     answer = Ours(model).answer(photographs()["astronaut"])
     assert model.labels == ("background", "selfie")
@@ -80,9 +80,9 @@ def test_every_pixel_gets_its_class() -> None:
         mask = ours.answer(photos[name]).mask
         assert mask is not None
         assert mask.shape == (257, 257)
-        wanted = model.labels.index(label)
-        assert (mask == wanted).mean() > 0.25
-        assert np.isin(mask, (0, wanted)).mean() > 0.9
+        expected = model.labels.index(label)
+        assert (mask == expected).mean() > 0.25
+        assert np.isin(mask, (0, expected)).mean() > 0.9
     running = Running(model)
     running.outputs[0][...] = np.random.default_rng(3).normal(0, 1, (1, 257, 257, 21))
     mask = AnswerReader(model.postprocessing, running.slot, model.labels).read().mask
@@ -95,10 +95,10 @@ def test_a_mask_outlives_the_next_frame() -> None:
     reader = AnswerReader(model.postprocessing, running.slot, model.labels, Geometry(0.0, -0.5, 1.0, 2.0))
     running.outputs[0][...] = np.random.default_rng(1).random((1, 256, 256, 1))
     first = reader.read()
-    want = running.outputs[0][0, :, :, 0] >= 0.5
+    expected = running.outputs[0][0, :, :, 0] >= 0.5
     running.outputs[0][...] = 0
     assert not reader.read().mask.any()  # type: ignore[union-attr]
-    assert np.array_equal(first.mask, want)  # type: ignore[arg-type]
+    assert np.array_equal(first.mask, expected)  # type: ignore[arg-type]
     assert first.mask_box == (0.0, -0.5, 1.0, 1.5)
 
 

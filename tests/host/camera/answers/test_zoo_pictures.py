@@ -1,7 +1,7 @@
-"""Answers on real pictures are those of the float path that a person would write in NumPy, without rounding anywhere.
+"""Answers on real pictures agree with a reference path in NumPy that computes in float64 without rounding.
 
-It samples where the recorded steps do. Pillow's ``resize`` averages over all pixels, which is another picture for a
-model of 96 pixels.
+The reference samples at the same places as the recorded steps. Pillow's ``resize`` averages over all pixels, which
+gives a different picture for a model of 96 pixels.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 
 def sampled(picture: np.ndarray, width: int, height: int) -> np.ndarray:
-    """float64: between the two nearest pixels along each axis, middles of pixels at halves; not rounded."""
-    made = picture.astype(np.float64)
-    for axis, (old, new) in enumerate(((picture.shape[0], height), (picture.shape[1], width))):
-        place = np.clip((np.arange(new) + 0.5) * old / new - 0.5, 0, old - 1)
-        first = np.minimum(place.astype(int), old - 2)
-        part = (place - first).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
-        made = made.take(first, axis) * (1 - part) + made.take(first + 1, axis) * part
-    return made
+    """Return ``picture`` at another size, float64: linear between the two nearest pixel centers of each axis."""
+    resized = picture.astype(np.float64)
+    for axis, (old_size, new_size) in enumerate(((picture.shape[0], height), (picture.shape[1], width))):
+        positions = np.clip((np.arange(new_size) + 0.5) * old_size / new_size - 0.5, 0, old_size - 1)
+        first = np.minimum(positions.astype(int), old_size - 2)
+        weight = (positions - first).reshape((-1, 1, 1) if axis == 0 else (1, -1, 1))
+        resized = resized.take(first, axis) * (1 - weight) + resized.take(first + 1, axis) * weight
+    return resized
 
 
 def views(picture: np.ndarray) -> list[np.ndarray]:
-    """The picture, parts of it, and it turned: other pictures of the same things."""
+    """Return the picture, three parts of it, and its mirror image."""
     height, width, _ = picture.shape
     left, right = picture[:, : 2 * width // 3], picture[:, width // 3 :]
     middle = picture[height // 5 : -height // 5, width // 5 : -width // 5]
@@ -64,11 +64,11 @@ def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no
     tensor, (_, height, width, _) = model.inputs[0], model.inputs[0].shape
     unclear = 0
     for picture in pictures():
-        real = normalise(sampled(picture, width, height))
-        stored = real
+        normalized = normalise(sampled(picture, width, height))
+        stored = normalized
         if tensor.quant is not None:
             info = np.iinfo(tensor.dtype)
-            stored = np.clip(np.round(real / tensor.scale) + tensor.zero_point, info.min, info.max)
+            stored = np.clip(np.round(normalized / tensor.scale) + tensor.zero_point, info.min, info.max)
         running.inputs[0][...] = stored
         running.invoke()
         scores = running.outputs[0].reshape(-1).astype(np.float64)
@@ -76,18 +76,18 @@ def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no
             scores = (scores - output.zero_point) * output.scale
         scores.sort()
         if scores[-1] - scores[-2] < 0.05:
-            unclear += 1  # a level of one pixel decides
+            unclear += 1  # one level of one pixel can decide
             continue
-        found = ours.answer(picture).classes
-        best = int(np.argmax(running.outputs[0]))
-        assert found[0].index == best
-        assert found[0].label == model.labels[best]
-        assert found[0].score == pytest.approx(scores[-1], abs=0.07)
+        predicted = ours.answer(picture).classes
+        best_class = int(np.argmax(running.outputs[0]))
+        assert predicted[0].index == best_class
+        assert predicted[0].label == model.labels[best_class]
+        assert predicted[0].score == pytest.approx(scores[-1], abs=0.07)
     assert unclear < len(pictures()) / 4
 
 
-def test_labels_name_what_is_there() -> None:
-    """The order of labels is right: a cat is a cat, a cup a cup."""
+def test_labels_are_in_the_right_order() -> None:
+    """The labels are in the right order: a photo of a cat is labelled as a cat, a cup as a cup."""
     photos = photographs()
     ours = Ours(zoo_model("efficientnet-lite0"))
     assert ours.answer(photos["chelsea"]).classes[0].label in ("Egyptian cat", "tabby", "tiger cat")
@@ -95,7 +95,7 @@ def test_labels_name_what_is_there() -> None:
     assert Ours(zoo_model("vww")).answer(photos["astronaut"]).classes[0].label == "person"
 
 
-# BlazeFace as MediaPipe describes it (face_detection_short_range, tensors_to_detections, non_max_suppression).
+# BlazeFace as defined by MediaPipe (face_detection_short_range, tensors_to_detections, non_max_suppression).
 
 ANCHORS = np.array(
     [((x + 0.5) / n, (y + 0.5) / n) for n, each in ((16, 2), (8, 6)) for y in range(n) for x in range(n)
@@ -104,7 +104,7 @@ ANCHORS = np.array(
 
 
 def letterboxed(picture: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float, float]]:
-    """128 x 128, and x, y, width and height of the picture in it."""
+    """Return a canvas of 128 x 128, and x, y, width and height of the picture in it."""
     height, width, _ = picture.shape
     scale = min(128 / width, 128 / height)
     wide, high = round(width * scale), round(height * scale)
@@ -121,65 +121,65 @@ def iou(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
-    """left, top, right, bottom, 12 coordinates and score of each face, best first."""
+    """Return left, top, right, bottom, 12 coordinates and the score of each face, best first."""
     scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -100, 100)))
     values = raw.reshape(896, 16).astype(np.float64) / 128
     centre, size = values[:, :2] + ANCHORS, values[:, 2:4]
     points = (values[:, 4:].reshape(896, 6, 2) + ANCHORS[:, None]).reshape(896, 12)
     rows = np.concatenate([centre - size / 2, centre + size / 2, points, scores[:, None]], axis=1)
-    waiting = sorted((row for row in rows if row[-1] >= 0.5), key=lambda row: -row[-1])
-    found = []
-    while waiting:
-        best = waiting[0]
-        same = [row for row in waiting if row is best or iou(row, best) > 0.3]
-        waiting = [row for row in waiting if not any(row is other for other in same)]
-        weights = np.array([row[-1] for row in same])
-        average = (np.array(same)[:, :-1] * weights[:, None]).sum(axis=0) / weights.sum()
-        found.append(np.append(average, best[-1]))
-    return found
+    candidates = sorted((row for row in rows if row[-1] >= 0.5), key=lambda row: -row[-1])
+    faces = []
+    while candidates:
+        best_face = candidates[0]
+        overlapping = [row for row in candidates if row is best_face or iou(row, best_face) > 0.3]
+        candidates = [row for row in candidates if not any(row is member for member in overlapping)]
+        weights = np.array([row[-1] for row in overlapping])
+        average = (np.array(overlapping)[:, :-1] * weights[:, None]).sum(axis=0) / weights.sum()
+        faces.append(np.append(average, best_face[-1]))
+    return faces
 
 
 def reference_faces(running: Running, picture: np.ndarray) -> list[np.ndarray]:
-    """In parts of the picture."""
+    """Return the faces of the reference path, in fractions of the picture."""
     canvas, (left, top, wide, high) = letterboxed(picture)
     running.inputs[0][...] = canvas / 127.5 - 1
     running.invoke()
-    found = detected(running.outputs[0], running.outputs[1])
-    for row in found:
+    faces = detected(running.outputs[0], running.outputs[1])
+    for row in faces:
         row[0:16:2] = (row[0:16:2] - left) / wide
         row[1:16:2] = (row[1:16:2] - top) / high
-    return found
+    return faces
 
 
-def assert_same_faces(answer: Answer, wanted: list[np.ndarray]) -> bool:
-    """Whether there is a face that is not on the threshold."""
-    if not wanted or wanted[0][-1] < 0.55:
+def assert_same_faces(answer: Answer, expected: list[np.ndarray]) -> bool:
+    """Return whether there is a face with a score well above the threshold."""
+    if not expected or expected[0][-1] < 0.55:
         assert not answer.boxes or answer.boxes[0].score < 0.6
         return False
-    best, box = wanted[0], answer.boxes[0]
-    edges = np.clip(best[:4], 0, 1)
+    best_face, box = expected[0], answer.boxes[0]
+    edges = np.clip(best_face[:4], 0, 1)
     assert iou(edges, np.array([box.left, box.top, box.right, box.bottom])) >= 0.9
-    assert box.score == pytest.approx(best[-1], abs=0.05)
-    assert np.allclose(np.array(box.points).reshape(-1), best[4:16], atol=0.1 * (edges[2] - edges[0]))
+    assert box.score == pytest.approx(best_face[-1], abs=0.05)
+    assert np.allclose(np.array(box.points).reshape(-1), best_face[4:16], atol=0.1 * (edges[2] - edges[0]))
     return True
 
 
 def test_the_same_faces_as_the_float_path() -> None:
     model = zoo_model("blazeface")
     ours, running = Ours(model), Running(model)
-    seen = sum(
+    pictures_with_faces = sum(
         assert_same_faces(ours.answer(picture), reference_faces(running, picture)) for picture in pictures()
     )
-    assert seen >= 5
+    assert pictures_with_faces >= 5
 
 
 @pytest.mark.slow
-def test_faces_in_frames_are_found_where_they_are() -> None:
-    """100 faces, each somewhere in a frame with margins; and few of what is no face."""
+def test_faces_are_detected_at_their_place() -> None:
+    """At least 95 of 100 faces are detected at their place, and at most 15 of 100 other pictures have a face."""
     model = zoo_model("blazeface")
     ours, running = Ours(model), Running(model)
     rng = np.random.default_rng(0)
-    seen = wrong = 0
+    detected_faces = false_detections = 0
     for k, small in enumerate(small_faces()):
         size = int(rng.integers(40, 60))
         face = np.asarray(Image.fromarray(small).resize((size, size), Image.Resampling.BICUBIC))
@@ -191,8 +191,8 @@ def test_faces_in_frames_are_found_where_they_are() -> None:
         if k < 100 and answer.boxes:
             box = answer.boxes[0]
             middle = (box.left + box.right) * 80, (box.top + box.bottom) * 60
-            seen += math.dist(middle, (x + size / 2, y + size / 2)) < size / 3
+            detected_faces += math.dist(middle, (x + size / 2, y + size / 2)) < size / 3
         elif k >= 100:
-            wrong += bool(answer.boxes)
-    assert seen >= 95
-    assert wrong <= 15
+            false_detections += bool(answer.boxes)
+    assert detected_faces >= 95
+    assert false_detections <= 15

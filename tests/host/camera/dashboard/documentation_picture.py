@@ -1,4 +1,4 @@
-"""The picture of the dashboard for the documentation, of a real run:
+"""Take the picture of the dashboard for the documentation, from a real run:
 
 python -m tests.host.camera.dashboard.documentation_picture docs/camera-dashboard.webp
 """
@@ -37,7 +37,7 @@ def main(target: Path, dark: bool = False) -> None:
     ):
         try:
             assert child.stderr is not None
-            url = next(found[0] for line in child.stderr if (found := re.search(r"http://\S+", line)))
+            url = next(match[0] for line in child.stderr if (match := re.search(r"http://\S+", line)))
             with Browser(Path(folder) / "profile") as page:
                 page.size(1320, 900, dark=dark)
                 page.open(url)

@@ -1,4 +1,4 @@
-"""A run to look at: real frames in a camera's formats, and answers, times and a governor's log that change."""
+"""A simulated run for the dashboard: frames in camera formats, with changing answers, times and governor log."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BOX = (0.30, 0.25, 0.55, 0.75)
 
 
 def yuyv(width: int, height: int, number: int = 0) -> np.ndarray:
-    """uint8 [height, 2 * width]: a bright disc that moves over a slope of colours."""
+    """Return a yuyv picture, uint8 [height, 2 * width]: a bright disc that moves over a gradient of colors."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     angle = number / 12
     cx, cy = width * (0.5 + 0.25 * math.cos(angle)), height * (0.5 + 0.2 * math.sin(angle))
@@ -34,7 +34,7 @@ def yuyv(width: int, height: int, number: int = 0) -> np.ndarray:
 
 
 def frame_of(memory: np.ndarray, format: Format, number: int = 0, released: list[int] | None = None) -> Frame:
-    """A frame in ``memory``; ``released`` gets its number when the last holder lets it go."""
+    """Return a frame in ``memory``. Its last release appends its number to ``released``."""
     release = (lambda: released.append(number)) if released is not None else None
     planes: tuple[int, ...] = (memory.ctypes.data,)
     if format.pixels == "nv12":
@@ -45,22 +45,31 @@ def frame_of(memory: np.ndarray, format: Format, number: int = 0, released: list
 def served_of(
     number: int, answer: Answer | None = None, *, began_ns: int | None = None, **more: Any
 ) -> ServedFrame:
-    """One with stages of 0.12, 0.31, 1.08 and 0.05 ms, some varying."""
-    at = time.monotonic_ns() if began_ns is None else began_ns
+    """Return a served frame with stages of about 0.12, 0.31, 1.08 and 0.05 ms."""
+    stage_start_ns = time.monotonic_ns() if began_ns is None else began_ns
     spans = {}
     wave = 1 + 0.25 * math.sin(number / 9)
-    for stage, spent in (
+    for stage, stage_ms in (
         ("capture", 0.12),
         ("preprocess", 0.31 * wave),
         ("invoke", 1.08 * wave),
         ("postprocess", 0.05),
     ):
-        end = at + round(spent * MS)
-        spans[stage] = (at, end)
-        at = end
-    first = spans["capture"][0]
+        stage_end_ns = stage_start_ns + round(stage_ms * MS)
+        spans[stage] = (stage_start_ns, stage_end_ns)
+        stage_start_ns = stage_end_ns
+    capture_ns = spans["capture"][0]
     return ServedFrame(
-        number, 0, number, first - 4 * MS, spans, answer, model="blazeface", width=1280, height=720, **more
+        number,
+        0,
+        number,
+        capture_ns - 4 * MS,
+        spans,
+        answer,
+        model="blazeface",
+        width=1280,
+        height=720,
+        **more,
     )
 
 
@@ -80,7 +89,7 @@ def classes() -> Answer:
 
 
 def state_at(step: int, **more: Any) -> dict[str, Any]:
-    """Of ``step`` half seconds into the run."""
+    """Return the state after ``step`` half seconds of the run."""
     heat = 44 + 24 * (1 - math.exp(-step / 180)) + 0.3 * math.sin(step / 5)
     watts = 4.4 + 0.5 * math.sin(step / 30) + (0.5 if step < 200 else 0)
     wave = 1 + 0.1 * math.sin(step / 11)
@@ -127,7 +136,7 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
 
 
 class Feeder:
-    """A thread that serves frames to a dashboard at 60 a second, as the loop would."""
+    """A thread that hands 60 frames per second to a dashboard, as the camera loop does."""
 
     def __init__(self, dashboard: Dashboard, steps: int = 0) -> None:
         self.dashboard = dashboard

@@ -1,4 +1,4 @@
-"""Who may look at the dashboard."""
+"""Access control of the dashboard: host names, tokens and cookies."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ TOKEN = "sand-and-pressure"
 def ask(
     access: Access,
     host: str | None = "127.0.0.1:80",
-    given: str | None = None,
+    token: str | None = None,
     cookie: str | None = None,
     **more: str,
 ) -> AccessDecision:
     headers = {"Host": host, **{k.replace("_", "-"): v for k, v in more.items()}}
-    return access.check(lambda name: headers.get(name), given, cookie)
+    return access.check(lambda name: headers.get(name), token, cookie)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.8.8.8"])
@@ -34,20 +34,20 @@ def test_loopback_needs_no_token(host: str) -> None:
 @pytest.mark.parametrize(
     "host", ["0.0.0.0", "::", "192.168.1.7", "camera.local", "", "localhost.evil.example"]
 )
-def test_elsewhere_a_token_is_required(host: str) -> None:
+def test_other_addresses_require_a_token(host: str) -> None:
     assert not is_loopback(host)
     with pytest.raises(UsageError, match=r"has no token\. Give --token auto"):
         Access(host, None)
     with pytest.raises(UsageError, match="has only 7 characters"):
         Access(host, "1234567")
-    made = Access(host, "auto").token
-    assert made is not None and len(made) >= 24 and made != Access(host, "auto").token
+    token = Access(host, "auto").token
+    assert token is not None and len(token) >= 24 and token != Access(host, "auto").token
 
 
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "127.0.0.1:5", "localhost:8080", "LOCALHOST", "localhost.:1", "[::1]:9", "[::1]"]
 )
-def test_our_names_on_loopback(host: str) -> None:
+def test_names_of_loopback_are_accepted(host: str) -> None:
     assert ask(Access("127.0.0.1", None), host).status == HTTPStatus.OK
 
 
@@ -65,11 +65,11 @@ def test_our_names_on_loopback(host: str) -> None:
         "a]b",
     ],
 )
-def test_other_names_are_refused(host: str | None) -> None:
+def test_other_host_names_are_rejected(host: str | None) -> None:
     assert ask(Access("127.0.0.1", None), host).status == HTTPStatus.MISDIRECTED_REQUEST
 
 
-def test_bound_elsewhere_addresses_and_our_names_pass() -> None:
+def test_addresses_and_own_names_are_accepted_on_all_interfaces() -> None:
     access = Access("0.0.0.0", TOKEN, ("door.example",))
     own = socket.gethostname()
     for host in (
@@ -87,7 +87,7 @@ def test_bound_elsewhere_addresses_and_our_names_pass() -> None:
 def test_ways_to_show_the_token() -> None:
     access = Access("0.0.0.0", TOKEN)
     assert ask(access).status == HTTPStatus.UNAUTHORIZED
-    shown = ask(access, given=TOKEN)
+    shown = ask(access, token=TOKEN)
     assert shown.status == HTTPStatus.OK and shown.cookie and TOKEN not in shown.cookie
     by_cookie = ask(access, cookie=shown.cookie)
     assert by_cookie == AccessDecision(HTTPStatus.OK)
@@ -102,7 +102,7 @@ def test_ways_to_show_the_token() -> None:
 def test_wrong_tokens(wrong: str) -> None:
     access = Access("0.0.0.0", TOKEN)
     for verdict in (
-        ask(access, given=wrong),
+        ask(access, token=wrong),
         ask(access, cookie=wrong),
         ask(access, cookie=TOKEN),
         ask(access, Authorization=f"Bearer {wrong}"),
@@ -111,24 +111,24 @@ def test_wrong_tokens(wrong: str) -> None:
         assert verdict.status == HTTPStatus.UNAUTHORIZED and not verdict.cookie
 
 
-def test_what_another_sites_page_asks_for_is_refused() -> None:
+def test_requests_from_pages_of_other_sites_are_rejected() -> None:
     for access in (Access("127.0.0.1", None), Access("0.0.0.0", TOKEN)):
         more = {"Sec_Fetch_Site": "cross-site"}
-        assert ask(access, given=TOKEN, Sec_Fetch_Mode="no-cors", **more).status == HTTPStatus.FORBIDDEN
-        assert ask(access, given=TOKEN, Sec_Fetch_Mode="navigate", **more).status == HTTPStatus.OK
+        assert ask(access, token=TOKEN, Sec_Fetch_Mode="no-cors", **more).status == HTTPStatus.FORBIDDEN
+        assert ask(access, token=TOKEN, Sec_Fetch_Mode="navigate", **more).status == HTTPStatus.OK
 
 
 @given(st.text(), st.text(), st.text(), st.text())
-def test_nothing_passes_by_chance_and_nothing_fails(host: str, given_: str, cookie: str, bearer: str) -> None:
+def test_random_headers_never_pass_and_never_crash(host: str, token: str, cookie: str, bearer: str) -> None:
     access = Access("0.0.0.0", TOKEN)
-    verdict = ask(access, host, given_, cookie, Authorization=bearer)
+    verdict = ask(access, host, token, cookie, Authorization=bearer)
     assert verdict.status in (HTTPStatus.MISDIRECTED_REQUEST, HTTPStatus.UNAUTHORIZED)
-    assert ask(access, "127.0.0.1", given_, cookie, Authorization=f"Bearer {bearer}").status != HTTPStatus.OK
+    assert ask(access, "127.0.0.1", token, cookie, Authorization=f"Bearer {bearer}").status != HTTPStatus.OK
     assert (
         ask(Access("127.0.0.1", None), host).status == HTTPStatus.MISDIRECTED_REQUEST
         or "localhost" in host.lower()
     )
 
 
-def test_a_token_on_loopback_counts_too() -> None:
+def test_a_token_on_loopback_is_required() -> None:
     assert ask(Access("127.0.0.1", TOKEN)).status == HTTPStatus.UNAUTHORIZED

@@ -1,4 +1,4 @@
-"""The command itself with its dashboard: real frames and a real model in a real browser, and figures that agree."""
+"""``arenite camera`` with its dashboard: real frames and a real model in a real browser; all figures agree."""
 
 from __future__ import annotations
 
@@ -28,11 +28,13 @@ def test_faces_in_the_browser(tmp_path: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:
             assert child.stderr is not None
-            said: list[str] = []
-            while (found := re.search(r"http://\S+:(\d+)/\?token=", said[-1] if said else "")) is None:
-                said.append(child.stderr.readline())
-                assert said[-1], said
-            base = f"http://127.0.0.1:{found[1]}/"
+            messages: list[str] = []
+            while (
+                url_match := re.search(r"http://\S+:(\d+)/\?token=", messages[-1] if messages else "")
+            ) is None:
+                messages.append(child.stderr.readline())
+                assert messages[-1], messages
+            base = f"http://127.0.0.1:{url_match[1]}/"
             with Browser(tmp_path / "profile") as page:
                 page.size(1400, 900)
                 page.open(f"{base}?token={TOKEN}")
@@ -42,8 +44,8 @@ def test_faces_in_the_browser(tmp_path: Path) -> None:
                 about = page.value("document.getElementById('about').innerText")
                 assert "litert" in about and "photos" in about
                 assert page.errors == []
-            asked = urllib.request.Request(f"{base}metrics", headers={"Authorization": f"Bearer {TOKEN}"})
-            with urllib.request.urlopen(asked, timeout=30) as answer:
+            request = urllib.request.Request(f"{base}metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+            with urllib.request.urlopen(request, timeout=30) as answer:
                 metrics = answer.read().decode()
             child.send_signal(signal.SIGINT)
             out, err = child.communicate(timeout=60)
@@ -55,5 +57,5 @@ def test_faces_in_the_browser(tmp_path: Path) -> None:
     assert numbers == list(range(served))
     counted = re.search(r'^arenite_camera_frames_served_total\{by="model"\} (\d+)$', metrics, re.M)
     assert counted is not None and 0 < int(counted[1]) <= served
-    drawn = {e["args"]["frame"] for e in read(trace.read_text()) if e["ph"] == "X"}
-    assert drawn == set(numbers)
+    frames_in_trace = {e["args"]["frame"] for e in read(trace.read_text()) if e["ph"] == "X"}
+    assert frames_in_trace == set(numbers)

@@ -1,4 +1,4 @@
-"""The page in a real browser: a picture with its answers, figures that move, and a connection that comes back."""
+"""The page in a real browser: the picture with its answers, changing figures, and a connection that is restored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.host.camera.dashboard.simulated_run import (
 pytestmark = pytest.mark.browser
 
 TOKEN = "sand-and-pressure"
-#: Red, green and blue at a place of a canvas, in parts of it.
+#: JavaScript for the color of a canvas at x and y, which are fractions of its size.
 PIXEL = """(() => { const c = document.getElementById('%s');
   const at = [Math.round(%f * c.width), Math.round(%f * c.height)];
   return [...c.getContext('2d').getImageData(...at, 1, 1).data]; })()"""
@@ -40,15 +40,15 @@ TEXT = "document.getElementById('%s').innerText"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    # Where the library has to be compiled first, that takes longer than a page waits.
+    # If the library has to be compiled first, that takes longer than a page waits.
     native.library()
-    with Browser(tmp_path_factory.mktemp("browser") / "profile") as made:
-        yield made
+    with Browser(tmp_path_factory.mktemp("browser") / "profile") as running_browser:
+        yield running_browser
 
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Browser]:
-    """Without what earlier tests said; in the end nothing bad was said."""
+    """An empty page without errors of earlier tests. The test fails if the browser reports an error."""
     browser.open("about:blank")
     browser.errors.clear()
     browser.size(1400, 900)
@@ -59,10 +59,10 @@ def page(browser: Browser) -> Iterator[Browser]:
 
 @pytest.fixture
 def dashboard() -> Iterator[Dashboard]:
-    made = Dashboard(title="door camera")
-    made.start()
-    yield made
-    made.close()
+    running_dashboard = Dashboard(title="door camera")
+    running_dashboard.start()
+    yield running_dashboard
+    running_dashboard.close()
 
 
 def show(
@@ -73,7 +73,7 @@ def show(
     page: Browser,
     **extra: Any,
 ) -> None:
-    """One frame on the page, and no more."""
+    """Show one frame on the page."""
     dashboard.update(state_at(1))
     page.open(dashboard.url)
     number = 0
@@ -86,14 +86,14 @@ def test_picture_boxes_percentiles_and_log(page: Browser, dashboard: Dashboard) 
     with Feeder(dashboard, steps=250):
         page.open(dashboard.url)
         page.until("document.getElementById('no-picture').hidden")
-        # The slope of colours, not one colour: top left is dark, the disc is bright somewhere.
-        colours = page.value(
+        # The picture has a gradient of many colors and is not a plain area.
+        colors = page.value(
             "(() => { const c = document.getElementById('picture'), s = new Set(); "
             "const d = c.getContext('2d').getImageData(0, 0, c.width, c.height).data; "
             "for (let k = 0; k < d.length; k += 4) s.add(d[k]); return [c.width, c.height, s.size]; })()"
         )
-        assert colours[:2] == [480, 270] and colours[2] > 50
-        # The box's left edge, half way down, is of its colour; its middle is not drawn over.
+        assert colors[:2] == [480, 270] and colors[2] > 50
+        # The left edge of the box has the color of the box; its middle is transparent.
         edge = page.until(f"""(() => {{ for (let k = -6; k < 14; k++) {{
           const p = {PIXEL % ("overlay", BOX[0], 0.65)}; const q = document.getElementById('overlay').getContext('2d')
             .getImageData(Math.round({BOX[0]} * document.getElementById('overlay').width) + k, Math.round(0.65 *
@@ -123,10 +123,10 @@ def test_picture_boxes_percentiles_and_log(page: Browser, dashboard: Dashboard) 
         )
         page.until("document.getElementById('status-text').innerText === 'Live'")
         assert page.value("document.title") == "door camera"
-        # Figures move.
+        # The figures change.
         captured = page.value(TEXT % "counts")
         page.until(f"document.getElementById('counts').innerText !== {json.dumps(captured)}")
-        # So does the picture, until it is paused.
+        # The picture changes too, until it is paused.
         page.value("document.getElementById('pause').click()")
         caption = page.until("document.getElementById('pause').getAttribute('aria-pressed') === 'true' && "
                              "document.getElementById('caption').innerText")  # fmt: skip
@@ -141,15 +141,15 @@ def test_figures_are_those_of_the_state(page: Browser, dashboard: Dashboard) -> 
     dashboard.update(state)
     page.open(dashboard.url)
     page.until("document.querySelector('#tile-power .value').innerText !== '–'")
-    shown = {
+    tiles = {
         k: page.value(f"document.querySelector('#tile-{k}').innerText")
         for k in ("fps", "latency", "power", "heat")
     }
-    assert f"{state['fps']:.1f}" in shown["fps"]
-    assert f"{state['stage_ms']['age']['p95']:.2f}" in shown["latency"] and "limit 50 ms" in shown["latency"]
-    assert f"{state['power']['value']:.2f}" in shown["power"] and "measured" in shown["power"]
-    assert "INA3221 VDD_IN · limit 5 W" in shown["power"]
-    assert f"{state['temperature']['value']:.1f}" in shown["heat"] and "limit 70 °C" in shown["heat"]
+    assert f"{state['fps']:.1f}" in tiles["fps"]
+    assert f"{state['stage_ms']['age']['p95']:.2f}" in tiles["latency"] and "limit 50 ms" in tiles["latency"]
+    assert f"{state['power']['value']:.2f}" in tiles["power"] and "measured" in tiles["power"]
+    assert "INA3221 VDD_IN · limit 5 W" in tiles["power"]
+    assert f"{state['temperature']['value']:.1f}" in tiles["heat"] and "limit 70 °C" in tiles["heat"]
     meter = "document.querySelector('#tile-power .meter').getAttribute('aria-valuenow')"
     assert int(page.value(meter)) == round(100 * state["power"]["value"] / 5)
     assert (
@@ -158,13 +158,13 @@ def test_figures_are_those_of_the_state(page: Browser, dashboard: Dashboard) -> 
     )
     invoke = page.value("document.querySelector('#stage-rows tr.invoke').innerText").split()
     assert invoke == ["invoke", *(f"{state['stage_ms']['invoke'][p]:.2f}" for p in ("p50", "p95", "p99"))]
-    over = state | {"power": {"value": 6.1, "kind": "estimated", "source": "profile laptop"}}
-    dashboard.update(over)
+    over_budget = state | {"power": {"value": 6.1, "kind": "estimated", "source": "profile laptop"}}
+    dashboard.update(over_budget)
     page.until("document.querySelector('#tile-power').classList.contains('over')")
     assert "estimated" in page.value("document.querySelector('#tile-power').innerText")
 
 
-def test_what_is_not_known_is_not_shown_as_a_figure(page: Browser, dashboard: Dashboard) -> None:
+def test_unknown_figures_are_shown_as_a_dash(page: Browser, dashboard: Dashboard) -> None:
     dashboard.update({"ready": True, "t_s": 1.0, "notes": ["no camera: a generated pattern <b>"]})
     page.open(dashboard.url)
     page.until("document.getElementById('notes').innerText.includes('pattern <b>')")
@@ -181,18 +181,18 @@ def test_what_is_not_known_is_not_shown_as_a_figure(page: Browser, dashboard: Da
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pixels", ["rgb", "grey"])
-def test_colours_arrive_as_they_are(pixels: str, page: Browser, dashboard: Dashboard) -> None:
+def test_colors_are_shown_unchanged(pixels: str, page: Browser, dashboard: Dashboard) -> None:
     if pixels == "rgb":
         memory = np.zeros((120, 160, 3), np.uint8)
         memory[:, :80], memory[:, 80:] = (200, 30, 60), (10, 220, 90)
-        format, wanted = Format("rgb", 160, 120, (480,)), ([200, 30, 60, 255], [10, 220, 90, 255])
+        format, expected = Format("rgb", 160, 120, (480,)), ([200, 30, 60, 255], [10, 220, 90, 255])
     else:
         memory = np.repeat(np.array([[30] * 80 + [210] * 80], np.uint8), 120, 0)
-        format, wanted = Format("grey", 160, 120, (160,)), ([30, 30, 30, 255], [210, 210, 210, 255])
+        format, expected = Format("grey", 160, 120, (160,)), ([30, 30, 30, 255], [210, 210, 210, 255])
     also = {"a second model": face().to_json(), "a third": None}
     show(dashboard, classes(), memory, format, page, also=also)
-    assert page.value(PIXEL % ("picture", 0.25, 0.5)) == wanted[0]
-    assert page.value(PIXEL % ("picture", 0.75, 0.5)) == wanted[1]
+    assert page.value(PIXEL % ("picture", 0.25, 0.5)) == expected[0]
+    assert page.value(PIXEL % ("picture", 0.75, 0.5)) == expected[1]
     assert page.value(TEXT % "answers").split() == [
         "sandpiper", "81", "%", "dunlin", "12", "%", "face", "93", "%", "person", "61", "%",
     ]  # fmt: skip
@@ -203,14 +203,14 @@ def test_masks_and_points(page: Browser, dashboard: Dashboard) -> None:
     mask[:, 32:] = 2
     answer = Answer("mask", mask=mask, mask_box=(0.5, 0.0, 1.0, 1.0), points=((0.25, 0.5, 0.9),))
     show(dashboard, answer, np.full((120, 160), 128, np.uint8), Format("grey", 160, 120, (160,)), page)
-    place = """(() => { const c = document.getElementById('overlay'), p = document.getElementById('picture');
+    pixel_at = """(() => { const c = document.getElementById('overlay'), p = document.getElementById('picture');
       const b = document.getElementById('stage').getBoundingClientRect();
       const f = Math.min(b.width / p.width, b.height / p.height), w = p.width * f, h = p.height * f;
       const x = Math.round((b.width - w) / 2 + %f * w), y = Math.round((b.height - h) / 2 + %f * h);
       return [...c.getContext('2d').getImageData(x, y, 1, 1).data]; })()"""
-    assert page.value(place % (0.875, 0.5))[3] == pytest.approx(130, abs=2)
-    assert page.value(place % (0.625, 0.5))[3] == 0 and page.value(place % (0.1, 0.5))[3] == 0
-    assert page.value(place % (0.25, 0.5)) == [255, 157, 92, 255]
+    assert page.value(pixel_at % (0.875, 0.5))[3] == pytest.approx(130, abs=2)
+    assert page.value(pixel_at % (0.625, 0.5))[3] == 0 and page.value(pixel_at % (0.1, 0.5))[3] == 0
+    assert page.value(pixel_at % (0.25, 0.5)) == [255, 157, 92, 255]
     assert page.value(TEXT % "answers") == "a mask of 2 classes"
 
 
@@ -237,43 +237,48 @@ def test_several_cameras(page: Browser, dashboard: Dashboard) -> None:
 
 
 @pytest.mark.slow
-def test_a_server_that_goes_away_and_comes_back(browser: Browser) -> None:
-    first = Dashboard(title="one")
-    port = urlsplit(first.start()).port or 0
+def test_the_page_reconnects_to_a_restarted_server(browser: Browser) -> None:
+    first_server = Dashboard(title="one")
+    port = urlsplit(first_server.start()).port or 0
     browser.size(1400, 900)
-    with Feeder(first, steps=20):
-        browser.open(first.url)
+    with Feeder(first_server, steps=20):
+        browser.open(first_server.url)
         browser.until("document.getElementById('no-picture').hidden")
-    first.close()
+    first_server.close()
     browser.until("document.getElementById('status-text').innerText === 'Connection lost'")
     assert browser.value("document.getElementById('lost').hidden") is False
     assert "Connection lost" in browser.value(TEXT % "lost")
-    second = Dashboard(port=port, title="two")
-    second.start()
-    with contextlib.closing(second), Feeder(second, steps=30):
+    second_server = Dashboard(port=port, title="two")
+    second_server.start()
+    with contextlib.closing(second_server), Feeder(second_server, steps=30):
         browser.until("document.title === 'two' && document.getElementById('lost').hidden")
         browser.until("document.getElementById('status-text').innerText === 'Live'")
-        # Its pictures count from 1 again, and are shown.
+        # The numbers of its frames start at 1 again, and its frames are shown.
         caption = browser.value(TEXT % "caption")
         browser.until(f"document.getElementById('caption').innerText !== {json.dumps(caption)}")
-        # The chart holds the new run alone.
+        # The chart contains only the new run.
         label = browser.value("document.querySelector('#tile-fps .mark.scale').innerText")
         assert label.endswith(", last 30 s")
     browser.open("about:blank")
-    # While nobody listened the browser said so; nothing else.
-    lost = ("ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_EMPTY_RESPONSE", "ERR_INCOMPLETE")
-    assert [e for e in browser.errors if not any(name in e for name in lost)] == []
+    # The browser reported errors only while no server was running.
+    connection_errors = (
+        "ERR_CONNECTION_REFUSED",
+        "ERR_CONNECTION_RESET",
+        "ERR_EMPTY_RESPONSE",
+        "ERR_INCOMPLETE",
+    )
+    assert [e for e in browser.errors if not any(name in e for name in connection_errors)] == []
 
 
-def test_the_token_is_shown_once_and_leaves_the_address(page: Browser) -> None:
-    made = Dashboard("0.0.0.0", token=TOKEN)
-    made.start()
-    port = urlsplit(made.url).port
-    with contextlib.closing(made), Feeder(made, steps=5):
+def test_the_token_is_removed_from_the_address(page: Browser) -> None:
+    server = Dashboard("0.0.0.0", token=TOKEN)
+    server.start()
+    port = urlsplit(server.url).port
+    with contextlib.closing(server), Feeder(server, steps=5):
         base = f"http://127.0.0.1:{port}/"
         page.open(base)
         assert "needs its token" in page.value("document.body.innerText")
-        page.errors.clear()  # the browser notes the 401
+        page.errors.clear()  # the browser reports the 401
         page.open(f"{base}?token={TOKEN}")
         page.until("document.getElementById('no-picture').hidden")
         assert page.value("location.href") == base and page.value("document.cookie") == ""
@@ -282,8 +287,10 @@ def test_the_token_is_shown_once_and_leaves_the_address(page: Browser) -> None:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(360, False), (768, True), (1600, True)])
-def test_it_fits_and_can_be_read(width: int, dark: bool, page: Browser, dashboard: Dashboard) -> None:
-    """No sideways scrolling; each text against its ground has the contrast that WCAG AA asks for."""
+def test_the_page_fits_and_has_enough_contrast(
+    width: int, dark: bool, page: Browser, dashboard: Dashboard
+) -> None:
+    """The page needs no horizontal scrolling, and each text has the contrast that WCAG AA demands."""
     page.size(width, 800, dark=dark, phone=width < 500)
     long = "a_camera_of_the_upper_floor_" * 6
     same = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
@@ -303,18 +310,22 @@ def test_it_fits_and_can_be_read(width: int, dark: bool, page: Browser, dashboar
     page.value("localStorage.clear()")
 
 
-def test_what_a_screen_reader_is_told(page: Browser, dashboard: Dashboard) -> None:
+def test_roles_and_names_for_screen_readers(page: Browser, dashboard: Dashboard) -> None:
     dashboard.update(state_at(200))
     page.open(dashboard.url)
     page.until("document.querySelector('#tile-power .value').innerText !== '–'")
     tree = page.call("Accessibility.getFullAXTree")["nodes"]
-    found = [(n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored")]
-    roles = {role for role, _ in found}
+    labelled = [
+        (n["role"]["value"], n.get("name", {}).get("value", "")) for n in tree if not n.get("ignored")
+    ]
+    roles = {role for role, _ in labelled}
     assert {"main", "banner", "status", "log", "meter", "table", "image", "button", "heading"} <= roles
-    assert all(name for role, name in found if role in ("button", "image", "meter", "link", "region", "log"))
-    power = next(name for role, name in found if role == "image" and name.startswith("Power"))
+    assert all(
+        name for role, name in labelled if role in ("button", "image", "meter", "link", "region", "log")
+    )
+    power = next(name for role, name in labelled if role == "image" and name.startswith("Power"))
     assert "now" in power and "least" in power
-    # By keyboard to every button.
+    # Every button can be reached by keyboard.
     assert page.value("[...document.querySelectorAll('button')].every((b) => b.tabIndex >= 0)")
 
 
@@ -327,13 +338,13 @@ _CONTRAST = """(() => { const out = []; const walk = document.createTreeWalker(d
   return out; })()"""
 
 
-def _ratio(one: str, other: str) -> float:
-    """WCAG 2.1, relative luminance and contrast ratio."""
+def _ratio(color: str, other_color: str) -> float:
+    """Return the contrast ratio of two colors by WCAG 2.1."""
 
     def luminance(colour: str) -> float:
         parts: list[Any] = [float(v) / 255 for v in colour[colour.index("(") + 1 : -1].split(",")[:3]]
         r, g, b = (v / 12.92 if v <= 0.03928 else math.pow((v + 0.055) / 1.055, 2.4) for v in parts)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
-    a, b = sorted((luminance(one), luminance(other)), reverse=True)
+    a, b = sorted((luminance(color), luminance(other_color)), reverse=True)
     return (a + 0.05) / (b + 0.05)

@@ -1,4 +1,4 @@
-"""Frames for tests of what decides about frames: photographs where they can be had, with noise and changes of light."""
+"""Frames for tests: photographs, with optional noise and changes of light."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def _all_photographs() -> list[np.ndarray] | str:
         return error.problem
 
 
-def photograph(which: int, width: int = 640, height: int = 360) -> np.ndarray:
-    """uint8 [height, width, 3]; skips the test where photographs cannot be had."""
+def photograph(index: int, width: int = 640, height: int = 360) -> np.ndarray:
+    """Return photograph ``index``, uint8 [height, width, 3]. Skip the test if photographs cannot be fetched."""
     photos = _all_photographs()
     if isinstance(photos, str):
         pytest.skip(photos)
-    rgb = photos[which]
+    rgb = photos[index]
     scale = max(width / rgb.shape[1], height / rgb.shape[0])
     wide, high = -(-rgb.shape[1] * scale // 2) * 2, -(-rgb.shape[0] * scale // 2) * 2
     return resize_bilinear(rgb, int(wide), int(high))[:height, :width]
@@ -52,10 +52,10 @@ def frame_of(
 
 
 def grey_frame(values: np.ndarray, time_ns: int = 0) -> Frame:
-    """``values``: uint8 [height, width]."""
-    held = np.ascontiguousarray(values)
+    """Return a grey frame of ``values``, uint8 [height, width]."""
+    pixels = np.ascontiguousarray(values)
     format = Format("grey", values.shape[1], values.shape[0], (values.shape[1],), 30.0)
-    return Frame(format, (held.ctypes.data,), held, 0, time_ns)
+    return Frame(format, (pixels.ctypes.data,), pixels, 0, time_ns)
 
 
 def noisy(rgb: np.ndarray, sigma: float, seed: int) -> np.ndarray:

@@ -1,6 +1,6 @@
-"""Random frames and steps for feeds; and frames whose planes end where memory ends. Run as a program: the latter.
+"""Random frames and steps for tests of ``FramePreprocessor``, also with planes that end at an unreadable page.
 
-The program's reads and writes are checked by the processor: a byte beside a plane is a segmentation fault.
+Run as a program, it tests with unreadable pages: an access to a byte beside a plane is a segmentation fault.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Case:
     window: CropWindow | None
     dtype: str
     planar: bool
-    size: tuple[int, int, int]  # of the tensor: height, width, channels
-    together: bool  # chroma's planes follow luma's
+    size: tuple[int, int, int]  # height, width and channels of the tensor
+    together: bool  # the chroma planes follow the luma plane in one buffer
 
 
 def random_case(rng: np.random.Generator) -> Case:
@@ -56,27 +56,27 @@ def random_case(rng: np.random.Generator) -> Case:
     elif len(planes) > 1 and rng.integers(2):
         strides = [row + int(rng.integers(0, 70)) for row, _ in planes]
     window = None
-    seen = (width, height)
+    input_size = (width, height)
     if rng.integers(2):
         left, top = int(rng.integers(0, width)), int(rng.integers(0, height))
-        seen = (int(rng.integers(1, width - left + 1)), int(rng.integers(1, height - top + 1)))
-        window = CropWindow(left, top, *seen)
+        input_size = (int(rng.integers(1, width - left + 1)), int(rng.integers(1, height - top + 1)))
+        window = CropWindow(left, top, *input_size)
     trained = str(rng.choice(["rgb", "bgr", "grey"]))
     convention = str(rng.choice(list(PAIRS)))
     method = str(rng.choice(PAIRS[convention]))
-    most = min(seen) if (convention, method) == ("opencv", "area") else 50
-    made = int(rng.integers(1, most + 1)), int(rng.integers(1, most + 1))
-    step = {"do": str(rng.choice(["resize", "letterbox"])), "width": made[0], "height": made[1]}
+    max_side = min(input_size) if (convention, method) == ("opencv", "area") else 50
+    output_size = int(rng.integers(1, max_side + 1)), int(rng.integers(1, max_side + 1))
+    step = {"do": str(rng.choice(["resize", "letterbox"])), "width": output_size[0], "height": output_size[1]}
     steps = [
         step | {"method": method, "convention": convention},
         {"do": "normalise", "divide": 127.5, "mean": 1.0},
     ]
     if rng.integers(3) == 0:
         steps = [{"do": "normalise", "mean": 127.0, "std": 128.0}]
-        made = seen
+        output_size = input_size
     spec = Preprocessing.from_json({"source": {"kind": "image", "format": trained}, "steps": steps})
     format = Format(pixels, width, height, tuple(strides))
-    size = (made[1], made[0], 1 if trained == "grey" else 3)
+    size = (output_size[1], output_size[0], 1 if trained == "grey" else 3)
     planar = bool(rng.integers(2)) and size[0] != size[2] and size[1] != size[2]
     return Case(spec, format, window, str(rng.choice(list(SCALES))), planar, size, together)
 
@@ -90,7 +90,7 @@ def memory_for(case: Case, address: int) -> TensorMemory:
 
 
 def plane_sizes(case: Case) -> list[int]:
-    """Bytes of each plane to its last pixel; of planes together, of all."""
+    """Return the bytes of each plane up to its last pixel; for planes in one buffer, those of the buffer."""
     planes = planes_of(case.format.pixels, case.format.width, case.format.height)
     strides = list(case.format.strides)
     if case.together:
@@ -101,7 +101,7 @@ def plane_sizes(case: Case) -> list[int]:
 
 
 def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> bytes:
-    """By NumPy, each step for the whole picture: ``planes`` as they lie, uint8 with their gaps."""
+    """Compute the tensor with NumPy, step by step. ``planes`` are uint8 as in memory, with their gaps."""
     format = case.format
     sizes = planes_of(format.pixels, format.width, format.height)
     strides = list(format.strides)
@@ -115,43 +115,45 @@ def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> byte
         for y in range(count)
     ]
     pixels = unpack(np.concatenate(rows), format.pixels, format.width, format.height)
-    has, wants = order_of(format.pixels), order_of(case.spec.source.format)  # type: ignore[union-attr]
+    frame_order, model_order = order_of(format.pixels), order_of(case.spec.source.format)  # type: ignore[union-attr]
     w = case.window
     if w is not None:
         pixels = pixels[w.top : w.top + w.height, w.left : w.left + w.width]
-    if has != wants:
-        if wants == "grey":
-            pixels = to_grey(pixels, has, "pil")
+    if frame_order != model_order:
+        if model_order == "grey":
+            pixels = to_grey(pixels, frame_order, "pil")
         else:
-            pixels = np.repeat(pixels, 3, axis=2) if has == "grey" else pixels[:, :, ::-1]
+            pixels = np.repeat(pixels, 3, axis=2) if frame_order == "grey" else pixels[:, :, ::-1]
     steps = case.spec.to_json()["steps"]
     if memory.dtype != "float32":
         quant = {"dtype": memory.dtype, "scale": memory.scale, "zero_point": memory.zero_point}
         steps = [*steps, {"do": "quantise", **quant}]
     record = {"source": {"kind": "image"}, "steps": steps}
-    made = preprocess_image(Preprocessing.from_json(record), pixels, wants)
-    return (made.transpose(2, 0, 1) if case.planar else made).tobytes()
+    result = preprocess_image(Preprocessing.from_json(record), pixels, model_order)
+    return (result.transpose(2, 0, 1) if case.planar else result).tobytes()
 
 
 def check(case: Case, rng: np.random.Generator) -> str:
-    """Run ``case`` on random pixels between guard bytes. Returns which code ran."""
+    """Run ``case`` on random pixels between guard bytes. Return the implementation that ran."""
     planes = [rng.integers(0, 256, size, np.uint8) for size in plane_sizes(case)]
-    kept = [plane.copy() for plane in planes]
+    original_planes = [plane.copy() for plane in planes]
     nbytes = memory_for(case, 0).bytes
-    room = rng.integers(0, 256, nbytes + 2 * GUARD, np.uint8)
-    before = room.copy()
-    memory = memory_for(case, room.ctypes.data + GUARD)
+    buffer = rng.integers(0, 256, nbytes + 2 * GUARD, np.uint8)
+    original_buffer = buffer.copy()
+    memory = memory_for(case, buffer.ctypes.data + GUARD)
     feed = FramePreprocessor(case.spec, case.format, memory, case.window)
     feed.run(Frame(case.format, tuple(p.ctypes.data for p in planes), planes, 0, 0))
     assert feed.bytes_written == nbytes
-    assert room[GUARD:-GUARD].tobytes() == expected(case, planes, memory)
-    assert (room[:GUARD] == before[:GUARD]).all() and (room[-GUARD:] == before[-GUARD:]).all()
-    assert all((a == b).all() for a, b in zip(planes, kept, strict=True))
+    assert buffer[GUARD:-GUARD].tobytes() == expected(case, planes, memory)
+    assert (buffer[:GUARD] == original_buffer[:GUARD]).all() and (
+        buffer[-GUARD:] == original_buffer[-GUARD:]
+    ).all()
+    assert all((a == b).all() for a, b in zip(planes, original_planes, strict=True))
     return feed.code
 
 
 class GuardedMemory:
-    """Memory that ends, or begins, with a page that nobody may touch."""
+    """Memory directly before or after a page without read and write access."""
 
     _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -167,8 +169,8 @@ class GuardedMemory:
 
 
 def check_guarded_memory(cases: int, seed: int) -> set[str]:
-    """Every plane and the tensor end, or begin, at a forbidden page. Returns which code ran."""
-    ran = set()
+    """Run cases in which every plane and the tensor end or begin at a forbidden page. Return the implementations."""
+    implementations = set()
     rng = np.random.default_rng(seed)
     for _ in range(cases):
         case = random_case(rng)
@@ -176,13 +178,13 @@ def check_guarded_memory(cases: int, seed: int) -> set[str]:
         planes = [GuardedMemory(size, at_end) for size in plane_sizes(case)]
         for plane in planes:
             plane.bytes[:] = rng.integers(0, 256, len(plane.bytes), np.uint8)
-        room = GuardedMemory(memory_for(case, 0).bytes, at_end)
-        memory = memory_for(case, room.address)
+        output = GuardedMemory(memory_for(case, 0).bytes, at_end)
+        memory = memory_for(case, output.address)
         feed = FramePreprocessor(case.spec, case.format, memory, case.window)
         feed.run(Frame(case.format, tuple(p.address for p in planes), planes, 0, 0))
-        assert room.bytes.tobytes() == expected(case, [p.bytes for p in planes], memory), case
-        ran.add(feed.code)
-    return ran
+        assert output.bytes.tobytes() == expected(case, [p.bytes for p in planes], memory), case
+        implementations.add(feed.code)
+    return implementations
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-/* Runs cases that the host wrote: the structures as they lie in memory (both are 64-bit, little-endian), with the memory
- * that their pointers mean. Usage: replay LIBRARY CASES > RESULTS */
+/* Runs cases that the host wrote: the structures byte by byte (both machines are 64-bit, little-endian), with the memory
+ * that their pointers refer to. Usage: replay LIBRARY CASES > RESULTS */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,15 +19,15 @@ static uint32_t number(void)
     return value;
 }
 
-/* A block of memory of exactly its size; the sanitizers see what lies beside it. */
+/* Reads a block into memory of exactly its size, so that the sanitizers detect accesses beside it. */
 static uint8_t *block(uint32_t *size)
 {
     *size = number();
-    uint8_t *made = malloc(*size ? *size : 1);
-    if (!made || fread(made, 1, *size, cases) != *size) {
+    uint8_t *data = malloc(*size ? *size : 1);
+    if (!data || fread(data, 1, *size, cases) != *size) {
         exit(3);
     }
-    return made;
+    return data;
 }
 
 static void *function(void *library)
@@ -36,12 +36,12 @@ static void *function(void *library)
     if (fread(name, sizeof name, 1, cases) != 1) {
         exit(3);
     }
-    void *found = dlsym(library, name);
-    if (!found) {
+    void *address = dlsym(library, name);
+    if (!address) {
         fprintf(stderr, "no %s\n", name);
         exit(4);
     }
-    return found;
+    return address;
 }
 
 int main(int argc, char **argv)
@@ -64,8 +64,8 @@ int main(int argc, char **argv)
         }
         for (uint32_t k = number(); k > 0; k--) {
             const uint32_t at = number();
-            uint8_t *meant = block(&size);
-            memcpy(raw + at, &meant, sizeof meant);
+            uint8_t *target = block(&size);
+            memcpy(raw + at, &target, sizeof target);
         }
         const uint32_t planes = number();
         for (uint32_t k = 0; k < planes; k++) {

@@ -1,4 +1,4 @@
-"""Cases for another machine's build of the C code: written to a file, run there, compared here. See replay.c."""
+"""Run cases in a build of the C code for another machine and return its results. See replay.c."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from arenite.converters.processing.specification.pixel_formats import planes_of
 HERE = Path(__file__).parent
 
 
-def _pointers(kind: type[ctypes.Structure], at: int = 0) -> Iterator[int]:
-    """Offsets of the fields that are pointers."""
-    for name, field in kind._fields_:  # type: ignore[misc]
-        here = at + getattr(kind, name).offset
+def _pointers(structure: type[ctypes.Structure], base: int = 0) -> Iterator[int]:
+    """Yield the offsets of all pointer fields."""
+    for name, field in structure._fields_:  # type: ignore[misc]
+        offset = base + getattr(structure, name).offset
         if field is ctypes.c_void_p:
-            yield here
+            yield offset
         elif isinstance(field, type) and issubclass(field, ctypes.Structure):
-            yield from _pointers(field, here)
+            yield from _pointers(field, offset)
 
 
 def _blocks(data: np.ndarray, plan: ImagePlan) -> Iterator[bytes]:
@@ -39,18 +39,18 @@ def _blocks(data: np.ndarray, plan: ImagePlan) -> Iterator[bytes]:
 
 
 def record(compiled: CompiledImage, data: np.ndarray) -> bytes:
-    """One case: the plan as it was prepared here, and the picture."""
+    """Return the bytes of one case: the prepared plan and the picture."""
     raw = bytes(compiled._host)
     functions = [(getattr(c.ImageStruct, field).offset, name) for field, name in compiled.names.items()]
     if compiled.unpack:
         functions.append((c.HostImageStruct.unpack.offset, compiled.unpack))
     names = [struct.pack("<I64s", at, name.encode()) for at, name in functions]
-    known = {array.ctypes.data: array for array in compiled.tables}
-    found = []
+    tables = {array.ctypes.data: array for array in compiled.tables}
+    targets = []
     for at in set(_pointers(c.HostImageStruct)) - {at for at, _ in functions}:
         (address,) = struct.unpack_from("<Q", raw, at)
         if address:
-            found.append(struct.pack("<II", at, known[address].nbytes) + known[address].tobytes())
+            targets.append(struct.pack("<II", at, tables[address].nbytes) + tables[address].tobytes())
     blocks = list(_blocks(data, compiled.plan))
     nbytes = int(np.prod(compiled.shape)) * np.dtype(compiled.plan.dtype).itemsize
     return b"".join(
@@ -58,8 +58,8 @@ def record(compiled: CompiledImage, data: np.ndarray) -> bytes:
             struct.pack("<I", len(raw)) + raw,
             struct.pack("<I", len(functions)),
             *names,
-            struct.pack("<I", len(found)),
-            *found,
+            struct.pack("<I", len(targets)),
+            *targets,
             struct.pack("<I", len(blocks)),
             *blocks,
             struct.pack("<II", compiled.scratch_bytes, nbytes),
@@ -73,14 +73,14 @@ def replayed(
     runner: Sequence[str],
     cases: Sequence[tuple[ImagePlan, np.ndarray]],
 ) -> list[bytes]:
-    """The results of ``cases`` from the C code built by ``compiler`` and run by ``runner``."""
+    """Return the results of ``cases`` from the C code built by ``compiler`` and run by ``runner``."""
     library = native.library()
     assert library is not None
     parts = ("image", "column", "finish", "vector")
     sources = sorted(str(path) for path in PROCESSING.paths(".c") if path.name.startswith(parts))
-    made, program = folder / "processing.so", folder / "replay"
+    shared_library, program = folder / "processing.so", folder / "replay"
     common = ["-std=gnu99", "-O1", *PROCESSING.include_flags, "-fno-strict-overflow"]
-    subprocess.run([*compiler, *common, "-fPIC", "-shared", *sources, "-o", str(made)], check=True)
+    subprocess.run([*compiler, *common, "-fPIC", "-shared", *sources, "-o", str(shared_library)], check=True)
     subprocess.run([*compiler, *common, str(HERE / "replay.c"), "-o", str(program), "-ldl"], check=True)
     prepared = [CompiledImage(library, plan) for plan, _ in cases]
     file = folder / "cases"
@@ -88,17 +88,17 @@ def replayed(
         struct.pack("<I", len(cases))
         + b"".join(record(p, data) for p, (_, data) in zip(prepared, cases, strict=True))
     )
-    done = subprocess.run(
-        [*runner, str(program), str(made), str(file)],
+    process = subprocess.run(
+        [*runner, str(program), str(shared_library), str(file)],
         capture_output=True,
         timeout=300,
         env=os.environ | {"ASAN_OPTIONS": "detect_leaks=0"},
     )
-    assert done.returncode == 0, done.stderr[-3000:].decode()
+    assert process.returncode == 0, process.stderr[-3000:].decode()
     results, at = [], 0
-    for one in prepared:
-        nbytes = int(np.prod(one.shape)) * np.dtype(one.plan.dtype).itemsize
-        results.append(done.stdout[at : at + nbytes])
+    for compiled in prepared:
+        nbytes = int(np.prod(compiled.shape)) * np.dtype(compiled.plan.dtype).itemsize
+        results.append(process.stdout[at : at + nbytes])
         at += nbytes
-    assert at == len(done.stdout)
+    assert at == len(process.stdout)
     return results

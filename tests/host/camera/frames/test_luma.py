@@ -18,12 +18,12 @@ def test_every_format_gives_the_brightness(pixels: str) -> None:
         grey = rgb[:, :, 1].astype(np.float64)
     elif pixels != "grey":
         grey = 16 + grey * 219 / 255  # video range
-    wanted = np.array(
+    expected = np.array(
         [[grey[5 + 10 * r, 3 + 10 * c : 7 + 10 * c].mean() for c in range(64)] for r in range(36)]
     )
-    found = luma_grid(frame_of(rgb, pixels=pixels))
-    assert found.shape == (36, 64)
-    assert np.abs(found - wanted).max() <= (4.0 if pixels == "rgb565" else 1.5)
+    grid = luma_grid(frame_of(rgb, pixels=pixels))
+    assert grid.shape == (36, 64)
+    assert np.abs(grid - expected).max() <= (4.0 if pixels == "rgb565" else 1.5)
 
 
 @pytest.mark.parametrize("size", [(1, 1), (3, 2), (16, 16), (97, 61), (640, 480)])
@@ -44,5 +44,5 @@ def test_green_of_16_bits(pixels: str, order: str) -> None:
     green = np.random.default_rng(1).integers(0, 64, (72, 128)).astype(np.uint16)
     words = np.ascontiguousarray((0b10101 << 11) | (green << 5) | 0b01010, order)
     frame = Frame(Format(pixels, 128, 72, (256,)), (words.ctypes.data,), words, 0, 0)
-    wanted = np.stack([green[1::2, 4 * c : 4 * c + 4].mean(axis=1) * 4 for c in range(32)], axis=1)
-    assert np.array_equal(luma_grid(frame), wanted.astype(np.float32))
+    expected = np.stack([green[1::2, 4 * c : 4 * c + 4].mean(axis=1) * 4 for c in range(32)], axis=1)
+    assert np.array_equal(luma_grid(frame), expected.astype(np.float32))

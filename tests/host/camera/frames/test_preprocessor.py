@@ -1,4 +1,4 @@
-"""Frames into tensors: the bytes of the NumPy reference, nothing beside them, and errors that say what does not fit."""
+"""Frames become tensors with the bytes of the NumPy reference; nothing beside them is written; errors are clear."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[4]
 
 @settings(max_examples=400, deadline=None)
 @given(st.integers(0, 2**32))
-def test_any_frame_gives_the_bytes_of_the_reference_and_no_other(seed: int) -> None:
+def test_any_frame_gives_the_bytes_of_the_reference(seed: int) -> None:
     rng = np.random.default_rng(seed)
     check(random_case(rng), rng)
 
@@ -48,8 +48,8 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
     done = program(str(cases), "1", ARENITE_PROCESSING=code)
     assert done.returncode == 0, done.stderr[-2000:]
-    ran = set(done.stdout.split())
-    assert ran == {code} if code else ran & {"avx2", "neon", "c", "numpy"}
+    implementations = set(done.stdout.split())
+    assert implementations == {code} if code else implementations & {"avx2", "neon", "c", "numpy"}
 
 
 def model(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
@@ -60,9 +60,9 @@ RESIZE = {"do": "resize", "width": 16, "height": 12, "convention": "opencv"}
 
 
 def tensor(shape: tuple[int, ...] = (1, 12, 16, 3), dtype: str = "uint8", scale: float = 1.0) -> TensorMemory:
-    room = np.zeros(shape, dtype)
-    tensor.rooms.append(room)  # type: ignore[attr-defined]
-    return TensorMemory("pixels", shape, dtype, room.ctypes.data, room.nbytes, scale, 0)
+    buffer = np.zeros(shape, dtype)
+    tensor.rooms.append(buffer)  # type: ignore[attr-defined]
+    return TensorMemory("pixels", shape, dtype, buffer.ctypes.data, buffer.nbytes, scale, 0)
 
 
 tensor.rooms = []  # type: ignore[attr-defined]
@@ -71,7 +71,7 @@ YUYV = Format("yuyv", 64, 48, (128,))
 
 
 @pytest.mark.parametrize(
-    ("steps", "format", "memory", "window", "says"),
+    ("steps", "format", "memory", "window", "message"),
     [
         ([], YUYV, tensor(), None, "into 48x64x3 values"),
         ([RESIZE], YUYV, tensor((1, 12, 16, 1)), None, "into 12x16x3 values"),
@@ -88,15 +88,15 @@ YUYV = Format("yuyv", 64, 48, (128,))
         ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop wants 80x20"),
     ],
 )
-def test_what_does_not_fit_is_said(
-    steps: list[dict[str, Any]], format: Format, memory: TensorMemory, window: CropWindow | None, says: str
+def test_mismatches_raise_an_error(
+    steps: list[dict[str, Any]], format: Format, memory: TensorMemory, window: CropWindow | None, message: str
 ) -> None:
-    with pytest.raises(UsageError, match=says) as found:
+    with pytest.raises(UsageError, match=message) as caught:
         FramePreprocessor(model(steps), format, memory, window)
-    assert found.value.hint
+    assert caught.value.hint
 
 
-def test_sound_is_no_picture() -> None:
+def test_audio_preprocessing_raises_an_error() -> None:
     record = {
         "source": {"kind": "audio", "rate": 16000, "samples": 16000},
         "steps": [
@@ -114,7 +114,7 @@ def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
     return Frame(format, (data.ctypes.data,), data, 0, 0), data
 
 
-def test_frames_of_another_format_are_refused() -> None:
+def test_frames_of_another_format_raise_an_error() -> None:
     feed = FramePreprocessor(model([RESIZE]), YUYV, tensor())
     frame, _ = frame_of(Format("yuyv", 64, 40, (128,)))
     with pytest.raises(UsageError, match="another preprocessor"):
@@ -123,7 +123,7 @@ def test_frames_of_another_format_are_refused() -> None:
     feed.run(frame)
 
 
-def test_a_plane_is_missing() -> None:
+def test_a_missing_plane_raises_an_error() -> None:
     format = Format("yu12", 64, 48, (64,))
     feed = FramePreprocessor(model([RESIZE]), format, tensor())
     data = np.zeros(64 * 72, np.uint8)
@@ -131,15 +131,15 @@ def test_a_plane_is_missing() -> None:
         feed.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
 
 
-def test_a_tensor_without_scale_takes_that_of_the_steps() -> None:
+def test_a_tensor_without_scale_uses_the_scale_of_the_steps() -> None:
     quantise = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
     memory = tensor(scale=0.0)
     frame, _ = frame_of(YUYV)
     FramePreprocessor(model([RESIZE, quantise]), YUYV, memory).run(frame)
-    whole = tensor()
-    FramePreprocessor(model([RESIZE]), YUYV, whole).run(frame)
-    want = np.floor(whole.array() / 2.0 + 0.5) + 3
-    assert (memory.array() == want).all()
+    unquantized = tensor()
+    FramePreprocessor(model([RESIZE]), YUYV, unquantized).run(frame)
+    expected = np.floor(unquantized.array() / 2.0 + 0.5) + 3
+    assert (memory.array() == expected).all()
 
 
 def test_letterboxed_margins_are_the_fill() -> None:
@@ -147,24 +147,24 @@ def test_letterboxed_margins_are_the_fill() -> None:
     memory = tensor((1, 16, 16, 3))
     feed = FramePreprocessor(model([step]), YUYV, memory)
     feed.run(frame_of(YUYV)[0])
-    made = memory.array()[0]
-    assert (made[:2] == 7).all() and (made[-2:] == 7).all() and (made[2:-2] != 7).any()
+    pixels = memory.array()[0]
+    assert (pixels[:2] == 7).all() and (pixels[-2:] == 7).all() and (pixels[2:-2] != 7).any()
     assert feed.geometry.top == pytest.approx(-2 / 12) and feed.geometry.height == pytest.approx(16 / 12)
 
 
 @pytest.mark.slow
-def test_the_interpreter_runs_on_meanwhile() -> None:
-    """Another thread counts while one long call is under way."""
+def test_other_threads_run_during_preprocessing() -> None:
+    """Another thread counts while a long call runs, so the call releases the interpreter lock."""
     if native.library() is None:
         pytest.skip(native.unavailable_reason())
     step = {"do": "resize", "width": 512, "height": 512, "convention": "pil"}
     format = Format("rgb", 1600, 1200, (4800,))
     feed = FramePreprocessor(model([step]), format, tensor((1, 512, 512, 3)))
     frame, _ = frame_of(format)
-    counted, running = [0], threading.Event()
+    counted, stopped = [0], threading.Event()
 
     def count() -> None:
-        while not running.is_set():
+        while not stopped.is_set():
             counted[0] += 1
 
     thread = threading.Thread(target=count)
@@ -172,15 +172,15 @@ def test_the_interpreter_runs_on_meanwhile() -> None:
     sys.setswitchinterval(0.5)  # a thread that holds the lock would keep it to the end of the call
     try:
         thread.start()
-        seen = 0
+        calls_with_progress = 0
         for _ in range(100):  # a call is short: on busy processors the other thread may not wake in one
-            before = counted[0]
+            count_before = counted[0]
             feed.run(frame)
-            seen += counted[0] > before
-            if seen:
+            calls_with_progress += counted[0] > count_before
+            if calls_with_progress:
                 break
     finally:
-        running.set()
+        stopped.set()
         sys.setswitchinterval(limit)
         thread.join()
-    assert seen
+    assert calls_with_progress

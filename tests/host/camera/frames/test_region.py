@@ -44,7 +44,7 @@ def test_a_region_holds_its_box_with_a_margin() -> None:
     assert abs(window.left + window.width / 2 - 288) <= 1
 
 
-def test_sizes_are_few() -> None:
+def test_the_number_of_region_sizes_is_limited() -> None:
     format = Format("grey", 1280, 720, (1280,))
     sides = {square_around(Box(0, 0, k / 1000, k / 1000, 1.0), format, 1.0).width for k in range(1, 1001)}
     assert len(sides) <= SIZE_STEPS
@@ -52,26 +52,26 @@ def test_sizes_are_few() -> None:
 
 
 @pytest.mark.parametrize("pixels", sorted(PIXELS))
-def test_a_cut_is_the_same_pixels(pixels: str) -> None:
+def test_a_cropped_frame_has_the_same_pixels(pixels: str) -> None:
     rgb = np.random.default_rng(0).integers(0, 256, (48, 64, 3), np.uint8)
     window = CropWindow(10, 6, 20, 16)
-    whole = frame_of(rgb, pixels=pixels)
-    part = crop_frame(whole, window)
-    assert (part.format.width, part.format.height, part.format.pixels) == (20, 16, pixels)
-    assert np.array_equal(_pixels(part), _pixels(whole)[6:22, 10:30])
+    frame = frame_of(rgb, pixels=pixels)
+    cropped = crop_frame(frame, window)
+    assert (cropped.format.width, cropped.format.height, cropped.format.pixels) == (20, 16, pixels)
+    assert np.array_equal(_pixels(cropped), _pixels(frame)[6:22, 10:30])
 
 
 @pytest.mark.parametrize("pixels", ["nv12", "nv21", "yu12", "yv12"])
 def test_planes_in_one_buffer(pixels: str) -> None:
-    """As V4L2 delivers them: one address, one stride."""
+    """All planes are in one buffer, as V4L2 delivers them: one address and one stride."""
     memory = np.random.default_rng(1).integers(0, 256, 48 * 64 * 3 // 2, np.uint8)
-    whole = Frame(Format(pixels, 64, 48, (64,)), (memory.ctypes.data,), memory, 0, 0)
-    part = crop_frame(whole, CropWindow(12, 8, 24, 20))
-    assert np.array_equal(_pixels(part), unpack(memory, pixels, 64, 48)[8:28, 12:36])
+    frame = Frame(Format(pixels, 64, 48, (64,)), (memory.ctypes.data,), memory, 0, 0)
+    cropped = crop_frame(frame, CropWindow(12, 8, 24, 20))
+    assert np.array_equal(_pixels(cropped), unpack(memory, pixels, 64, 48)[8:28, 12:36])
 
 
 def _pixels(frame: Frame) -> np.ndarray:
-    """As an array of colours, from addresses and strides alone."""
+    """Return the colors of a frame, read only through its addresses and strides."""
     import ctypes
 
     from arenite.converters.processing.specification.pixel_formats import planes_of
@@ -81,8 +81,8 @@ def _pixels(frame: Frame) -> np.ndarray:
     for (row, rows), stride, address in zip(
         planes_of(format.pixels, format.width, format.height), format.strides, frame.planes, strict=True
     ):
-        for each in range(rows):
-            flat.append(np.ctypeslib.as_array((ctypes.c_uint8 * row).from_address(address + each * stride)))
+        for y in range(rows):
+            flat.append(np.ctypeslib.as_array((ctypes.c_uint8 * row).from_address(address + y * stride)))
     return unpack(np.concatenate(flat), format.pixels, format.width, format.height)
 
 
@@ -93,9 +93,9 @@ def test_answers_are_placed_in_the_frame() -> None:
         boxes=(Box(0.0, 0.0, 0.5, 1.0, 0.9, points=((0.5, 0.5),)),),
         points=((1.0, 1.0, 0.7),),
     )
-    found = to_frame_coordinates(answer, window, 400, 200)
-    box = found.boxes[0]
+    placed = to_frame_coordinates(answer, window, 400, 200)
+    box = placed.boxes[0]
     assert (box.left, box.top, box.right, box.bottom) == (0.25, 0.25, 0.5, 0.75)
     assert box.points == ((0.5, 0.5),)
-    assert found.points == ((0.75, 0.75, 0.7),)
-    assert found.mask_box == (0.25, 0.25, 0.75, 0.75)
+    assert placed.points == ((0.75, 0.75, 0.7),)
+    assert placed.mask_box == (0.25, 0.25, 0.75, 0.75)

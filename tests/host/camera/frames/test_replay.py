@@ -1,4 +1,4 @@
-"""The C code as other builds of it: for 64-bit Arm, whose vector code is NEON; and under the compiler's sanitizers."""
+"""The C code gives equal results when it is built for 64-bit Arm (with NEON) and with the compiler's sanitizers."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from tests.host.camera.frames.replay import replayed
 
 
 def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
-    """Plans that random frames lead to, pixels, and what NumPy makes of them."""
+    """Return plans for random frames, random pixels, and the results of NumPy."""
     from arenite.host.camera.frames.preprocessor_plan import steps_for_frame
 
     rng = np.random.default_rng(seed)
-    made = []
+    random_cases = []
     for _ in range(count):
         case = random_case(rng)
         f = case.format
         spec = steps_for_frame(case.spec, f, memory_for(case, 0), case.window)
         data = rng.integers(0, 256, buffer_bytes(f.pixels, f.width, f.height), np.uint8)
-        want = preprocess_image(spec, unpack(data, f.pixels, f.width, f.height), order_of(f.pixels))
-        made.append((plan_image(spec, f.pixels, f.width, f.height), data, want.tobytes()))
-    return made
+        expected = preprocess_image(spec, unpack(data, f.pixels, f.width, f.height), order_of(f.pixels))
+        random_cases.append((plan_image(spec, f.pixels, f.width, f.height), data, expected.tobytes()))
+    return random_cases
 
 
 def compare(folder: Path, compiler: list[str], runner: list[str], seed: int) -> None:
@@ -38,10 +38,10 @@ def compare(folder: Path, compiler: list[str], runner: list[str], seed: int) -> 
         pytest.skip(native.unavailable_reason())
     if not library.ar_host_vector():
         pytest.skip("cases for vector code are prepared on a machine that has some")
-    found = cases(300, seed)
-    results = replayed(folder, compiler, runner, [(plan, data) for plan, data, _ in found])
-    for (plan, _, want), got in zip(found, results, strict=True):
-        assert got == want, plan
+    random_cases = cases(300, seed)
+    results = replayed(folder, compiler, runner, [(plan, data) for plan, data, _ in random_cases])
+    for (plan, _, expected), actual in zip(random_cases, results, strict=True):
+        assert actual == expected, plan
 
 
 def test_neon(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_neon(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_sanitizers(tmp_path: Path) -> None:
-    """Nothing outside a block, no undefined arithmetic."""
+    """No access outside of a block, and no undefined arithmetic."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
     checks = ["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

@@ -11,6 +11,6 @@ def test_times_of_a_frame() -> None:
     assert served.to_json()["stage_ms"] == {"capture": 0.002, "preprocess": 0.0015, "invoke": 0.004}
 
 
-def test_a_frame_that_nothing_was_done_for() -> None:
+def test_a_frame_without_stages_has_no_times() -> None:
     served = ServedFrame(0, 0, 0, 400, {}, None, by="stand-in")
     assert (served.total_ns, served.age_ns) == (0, 0)

@@ -1,4 +1,4 @@
-"""Models with given inputs and outputs, and nothing of interest between them."""
+"""Models with given inputs and outputs. They are not meant to run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def model(
     custom: str = "",
     **more: Any,
 ) -> Model:
-    """Tensors of these shapes; nobody runs what is between."""
+    """Return a model with tensors of these shapes and one custom operator."""
     net = Net(3)
     x = net.tensor(shape, dtype, quant=quant)
     net.inputs.append(x)
-    made = [net.tensor(shape, "float32") for shape in outputs]
-    net.add("CUSTOM", [x], made)
-    built = net.model(made)
+    output_tensors = [net.tensor(shape, "float32") for shape in outputs]
+    net.add("CUSTOM", [x], output_tensors)
+    built = net.model(output_tensors)
     (graph,) = built.subgraphs
     graph = replace(graph, ops=(replace(graph.ops[0], custom_code=custom or "Anything"),))
     return replace(built, subgraphs=(graph,), **more)

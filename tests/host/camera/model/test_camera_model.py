@@ -1,4 +1,4 @@
-"""Models by name and file: what is known of them, in which order, and what is said of bad ones."""
+"""Opening models by name and file: the sources of their metadata, their order, and errors of damaged files."""
 
 from __future__ import annotations
 
@@ -40,81 +40,89 @@ def opened(folder: Path, built: Model | bytes, name: str = "model.tflite", **opt
     return open_model(str(path), **options)
 
 
-def steps(found: CameraModel) -> list[Any]:
-    return list(found.preprocessing.steps)
+def steps(opened_model: CameraModel) -> list[Any]:
+    return list(opened_model.preprocessing.steps)
 
 
 @pytest.mark.parametrize("name", ["blazeface", "BlazeFace", "face_detection_short_range", "face-detection"])
 def test_a_zoo_model_by_name_and_alias(name: str) -> None:
-    found = zoo_model(name)
+    opened_model = zoo_model(name)
     entry = manifest().models["face_detection_short_range"]
-    assert (found.name, found.sha256, found.path) == (entry.name, entry.sha256, zoo.cached_path(entry))
-    (x,), (boxes, scores) = found.inputs, found.outputs
+    assert (opened_model.name, opened_model.sha256, opened_model.path) == (
+        entry.name,
+        entry.sha256,
+        zoo.cached_path(entry),
+    )
+    (x,), (boxes, scores) = opened_model.inputs, opened_model.outputs
     assert (x.shape, x.dtype, x.quant) == ((1, 128, 128, 3), "float32", None)
     assert (boxes.shape, scores.shape) == ((1, 896, 16), (1, 896, 1))
-    assert steps(found) == [
+    assert steps(opened_model) == [
         Letterbox(128, 128, method="bilinear", convention="opencv"),
         Normalize(127.5, (1.0,)),
     ]
-    assert found.postprocessing is not None
-    assert [type(step).__name__ for step in found.postprocessing.steps] == ["Boxes", "Nms"]
-    assert found.labels == ("face",)
-    assert found.notes == ()
+    assert opened_model.postprocessing is not None
+    assert [type(step).__name__ for step in opened_model.postprocessing.steps] == ["Boxes", "Nms"]
+    assert opened_model.labels == ("face",)
+    assert opened_model.notes == ()
 
 
 def test_the_authors_metadata_and_labels_are_read() -> None:
-    found = zoo_model("efficientnet-lite0")
-    assert steps(found)[1:] == [
+    opened_model = zoo_model("efficientnet-lite0")
+    assert steps(opened_model)[1:] == [
         Normalize(1.0, (127.0,), (128.0,)),
-        Quantize("uint8", found.inputs[0].scale, 131),
+        Quantize("uint8", opened_model.inputs[0].scale, 131),
     ]
-    assert (len(found.labels), found.labels[0], found.labels[281]) == (1000, "tench", "tabby")
+    assert (len(opened_model.labels), opened_model.labels[0], opened_model.labels[281]) == (
+        1000,
+        "tench",
+        "tabby",
+    )
 
 
-def test_what_the_header_says_is_what_the_importer_reads() -> None:
+def test_the_header_reader_agrees_with_the_importer() -> None:
     path = shared_model("ic01_int8")
-    found, whole = open_model(str(path)), load_image(path).model.main
-    assert found.inputs == (whole.tensors[whole.inputs[0]],)
-    assert found.outputs == (whole.tensors[whole.outputs[0]],)
-    assert found.labels[3] == "cat"  # MLPerf's models are known by their hash
+    opened_model, graph = open_model(str(path)), load_image(path).model.main
+    assert opened_model.inputs == (graph.tensors[graph.inputs[0]],)
+    assert opened_model.outputs == (graph.tensors[graph.outputs[0]],)
+    assert opened_model.labels[3] == "cat"  # MLPerf's models are known by their hash
 
 
 @pytest.mark.slow
-def test_every_record_is_of_a_file_of_the_zoo_and_opens() -> None:
-    for known in pictures.picture_models():
-        if known.zoo:
-            assert manifest().models[known.name].sha256 == known.sha256
-            assert zoo.zoo_entry(known.aliases[0]).name == known.name
-            found = zoo_model(known.name)
-            assert found.notes == ()
-            assert found.preprocessing.to_json()["steps"]
-    names = [name for known in pictures.picture_models() for name in (known.name, *known.aliases)]
+def test_every_record_belongs_to_a_zoo_model_that_opens() -> None:
+    for record in pictures.picture_models():
+        if record.zoo:
+            assert manifest().models[record.name].sha256 == record.sha256
+            assert zoo.zoo_entry(record.aliases[0]).name == record.name
+            opened_model = zoo_model(record.name)
+            assert opened_model.notes == ()
+            assert opened_model.preprocessing.to_json()["steps"]
+    names = [name for record in pictures.picture_models() for name in (record.name, *record.aliases)]
     assert len(names) == len(set(names))
 
 
-def test_options_come_before_the_image_and_the_image_before_the_zoo(tmp_path: Path) -> None:
-    plain = model()
+def test_options_override_the_image_and_the_image_overrides_the_zoo(tmp_path: Path) -> None:
+    bare_model = model()
     record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 6, "height": 4}]}
     extra = {
         "preprocessing": record,
         "postprocessing": {"steps": [{"do": "top_k", "k": 2}]},
         "labels": list("abcdefg"),
     }
-    image = image_bytes(plain, None, extra=extra)
-    found = opened(tmp_path, image)
-    assert steps(found) == [Resize(6, 4)]
-    assert found.postprocessing is not None
-    assert (found.postprocessing.steps, found.labels) == ((TopK(2),), tuple("abcdefg"))
-    assert found.notes == ()
+    image = image_bytes(bare_model, None, extra=extra)
+    opened_model = opened(tmp_path, image)
+    assert steps(opened_model) == [Resize(6, 4)]
+    assert opened_model.postprocessing is not None
+    assert (opened_model.postprocessing.steps, opened_model.labels) == ((TopK(2),), tuple("abcdefg"))
+    assert opened_model.notes == ()
 
     files = [tmp_path / name for name in ("pre.json", "post.toml", "labels.txt")]
     files[0].write_text(json.dumps(record | {"steps": [*record["steps"], {"do": "normalise", "divide": 2}]}))
     files[1].write_text('[[steps]]\ndo = "top_k"\nk = 3\n')
     files[2].write_text("x\ny\n")
-    found = opened(tmp_path, image, preprocessing=files[0], postprocessing=files[1], labels=files[2])
-    assert steps(found) == [Resize(6, 4), Normalize(2.0)]
-    assert found.postprocessing is not None
-    assert (found.postprocessing.steps, found.labels) == ((TopK(3),), ("x", "y"))
+    opened_model = opened(tmp_path, image, preprocessing=files[0], postprocessing=files[1], labels=files[2])
+    assert steps(opened_model) == [Resize(6, 4), Normalize(2.0)]
+    assert opened_model.postprocessing is not None
+    assert (opened_model.postprocessing.steps, opened_model.labels) == ((TopK(3),), ("x", "y"))
 
 
 @pytest.mark.parametrize(
@@ -128,21 +136,25 @@ def test_options_come_before_the_image_and_the_image_before_the_zoo(tmp_path: Pa
         ("int8", 1.0, 0, Normalize(1.0, (128.0,))),
     ],
 )
-def test_the_quantisation_suggests_the_range(
+def test_the_quantization_suggests_the_input_range(
     dtype: str, scale: float, zero: int, step: Normalize, tmp_path: Path
 ) -> None:
     quant = Quantization((float(np.float32(scale)),), (zero,))
-    found = opened(tmp_path, model(dtype=dtype, quant=quant))
-    assert steps(found)[:2] == [Resize(6, 4, convention="opencv"), step]
-    assert found.preprocessing.quantize_step == Quantize(dtype, quant.scale[0], zero)
-    assert "suggests" in found.notes[0]
+    opened_model = opened(tmp_path, model(dtype=dtype, quant=quant))
+    assert steps(opened_model)[:2] == [Resize(6, 4, convention="opencv"), step]
+    assert opened_model.preprocessing.quantize_step == Quantize(dtype, quant.scale[0], zero)
+    assert "suggests" in opened_model.notes[0]
 
 
-def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
-    found = opened(tmp_path, model((1, 4, 6, 1)))
-    assert steps(found) == [Colour("grey", "opencv"), Resize(6, 4, convention="opencv"), Normalize(255.0)]
-    assert "0 to 1 is assumed" in found.notes[0]
-    assert "best 5" in found.notes[1]
+def test_unknown_preprocessing_is_assumed_with_a_note(tmp_path: Path) -> None:
+    opened_model = opened(tmp_path, model((1, 4, 6, 1)))
+    assert steps(opened_model) == [
+        Colour("grey", "opencv"),
+        Resize(6, 4, convention="opencv"),
+        Normalize(255.0),
+    ]
+    assert "0 to 1 is assumed" in opened_model.notes[0]
+    assert "best 5" in opened_model.notes[1]
     pixels = opened(tmp_path, model(dtype="uint8"))
     assert pixels.preprocessing.quantize_step == Quantize("uint8", 1.0, 0)
     assert "taken as pixel values" in pixels.notes[0]
@@ -153,24 +165,24 @@ def test_what_nothing_says_is_assumed_and_noted(tmp_path: Path) -> None:
     assert "as they are" in several.notes[1]
 
 
-def test_boxes_that_tensorflow_sifts_are_found_in_any_order(tmp_path: Path) -> None:
+def test_outputs_of_detection_postprocess_in_any_order(tmp_path: Path) -> None:
     shapes = ((1, 9, 4), (1, 9), (1, 9), (1,))
-    made = model(outputs=shapes, custom="TFLite_Detection_PostProcess")
-    (graph,) = made.subgraphs
+    detector = model(outputs=shapes, custom="TFLite_Detection_PostProcess")
+    (graph,) = detector.subgraphs
     boxes, classes, scores, count = graph.outputs
-    turned = replace(graph, outputs=(scores, boxes, count, classes))
-    found = opened(tmp_path, replace(made, subgraphs=(turned,)))
-    assert found.postprocessing is not None
-    assert found.postprocessing.steps == (Detections(boxes=1, classes=3, scores=0, count=2),)
+    reordered = replace(graph, outputs=(scores, boxes, count, classes))
+    opened_model = opened(tmp_path, replace(detector, subgraphs=(reordered,)))
+    assert opened_model.postprocessing is not None
+    assert opened_model.postprocessing.steps == (Detections(boxes=1, classes=3, scores=0, count=2),)
 
 
 def test_a_label_for_each_channel_means_a_mask(tmp_path: Path) -> None:
     labels = tmp_path / "labels.txt"
     labels.write_text("background\nroad\ncar\n")
-    found = opened(tmp_path, model(outputs=((1, 4, 6, 3),)), labels=labels)
-    assert found.postprocessing is not None
-    assert found.postprocessing.steps == (Mask(),)
-    assert "classes of pixels" in found.notes[1]
+    opened_model = opened(tmp_path, model(outputs=((1, 4, 6, 3),)), labels=labels)
+    assert opened_model.postprocessing is not None
+    assert opened_model.postprocessing.steps == (Mask(),)
+    assert "classes of pixels" in opened_model.notes[1]
     assert opened(tmp_path, model(outputs=((1, 4, 6, 3),))).postprocessing is None
 
 
@@ -191,13 +203,13 @@ def test_onnx(tmp_path: Path) -> None:
         ("keyword_spotting", "takes no pictures"),
     ],
 )
-def test_a_name_that_leads_nowhere(name: str, problem: str) -> None:
+def test_an_unknown_name_raises_an_error(name: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as caught:
         open_model(name)
     assert caught.value.hint
 
 
-def test_files_that_are_no_models(tmp_path: Path) -> None:
+def test_files_that_are_not_models_raise_an_error(tmp_path: Path) -> None:
     for data, problem in ((b"", "is empty"), (b"hello, this is a text", "is not a TFLite model")):
         with pytest.raises(ModelError, match=problem):
             opened(tmp_path, data)
@@ -208,7 +220,7 @@ def test_files_that_are_no_models(tmp_path: Path) -> None:
         open_model(str(tmp_path / "folder.tflite"))
 
 
-def test_steps_that_do_not_suit_the_model(tmp_path: Path) -> None:
+def test_steps_that_do_not_match_the_model_raise_an_error(tmp_path: Path) -> None:
     record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 5, "height": 4}]}
     (tmp_path / "pre.json").write_text(json.dumps(record))
     with pytest.raises(UsageError, match=r"5x4.*takes 6x4"):
@@ -221,19 +233,19 @@ def test_steps_that_do_not_suit_the_model(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def described() -> bytes:
-    """A model with everything that is read."""
+    """Return a model with every kind of metadata that ``open_model`` reads."""
     metadata = {tflite_metadata.NAME: b"\x10\0\0\0M001" + bytes(60)}
     extra = {"labels": ["a"], "preprocessing": {"source": {"kind": "image"}, "steps": []}}
-    made = model(outputs=((1, 9, 4), (1, 9), (1, 9), (1,)), custom="TFLite_Detection_PostProcess")
-    return image_bytes(replace(made, metadata=metadata), None, extra=extra)
+    detector = model(outputs=((1, 9, 4), (1, 9), (1, 9), (1,)), custom="TFLite_Detection_PostProcess")
+    return image_bytes(replace(detector, metadata=metadata), None, extra=extra)
 
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_damaged_files_are_refused_or_read(
+def test_damaged_files_open_or_raise_an_error(
     described: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    """Never another error, never a read outside of the file."""
+    """A damaged file opens or raises ``AreniteError``, never another error."""
     damaged = bytearray(described)
     for _ in range(data.draw(st.integers(1, 6))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
@@ -248,14 +260,14 @@ def test_damaged_files_are_refused_or_read(
 
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_damaged_metadata_is_left_alone(data: st.DataObject) -> None:
+def test_damaged_metadata_is_ignored(data: st.DataObject) -> None:
     blob = bytearray(data.draw(st.binary(min_size=8, max_size=120)))
     tflite_metadata.read_metadata(bytes(blob))
-    real = bytearray(_metadata())
+    damaged = bytearray(_metadata())
     for _ in range(data.draw(st.integers(1, 8))):
-        real[data.draw(st.integers(0, len(real) - 1))] = data.draw(st.integers(0, 255))
-    found = tflite_metadata.read_metadata(bytes(real))
-    assert found is None or all(s > 0 for s in found.std)
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    metadata = tflite_metadata.read_metadata(bytes(damaged))
+    assert metadata is None or all(s > 0 for s in metadata.std)
 
 
 def _metadata() -> bytes:
@@ -267,8 +279,8 @@ def _metadata() -> bytes:
     ]
 
 
-def test_opening_imports_nothing_heavy() -> None:
-    """Neither the importer's schema nor the downloader; no runtime, no TensorFlow."""
+def test_opening_a_model_imports_no_large_module() -> None:
+    """Opening a model imports no importer schema, no downloader, no runtime and no TensorFlow."""
     zoo_model("blazeface")
     code = (
         "import sys; from arenite.host.camera.model.camera_model import open_model; open_model('blazeface');"
@@ -276,18 +288,18 @@ def test_opening_imports_nothing_heavy() -> None:
         " 'arenite.models.zoo', 'arenite.converters.tflite.image'};"
         "print(sorted(heavy & set(sys.modules)))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"
 
 
 @pytest.mark.slow
-def test_the_grid_of_a_record_has_as_many_anchors_as_the_model() -> None:
+def test_recorded_anchors_match_the_outputs_of_the_model() -> None:
     from arenite.converters.processing.post.plan import plan_post
 
-    for known in pictures.picture_models():
-        if known.zoo:
-            found = zoo_model(known.name)
-            assert found.postprocessing is not None
-            plan = plan_post(found.postprocessing, found.inputs, found.outputs)
-            if isinstance(found.postprocessing.steps[0], Boxes):
-                assert plan.count == found.outputs[0].shape[1]  # type: ignore[union-attr]
+    for record in pictures.picture_models():
+        if record.zoo:
+            opened_model = zoo_model(record.name)
+            assert opened_model.postprocessing is not None
+            plan = plan_post(opened_model.postprocessing, opened_model.inputs, opened_model.outputs)
+            if isinstance(opened_model.postprocessing.steps[0], Boxes):
+                assert plan.count == opened_model.outputs[0].shape[1]  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""YOLO models with what Ultralytics' exporter writes beside them: ONNX and TFLite, made here in its layout."""
+"""YOLO models with the metadata of Ultralytics' exporter, as ONNX and TFLite files written by these tests."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ FIXED = (1, 3, 64, 96)
 
 
 def onnx(output: tuple[int | str, ...], shape: tuple[int | str, ...], entries: dict[str, str]) -> bytes:
-    """Channels first, as PyTorch has them; nobody runs what is between."""
+    """Return an ONNX file with an input in NCHW order and metadata ``entries``. It is not meant to run."""
     graph = _part(1, _part(1, "x") + _part(2, "y") + _part(4, "Identity")) + _part(2, "g")
     graph += _part(11, _value("x", shape)) + _part(12, _value("y", output))
-    made = _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
+    model_bytes = _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
     for key, text in entries.items():
-        made += _part(14, _part(1, key) + _part(2, text))
-    return made
+        model_bytes += _part(14, _part(1, key) + _part(2, text))
+    return model_bytes
 
 
 def opened(folder: Path, data: bytes, name: str) -> CameraModel:
@@ -66,23 +66,25 @@ def opened(folder: Path, data: bytes, name: str) -> CameraModel:
     ],
 )
 def test_onnx(output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_path: Path) -> None:
-    found = opened(tmp_path, onnx(output, FIXED, ENTRIES | entries), "yolo.onnx")
-    assert found.inputs[0].shape == (1, 3, 64, 96)
-    assert found.labels == ("person", "bicycle", "car")
-    assert found.postprocessing is not None
-    assert found.postprocessing.steps == ((head, Nms(0.45, 100)) if isinstance(head, Yolo) else (head,))
+    opened_model = opened(tmp_path, onnx(output, FIXED, ENTRIES | entries), "yolo.onnx")
+    assert opened_model.inputs[0].shape == (1, 3, 64, 96)
+    assert opened_model.labels == ("person", "bicycle", "car")
+    assert opened_model.postprocessing is not None
+    assert opened_model.postprocessing.steps == (
+        (head, Nms(0.45, 100)) if isinstance(head, Yolo) else (head,)
+    )
     if not isinstance(head, TopK):
         box = Letterbox(96, 64, (114,), convention="opencv")
-        assert found.preprocessing.steps == (box, Normalize(255.0))
-    assert found.notes == ()
+        assert opened_model.preprocessing.steps == (box, Normalize(255.0))
+    assert opened_model.notes == ()
 
 
 def test_onnx_of_any_size(tmp_path: Path) -> None:
-    free = ("batch", 3, "height", "width")
-    found = opened(tmp_path, onnx(("batch", 7, "anchors"), free, ENTRIES), "yolo.onnx")
-    assert found.preprocessing.steps[0] == Letterbox(96, 64, (114,), convention="opencv")
+    free_shape = ("batch", 3, "height", "width")
+    opened_model = opened(tmp_path, onnx(("batch", 7, "anchors"), free_shape, ENTRIES), "yolo.onnx")
+    assert opened_model.preprocessing.steps[0] == Letterbox(96, 64, (114,), convention="opencv")
     with pytest.raises(UsageError, match="any size"):
-        opened(tmp_path, onnx(("batch", 7), free, {}), "other.onnx")
+        opened(tmp_path, onnx(("batch", 7), free_shape, {}), "other.onnx")
     steps = tmp_path / "steps.json"
     steps.write_text('{"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 8, "height": 8}]}')
     assert open_model(str(tmp_path / "other.onnx"), preprocessing=steps).preprocessing.steps
@@ -90,7 +92,7 @@ def test_onnx_of_any_size(tmp_path: Path) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(st.data())
-def test_damaged_onnx_is_refused_or_read(
+def test_damaged_onnx_opens_or_raises_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
     damaged = bytearray(onnx((1, 7, 126), FIXED, ENTRIES))
@@ -102,19 +104,19 @@ def test_damaged_onnx_is_refused_or_read(
 
 
 @pytest.mark.parametrize(("name", "write"), [("metadata.json", json.dumps), ("temp_meta.txt", str)])
-def test_tflite_has_fractions(name: str, write: Any, tmp_path: Path) -> None:
+def test_tflite_outputs_are_fractions(name: str, write: Any, tmp_path: Path) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         archive.writestr(name, write({"task": "detect", "names": NAMES, "stride": 32}))
     data = to_flatbuffer(model((1, 64, 96, 3), outputs=((1, 7, 126),))) + packed.getvalue()
-    found = opened(tmp_path, data, "yolo.tflite")
-    assert found.labels == ("person", "bicycle", "car")
-    assert found.postprocessing is not None
-    assert found.postprocessing.steps[0] == Yolo(classes=3, unit="fractions")
+    opened_model = opened(tmp_path, data, "yolo.tflite")
+    assert opened_model.labels == ("person", "bicycle", "car")
+    assert opened_model.postprocessing is not None
+    assert opened_model.postprocessing.steps[0] == Yolo(classes=3, unit="fractions")
     output = np.zeros((1, 7, 126), np.float32)
     output[0, :, 40] = 0.5, 0.25, 0.2, 0.1, 0.0, 0.0, 0.75
-    slot = TensorSlot((), (memory(found.outputs[0], output),))
-    (box,) = AnswerReader(found.postprocessing, slot, found.labels).read().boxes
+    slot = TensorSlot((), (memory(opened_model.outputs[0], output),))
+    (box,) = AnswerReader(opened_model.postprocessing, slot, opened_model.labels).read().boxes
     assert (box.label, box.score) == ("car", pytest.approx(0.75))
     assert (box.left, box.top, box.right, box.bottom) == pytest.approx((0.4, 0.2, 0.6, 0.3), abs=1e-4)
 
@@ -130,8 +132,8 @@ def test_tflite_has_fractions(name: str, write: Any, tmp_path: Path) -> None:
         {},
     ],
 )
-def test_what_cannot_be_used_is_left(entries: dict[str, str], tmp_path: Path) -> None:
-    known = ENTRIES | entries if entries else {}
-    found = opened(tmp_path, onnx((1, 7, 126), FIXED, known), "yolo.onnx")
-    assert found.postprocessing is None
-    assert found.notes
+def test_unusable_metadata_is_ignored(entries: dict[str, str], tmp_path: Path) -> None:
+    metadata = ENTRIES | entries if entries else {}
+    opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED, metadata), "yolo.onnx")
+    assert opened_model.postprocessing is None
+    assert opened_model.notes

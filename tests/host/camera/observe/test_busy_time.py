@@ -21,8 +21,8 @@ def test_overlaps_count_once(spans: list[tuple[int, int]]) -> None:
 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 12)), min_size=100, max_size=400))
-def test_a_long_run_keeps_few_spans(steps: list[tuple[int, int]]) -> None:
-    """Frames one after another, each up to five nanoseconds before the end of the one before it."""
+def test_a_long_run_keeps_a_limited_number_of_spans(steps: list[tuple[int, int]]) -> None:
+    """Each frame begins at most five nanoseconds before the end of the previous frame."""
     busy, spans, now = BusyTime(keep=8), set[int](), 10
     for gap, length in steps:
         begin = max(now + gap - 5, 1)

@@ -19,57 +19,63 @@ def nearest_rank(values: list[int], percent: float) -> int:
 
 
 def filled(values: list[int], exact: int, parts: int) -> Distribution:
-    made = Distribution(exact)
+    distribution = Distribution(exact)
     for part in np.array_split(np.array(values, np.int64), parts):
-        made.add(part)
-    return made
+        distribution.add(part)
+    return distribution
 
 
 @given(VALUES, st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
 def test_few_values_are_exact(values: list[int], parts: int) -> None:
-    made = filled(values, 400, parts)
-    assert made.exact
-    assert made.percentiles(PERCENTS) == [nearest_rank(values, percent) for percent in PERCENTS]
+    distribution = filled(values, 400, parts)
+    assert distribution.exact
+    assert distribution.percentiles(PERCENTS) == [nearest_rank(values, percent) for percent in PERCENTS]
 
 
 @given(VALUES, st.integers(1, 5))
 @settings(max_examples=60, deadline=None)
 def test_many_values_are_within_one_percent(values: list[int], parts: int) -> None:
-    made = filled(values, 0, parts)
-    assert not made.exact
-    for percent, found in zip(PERCENTS, made.percentiles(PERCENTS), strict=True):
-        assert found == pytest.approx(nearest_rank(values, percent), rel=0.01, abs=2)
+    distribution = filled(values, 0, parts)
+    assert not distribution.exact
+    for percent, actual in zip(PERCENTS, distribution.percentiles(PERCENTS), strict=True):
+        assert actual == pytest.approx(nearest_rank(values, percent), rel=0.01, abs=2)
 
 
 @given(VALUES, VALUES, st.integers(0, 800), st.integers(0, 800))
 @settings(max_examples=60, deadline=None)
-def test_merged_is_as_if_added(first: list[int], second: list[int], left: int, right: int) -> None:
-    merged, whole = filled(first, left, 1), filled(first + second, left, 1)
-    merged.merge(filled(second, right, 2))
-    assert (merged.count, merged.smallest, merged.largest) == (whole.count, whole.smallest, whole.largest)
+def test_merging_equals_adding_all_values(
+    first: list[int], second: list[int], first_exact: int, second_exact: int
+) -> None:
+    merged, combined = filled(first, first_exact, 1), filled(first + second, first_exact, 1)
+    merged.merge(filled(second, second_exact, 2))
+    assert (merged.count, merged.smallest, merged.largest) == (
+        combined.count,
+        combined.smallest,
+        combined.largest,
+    )
     assert merged.mean == pytest.approx(np.mean(first + second))
     assert merged.deviation == pytest.approx(np.std(first + second), rel=1e-6, abs=1e-3)
-    for percent, found in zip(PERCENTS, merged.percentiles(PERCENTS), strict=True):
-        assert found == pytest.approx(nearest_rank(first + second, percent), rel=0.01, abs=2)
+    for percent, actual in zip(PERCENTS, merged.percentiles(PERCENTS), strict=True):
+        assert actual == pytest.approx(nearest_rank(first + second, percent), rel=0.01, abs=2)
 
 
 def test_memory_stays_bounded() -> None:
-    made = Distribution(1000)
+    distribution = Distribution(1000)
     random = np.random.default_rng(0)
     for _ in range(200):
-        made.add(random.integers(1, 10**9, 1000))
-    assert made.count == 200_000
-    assert made._exact is None
-    assert made._histogram is not None
-    assert made._histogram.nbytes == BUCKETS * 8 < 12_000
+        distribution.add(random.integers(1, 10**9, 1000))
+    assert distribution.count == 200_000
+    assert distribution._exact is None
+    assert distribution._histogram is not None
+    assert distribution._histogram.nbytes == BUCKETS * 8 < 12_000
 
 
 def test_the_smallest_and_the_largest_bound_a_bucket() -> None:
-    made = filled([1_000_000] * 10, 0, 1)
-    assert made.percentiles((1.0, 99.0)) == [1_000_000, 1_000_000]
+    distribution = filled([1_000_000] * 10, 0, 1)
+    assert distribution.percentiles((1.0, 99.0)) == [1_000_000, 1_000_000]
 
 
-def test_of_no_values() -> None:
+def test_an_empty_distribution() -> None:
     assert Distribution().percentiles((50.0, 99.0)) == [0.0, 0.0]
     assert Distribution().deviation == 0.0

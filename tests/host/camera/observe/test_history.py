@@ -1,4 +1,4 @@
-"""Points for charts, and each of the governor's actions once."""
+"""The history has one point per update for charts, and each action of the governor once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ def test_points() -> None:
     state = state_at(699)
     assert point["t"] == 349.5 and point["watts"] == round(state["power"]["value"], 4)
     assert point["invoke.p95"] == round(state["stage_ms"]["invoke"]["p95"], 4)
-    # 7 of them between t = 0 and 28 s, at 2 points a second.
+    # One frame in 8 steps is dropped. A step is half a second, and a dropped frame counts 2 per second.
     assert sum(p[FIELDS.index("dropped")] or 0 for p in list(history.points)) == 2 * (699 // 8 - 99 // 8)
 
 
-def test_what_is_unknown_is_none() -> None:
+def test_unknown_figures_are_none() -> None:
     point = dict(zip(FIELDS, History().add({}, 1.0), strict=True))
     assert point.pop("t") == 1.0 and set(point.values()) == {None}
 
 
-def test_a_counter_that_starts_anew_is_no_negative_rate() -> None:
+def test_a_restarted_counter_gives_no_negative_rate() -> None:
     history = History()
     history.add({"frames": {"dropped": 9}}, 1.0)
     assert history.add({"frames": {"dropped": 2}}, 2.0)[FIELDS.index("dropped")] == 0
@@ -38,15 +38,17 @@ def test_the_frame_rate_is_of_the_last_seconds() -> None:
         history.add({"fps": 99.0, "frames": {"served": served}}, t)[FIELDS.index("fps")]
         for t, served in [(0.0, 0), (0.5, 15), (1.0, 30), (2.0, 60), (7.0, 70), (7.5, 71), (0.0, 0), (1.0, 7)]
     ]
-    # Too short a time at first; then a mean, of 5 s at most; a gap leaves too short a time; then another run.
+    # The first interval is too short; then a mean over at most 5 s; too short after a gap; then another run.
     assert fps == [99.0, 99.0, 30.0, 30.0, 2.0, 99.0, 99.0, 7.0]
 
 
-def test_each_action_once_from_tails_that_overlap() -> None:
+def test_overlapping_logs_give_each_action_once() -> None:
     history = History()
     actions = [{"t_s": k // 2, "lever": "fps", "from": k, "to": k + 1, "reason": "heat"} for k in range(20)]
-    found = []
+    recorded = []
     for end in (0, 1, 3, 3, 6, 10, 20):
-        found += history.new_actions({"governor": {"log": actions[max(end - 10, 0) : end], "actions": end}})
-    assert found == actions == list(history.log)
+        recorded += history.new_actions(
+            {"governor": {"log": actions[max(end - 10, 0) : end], "actions": end}}
+        )
+    assert recorded == actions == list(history.log)
     assert history.new_actions({}) == [] and history.new_actions({"governor": {"log": None}}) == []

@@ -1,4 +1,4 @@
-"""The exposition as Prometheus' own parser reads it: figures, names, units."""
+"""The metrics as Prometheus' own parser reads them: figures, names, units."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def samples(family: Any) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 def spans(*ms: float) -> dict[str, tuple[int, int]]:
-    made, at = {}, 10 * MS
-    for stage, spent in zip(STAGES, ms, strict=False):
-        made[stage] = (at, at + round(spent * MS))
-        at = made[stage][1]
-    return made
+    stage_spans, begin_ns = {}, 10 * MS
+    for stage, stage_ms in zip(STAGES, ms, strict=False):
+        stage_spans[stage] = (begin_ns, begin_ns + round(stage_ms * MS))
+        begin_ns = stage_spans[stage][1]
+    return stage_spans
 
 
 def test_counters_and_histograms() -> None:
@@ -44,85 +44,88 @@ def test_counters_and_histograms() -> None:
     metrics.take(ServedFrame(2, 0, 2, 4 * MS, spans(0.02), None, by="cache"))
     metrics.take(ServedFrame(3, 0, 3, 4 * MS, {}, None, by="stand-in"))
     metrics.take(ServedFrame(4, 0, 4, 4 * MS, {"gate": (MS, 2 * MS)}, None, by="motion"))
-    found = read(metrics.text())
-    served = samples(found["arenite_camera_frames_served"])
+    families = read(metrics.text())
+    served = samples(families["arenite_camera_frames_served"])
     name = "arenite_camera_frames_served_total"
     assert {labels[0][1]: v for (n, labels), v in served.items() if n == name} == {
         "model": 2, "cache": 1, "motion": 1, "stand-in": 1,
     }  # fmt: skip
-    assert found["arenite_camera_frames_late"].samples[0].value == 1
-    assert found["arenite_camera_frames_dropped"].samples[0].value == 2
+    assert families["arenite_camera_frames_late"].samples[0].value == 1
+    assert families["arenite_camera_frames_dropped"].samples[0].value == 2
     invoke = {
         key: v
-        for key, v in samples(found["arenite_camera_stage_seconds"]).items()
+        for key, v in samples(families["arenite_camera_stage_seconds"]).items()
         if ("stage", "invoke") in key[1]
     }
     bounds = {dict(labels)["le"]: v for (n, labels), v in invoke.items() if n.endswith("_bucket")}
-    # A bound belongs to its bucket: 1 ms is at most 0.001 s.
+    # A bucket includes its upper bound: 1 ms is in the bucket of 0.001 s.
     assert bounds["0.0005"] == 0 and bounds["0.001"] == 1 and bounds["1.0"] == 1 and bounds["+Inf"] == 2
-    rest = {n: v for (n, _), v in invoke.items() if not n.endswith("_bucket")}
-    assert rest["arenite_camera_stage_seconds_count"] == 2
-    assert rest["arenite_camera_stage_seconds_sum"] == pytest.approx(3.001)
-    frame = {n: v for (n, _), v in samples(found["arenite_camera_frame_seconds"]).items()}
+    totals = {n: v for (n, _), v in invoke.items() if not n.endswith("_bucket")}
+    assert totals["arenite_camera_stage_seconds_count"] == 2
+    assert totals["arenite_camera_stage_seconds_sum"] == pytest.approx(3.001)
+    frame = {n: v for (n, _), v in samples(families["arenite_camera_frame_seconds"]).items()}
     assert frame["arenite_camera_frame_seconds_sum"] == pytest.approx((1.37 + 3000.37 + 0.02 + 1) / 1e3)
-    age = {n: v for (n, _), v in samples(found["arenite_camera_age_seconds"]).items()}
+    age = {n: v for (n, _), v in samples(families["arenite_camera_age_seconds"]).items()}
     assert age["arenite_camera_age_seconds_count"] == 4
-    gates = [key for key in samples(found["arenite_camera_stage_seconds"]) if ("stage", "gate") in key[1]]
+    gates = [key for key in samples(families["arenite_camera_stage_seconds"]) if ("stage", "gate") in key[1]]
     assert len(gates) == len(BUCKETS) + 3
 
 
 @given(st.lists(st.integers(0, 5_000_000_000), max_size=40))
-def test_buckets_are_what_counting_gives(spent: list[int]) -> None:
+def test_buckets_count_the_frames(times_ns: list[int]) -> None:
     metrics = Metrics()
-    for k, ns in enumerate(spent):
+    for k, ns in enumerate(times_ns):
         metrics.take(ServedFrame(k, 0, k, 0, {"invoke": (1, 1 + ns)}, None))
-    found = samples(read(metrics.text())["arenite_camera_stage_seconds"])
+    buckets = samples(read(metrics.text())["arenite_camera_stage_seconds"])
     for bound in BUCKETS:
-        got = found[("arenite_camera_stage_seconds_bucket", (("le", repr(bound)), ("stage", "invoke")))]
-        assert got == sum(ns <= round(bound * 1e9) for ns in spent)
-    assert found[("arenite_camera_stage_seconds_count", (("stage", "invoke"),))] == len(spent)
+        actual = buckets[("arenite_camera_stage_seconds_bucket", (("le", repr(bound)), ("stage", "invoke")))]
+        assert actual == sum(ns <= round(bound * 1e9) for ns in times_ns)
+    assert buckets[("arenite_camera_stage_seconds_count", (("stage", "invoke"),))] == len(times_ns)
 
 
 def test_the_state_in_base_units() -> None:
     metrics = Metrics()
     metrics.update(state_at(100))
-    found = read(metrics.text())
+    families = read(metrics.text())
 
-    def one(name: str) -> tuple[dict[str, str], float]:
-        (sample,) = found[f"arenite_camera_{name}"].samples
+    def sample_of(name: str) -> tuple[dict[str, str], float]:
+        (sample,) = families[f"arenite_camera_{name}"].samples
         return sample.labels, sample.value
 
     state = state_at(100)
-    assert one("power_watts") == ({"kind": "measured", "source": "INA3221 VDD_IN"}, state["power"]["value"])
-    assert one("energy_joules") == ({"kind": "measured"}, state["energy_j"])
-    assert one("temperature_celsius") == ({"source": "CPU-therm"}, state["temperature"]["value"])
-    assert one("trip_celsius")[1] == 97 and one("ready")[1] == 1
-    assert one("rail_power_watts") == ({"rail": "VDD_CPU"}, 1.2)
-    assert one("budget_power_watts")[1] == 5 and one("budget_temperature_celsius")[1] == 70
-    assert one("budget_latency_seconds")[1] == 0.05
-    assert one("throttling_forecast_seconds")[1] == pytest.approx(18.4 * 60)
-    assert one("frames_captured")[1] == 1500 and one("frames_dropped")[1] == 12
-    assert one("governor_actions") == ({"lever": "fps"}, 2)
-    assert one("governor_target_watts")[1] == 4.9
-    assert one("written_bytes")[1] == 20_000_000
-    levels = {s.labels["lever"]: s.value for s in found["arenite_camera_governor_level"].samples}
+    assert sample_of("power_watts") == (
+        {"kind": "measured", "source": "INA3221 VDD_IN"},
+        state["power"]["value"],
+    )
+    assert sample_of("energy_joules") == ({"kind": "measured"}, state["energy_j"])
+    assert sample_of("temperature_celsius") == ({"source": "CPU-therm"}, state["temperature"]["value"])
+    assert sample_of("trip_celsius")[1] == 97 and sample_of("ready")[1] == 1
+    assert sample_of("rail_power_watts") == ({"rail": "VDD_CPU"}, 1.2)
+    assert sample_of("budget_power_watts")[1] == 5 and sample_of("budget_temperature_celsius")[1] == 70
+    assert sample_of("budget_latency_seconds")[1] == 0.05
+    assert sample_of("throttling_forecast_seconds")[1] == pytest.approx(18.4 * 60)
+    assert sample_of("frames_captured")[1] == 1500 and sample_of("frames_dropped")[1] == 12
+    assert sample_of("governor_actions") == ({"lever": "fps"}, 2)
+    assert sample_of("governor_target_watts")[1] == 4.9
+    assert sample_of("written_bytes")[1] == 20_000_000
+    levels = {s.labels["lever"]: s.value for s in families["arenite_camera_governor_level"].samples}
     assert levels == {"fps": 2, "resolution": 0, "model": 0}
-    labels, value = one("info")
+    labels, value = sample_of("info")
     assert value == 1 and labels == {
         "model": "blazeface", "sha256": "00ff", "runtime": "litert-cpu", "source": "/dev/video0",
     }  # fmt: skip
-    build = found["arenite_build_info"].samples[0]
+    build = families["arenite_build_info"].samples[0]
     assert build.value == 1 and set(build.labels) == {"version", "python", "machine"}
-    assert found["process_resident_memory_bytes"].samples[0].value > 1_000_000
+    assert families["process_resident_memory_bytes"].samples[0].value > 1_000_000
 
 
-def test_what_is_not_known_has_no_sample() -> None:
+def test_unknown_figures_have_no_sample() -> None:
     metrics = Metrics()
     metrics.update(
         {"ready": False, "power": None, "temperature": None, "budget": {"power_w": None}, "governor": {}}
     )
-    found = read(metrics.text())
-    assert found["arenite_camera_ready"].samples[0].value == 0
+    families = read(metrics.text())
+    assert families["arenite_camera_ready"].samples[0].value == 0
     for name in (
         "power_watts",
         "temperature_celsius",
@@ -131,7 +134,7 @@ def test_what_is_not_known_has_no_sample() -> None:
         "governor_level",
         "info",
     ):
-        assert f"arenite_camera_{name}" not in found
+        assert f"arenite_camera_{name}" not in families
 
 
 def test_names_help_and_types() -> None:
@@ -148,8 +151,8 @@ def test_names_help_and_types() -> None:
 
 
 @given(st.text(), st.text(), st.floats(allow_nan=True))
-def test_any_label_and_value_comes_back(label: str, about: str, value: float) -> None:
-    # The parser strips and splits the HELP line as text; labels are what has to survive.
+def test_any_label_and_value_is_read_back(label: str, about: str, value: float) -> None:
+    # The parser strips and splits the HELP line as text. Labels must not change.
     text = render([MetricFamily("a_b", "gauge", about, [({"x": label}, value)])])
     body = text.split("\n", 1)[1] if "\r" in about or not about.isprintable() else text
     (family,) = list(parser.text_string_to_metric_families(body))
@@ -167,6 +170,6 @@ def test_the_documentation_has_every_metric() -> None:
     rows = re.findall(r"^\| `([a-z_]+)` \| (counter|gauge|histogram)([^|]*) \|", page.read_text(), re.M)
     assert {name: kind for name, kind, _ in rows} == kinds
     for name, kind, labels in rows:
-        found = set(re.findall(rf"^{name}(?:_bucket)?{{(.*)}}", metrics.text(), re.M))
-        used = {label for each in found for label in re.findall(r'(\w+)="', each)} - {"le"}
+        label_sets = set(re.findall(rf"^{name}(?:_bucket)?{{(.*)}}", metrics.text(), re.M))
+        used = {label for label_set in label_sets for label in re.findall(r'(\w+)="', label_set)} - {"le"}
         assert used == set(re.findall(r"`(\w+)`", labels)), (name, kind)

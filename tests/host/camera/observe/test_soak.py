@@ -16,13 +16,13 @@ START = 10**12
 
 
 def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = True) -> SoakResult:
-    """A fanless device at 30 frames a second: it warms up from 30 to 70 °C, and from 55 °C on its clock falls from
-    2000 MHz to 1000, an inference takes as much longer, and it misses frames."""
+    """Simulate a fanless device at 30 frames per second that warms up from 30 to 70 °C. From 55 °C on, its clock falls
+    from 2000 MHz to 1000 MHz, inference takes longer in proportion, and frames are missed."""
     clock = root / "sys/devices/system/cpu/cpu0/cpufreq"
     clock.mkdir(parents=True)
     statistics = Statistics()
     soak = Soak(statistics, minutes, root)
-    t, number, told, joules = 0.0, 0, 0.5, 0.0
+    t, number, next_update_s, joules = 0.0, 0, 0.5, 0.0
     while t < soak.seconds:
         celsius = 70 - 40 * math.exp(-t / settle_s)
         mhz = 2000 - 1000 * min(max((celsius - 55) / 10, 0.0), 1.0)
@@ -35,7 +35,7 @@ def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = T
         step = max(1 / 30, invoke + 1e-3)
         t += step
         joules += watts * step
-        if t >= told:
+        if t >= next_update_s:
             (clock / "scaling_cur_freq").write_text(f"{mhz * 1000:.0f}\n")
             state: dict[str, Any] = {"t_s": t}
             if sensors:
@@ -43,7 +43,7 @@ def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = T
                 state["temperature"] = {"value": celsius}
                 state["energy_j"] = joules
             soak.update(state)
-            told += 0.5
+            next_update_s += 0.5
     return soak.result()
 
 
@@ -58,18 +58,24 @@ def test_a_device_that_throttles(throttled: SoakResult) -> None:
     assert result.steady
     assert result.settled_s is not None
     assert 250 < result.settled_s < 900, "its temperature comes within 1 K after 550 s"
-    found = result.to_json()
-    first, last = found["minute_1"], found["steady_state"]
-    assert first["fps"] == pytest.approx(30.0, rel=0.01)
-    assert last["fps"] == pytest.approx(1 / 0.041, rel=0.01)
-    assert first["stage_ms"]["invoke"]["p50"] == pytest.approx(20.0, rel=0.01)
-    assert last["stage_ms"]["invoke"]["p50"] == pytest.approx(40.0, rel=0.01)
-    assert (first["power_w"], last["power_w"]) == (pytest.approx(5.0), pytest.approx(3.5, rel=0.01))
-    assert first["energy_mj_per_frame"] == pytest.approx(5000 / 30, rel=0.002)
-    assert last["energy_mj_per_frame"] == pytest.approx(3500 * 0.041, rel=0.02)
-    assert (first["clock_mhz"], last["clock_mhz"]) == (pytest.approx(2000), pytest.approx(1000, rel=0.01))
-    assert last["temperature_c"] == pytest.approx(69.7, abs=0.6)
-    assert first["frames"] == pytest.approx(1800, abs=3)
+    content = result.to_json()
+    minute_1, steady_state = content["minute_1"], content["steady_state"]
+    assert minute_1["fps"] == pytest.approx(30.0, rel=0.01)
+    assert steady_state["fps"] == pytest.approx(1 / 0.041, rel=0.01)
+    assert minute_1["stage_ms"]["invoke"]["p50"] == pytest.approx(20.0, rel=0.01)
+    assert steady_state["stage_ms"]["invoke"]["p50"] == pytest.approx(40.0, rel=0.01)
+    assert (minute_1["power_w"], steady_state["power_w"]) == (
+        pytest.approx(5.0),
+        pytest.approx(3.5, rel=0.01),
+    )
+    assert minute_1["energy_mj_per_frame"] == pytest.approx(5000 / 30, rel=0.002)
+    assert steady_state["energy_mj_per_frame"] == pytest.approx(3500 * 0.041, rel=0.02)
+    assert (minute_1["clock_mhz"], steady_state["clock_mhz"]) == (
+        pytest.approx(2000),
+        pytest.approx(1000, rel=0.01),
+    )
+    assert steady_state["temperature_c"] == pytest.approx(69.7, abs=0.6)
+    assert minute_1["frames"] == pytest.approx(1800, abs=3)
 
 
 def test_the_table_shows_both_and_the_change(throttled: SoakResult) -> None:
@@ -83,7 +89,7 @@ def test_the_table_shows_both_and_the_change(throttled: SoakResult) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_that_is_too_short_for_the_device_says_so(tmp_path: Path) -> None:
+def test_a_run_that_is_too_short_is_reported(tmp_path: Path) -> None:
     result = phone(tmp_path, 8, settle_s=600.0)
     assert not result.steady
     assert "temperature_c" in result.unsettled
@@ -95,8 +101,13 @@ def test_a_run_that_is_too_short_for_the_device_says_so(tmp_path: Path) -> None:
 def test_without_sensors_rate_and_latency_decide(tmp_path: Path) -> None:
     result = phone(tmp_path, 10, settle_s=40.0, sensors=False)
     assert result.steady
-    found = result.to_json()["steady_state"]
-    assert found["power_w"] is found["energy_mj_per_frame"] is found["temperature_c"] is None
+    steady_state = result.to_json()["steady_state"]
+    assert (
+        steady_state["power_w"]
+        is steady_state["energy_mj_per_frame"]
+        is steady_state["temperature_c"]
+        is None
+    )
     assert "power W" not in {row[0] for row in result.rows()}
 
 
@@ -119,21 +130,21 @@ def test_estimates_are_labelled(tmp_path: Path) -> None:
     assert result.to_json()["minute_1"]["energy_mj_per_frame"] == pytest.approx(2000.0, rel=0.02)
 
 
-def test_a_long_soak_has_few_parts(tmp_path: Path) -> None:
+def test_a_long_soak_has_a_limited_number_of_parts(tmp_path: Path) -> None:
     soak = Soak(Statistics(), 24 * 60, tmp_path)
     for minute in range(24 * 60):
         soak.update({"t_s": minute * 60.0})
     assert len(soak._parts) <= 130
 
 
-def test_stopped_at_once(tmp_path: Path) -> None:
+def test_a_soak_without_frames(tmp_path: Path) -> None:
     result = Soak(Statistics(), 5, tmp_path).result()
     assert not result.steady
     assert "too short" in result.sentence()
     assert result.rows()
 
 
-def test_less_than_two_minutes_is_refused(tmp_path: Path) -> None:
+def test_less_than_two_minutes_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no steady state"):
         Soak(Statistics(), 1.5, tmp_path)
 

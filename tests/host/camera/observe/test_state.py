@@ -1,4 +1,4 @@
-"""What the governor tells is what the page, the metrics and the timeline read."""
+"""The page, the metrics and the timeline understand the state that the governor reports."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.host.camera.observe.trace_events import read
 
 
 def governed() -> dict[str, Any]:
-    """A governor that had to act: 12 W where 5 are allowed."""
+    """Return the state of a governor that had to act: the device draws 12 W at a limit of 5 W."""
     rates: list[float] = []
     governor = Governor(
         Limits(power_w=5.0, temperature_c=70.0), [fps_lever(30.0, lambda r: rates.append(float(r)))]
@@ -29,14 +29,16 @@ def governed() -> dict[str, Any]:
 
 
 def test_the_governors_own_state_is_understood(tmp_path: Path) -> None:
-    found = governed()
-    assert set(GovernorState.__annotations__) <= set(found)
-    assert found["log"] and all(set(lever) == set(LeverState.__annotations__) for lever in found["levels"])
-    state = json.loads(json.dumps({"ready": True, "t_s": 30.0, "governor": found}))
+    governor_state = governed()
+    assert set(GovernorState.__annotations__) <= set(governor_state)
+    assert governor_state["log"] and all(
+        set(lever) == set(LeverState.__annotations__) for lever in governor_state["levels"]
+    )
+    state = json.loads(json.dumps({"ready": True, "t_s": 30.0, "governor": governor_state}))
     metrics = Metrics()
     metrics.update(state)
     text = metrics.text()
-    assert f'arenite_camera_governor_actions_total{{lever="fps"}} {len(found["log"])}\n' in text
+    assert f'arenite_camera_governor_actions_total{{lever="fps"}} {len(governor_state["log"])}\n' in text
     assert (
         'arenite_camera_governor_level{lever="fps"} ' in text
         and "arenite_camera_governor_target_watts" in text
@@ -45,5 +47,5 @@ def test_the_governors_own_state_is_understood(tmp_path: Path) -> None:
     timeline = Timeline(tmp_path / "t.json")
     timeline.update(state)
     timeline.close()
-    drawn = [e for e in read((tmp_path / "t.json").read_text()) if e.get("cat") == "governor"]
-    assert [e["args"]["reason"] for e in drawn] == [a["reason"] for a in found["log"]]
+    trace_actions = [e for e in read((tmp_path / "t.json").read_text()) if e.get("cat") == "governor"]
+    assert [e["args"]["reason"] for e in trace_actions] == [a["reason"] for a in governor_state["log"]]

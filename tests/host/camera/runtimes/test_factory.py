@@ -1,4 +1,4 @@
-"""Runtimes by name."""
+"""``open_runtime`` opens runtimes by name."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "expected"),
     [("auto", "litert-cpu"), ("litert-cpu", "litert-cpu"), ("litert-interpreter", "litert-interpreter")],
 )
-def test_by_name(name: str, expected: str, tmp_path: Path) -> None:
+def test_runtimes_by_name(name: str, expected: str, tmp_path: Path) -> None:
     path = saved(conv_net(), tmp_path)
     runtime = open_runtime(path, name, slots=2)
     assert runtime.name == expected
     assert len(runtime.slots) == 2
-    given = feed(runtime.slots[1], 4)
+    inputs = feed(runtime.slots[1], 4)
     runtime.invoke(1)
-    np.testing.assert_array_equal(outputs(runtime.slots[1])[0], by_the_interpreter(path, given)[0])
+    np.testing.assert_array_equal(outputs(runtime.slots[1])[0], by_the_interpreter(path, inputs)[0])
     runtime.close()
 
 
-def test_onnx_is_recognised(tmp_path: Path) -> None:
+def test_onnx_is_recognized(tmp_path: Path) -> None:
     pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     path = tmp_path / "model.onnx"
     path.write_bytes(onnx_model(np.ones((3, 2), np.float32)))
@@ -58,13 +58,13 @@ def test_onnx_is_recognised(tmp_path: Path) -> None:
         ("onnx-cuda", "Runtime onnx-cuda needs an ONNX model"),
     ],
 )
-def test_names_that_cannot_work(name: str, words: str, tmp_path: Path) -> None:
+def test_unsuitable_names_raise_an_error(name: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError) as error:
         open_runtime(saved(conv_net(), tmp_path), name)
     assert str(error.value).startswith(words)
 
 
-def test_files_that_cannot_work(tmp_path: Path) -> None:
+def test_unsuitable_files_raise_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="There is no model file"):
         open_runtime(tmp_path / "none.tflite")
     text = tmp_path / "notes.txt"
@@ -83,7 +83,7 @@ def test_files_that_cannot_work(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"threads": 0}, {"slots": 0}])
-def test_counts_that_cannot_work(wrong: dict[str, int], tmp_path: Path) -> None:
+def test_zero_threads_or_slots_raise_an_error(wrong: dict[str, int], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot have"):
         open_runtime(saved(conv_net(), tmp_path), **wrong)  # type: ignore[arg-type]
 
@@ -91,7 +91,7 @@ def test_counts_that_cannot_work(wrong: dict[str, int], tmp_path: Path) -> None:
 def test_another_library_falls_back_to_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As with a wheel before 2.1.6, whose C library lacks functions."""
+    """LiteRT wheels before 2.1.6 have a C library that lacks functions."""
     monkeypatch.setattr(litert_library, "_NEEDED", (*litert_library._NEEDED, "LiteRtOfTheFuture"))
     litert_library.library.cache_clear()
     try:
@@ -99,54 +99,54 @@ def test_another_library_falls_back_to_the_interpreter(
         runtime = open_runtime(path, "litert-cpu", slots=2)
         assert runtime.name == "litert-interpreter"
         assert any("LiteRtOfTheFuture" in note for note in runtime.notes)
-        given = feed(runtime.slots[0], 1)
+        inputs = feed(runtime.slots[0], 1)
         runtime.invoke()
-        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, given)[0])
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs)[0])
         with pytest.raises(UsageError, match="litert-gpu needs LiteRT's C library"):
             open_runtime(path, "litert-gpu")
-        assert not any(each.available for each in available_runtimes() if each.name == "litert-cpu")
+        assert not any(row.available for row in available_runtimes() if row.name == "litert-cpu")
     finally:
         litert_library.library.cache_clear()
 
 
-def test_without_litert_the_older_interpreter_is_looked_for(
+def test_without_litert_the_tflite_interpreter_is_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As on a board of 32 bits, which has only tflite-runtime."""
+    """32-bit boards have only the package tflite-runtime."""
     path = saved(picture_net(), tmp_path)
     monkeypatch.setattr(litert_library.importlib.util, "find_spec", lambda _: None)  # type: ignore[attr-defined]
     litert_library.library.cache_clear()
     litert_library.package_folder.cache_clear()
     try:
-        runtime = open_runtime(path)  # the interpreter's own package is there
+        runtime = open_runtime(path)  # the package of the interpreter is installed
         assert runtime.name == "litert-interpreter"
         assert "ai-edge-litert is not installed" in runtime.notes[0]
         monkeypatch.setattr(stock_interpreter, "_PACKAGES", ("no_such_package",))
         with pytest.raises(UsageError, match="No TFLite interpreter is installed"):
             open_runtime(path)
-        assert not any(each.available for each in available_runtimes() if each.name.startswith("litert"))
+        assert not any(row.available for row in available_runtimes() if row.name.startswith("litert"))
     finally:
         litert_library.library.cache_clear()
         litert_library.package_folder.cache_clear()
 
 
-def test_what_is_available() -> None:
-    rows = {each.name: each for each in available_runtimes()}
+def test_all_runtimes_are_listed() -> None:
+    rows = {row.name: row for row in available_runtimes()}
     assert tuple(rows) == NAMES
     assert rows["litert-cpu"].available
     assert rows["litert-interpreter"].available
-    assert all(each.reason for each in rows.values())
+    assert all(row.reason for row in rows.values())
 
 
-def test_the_gpu_runs_or_says_why_not(tmp_path: Path) -> None:
-    """Real to the last boundary: on a computer without a GPU, LiteRT's own refusal."""
+def test_the_gpu_runs_or_raises_an_error(tmp_path: Path) -> None:
+    """On a computer without a GPU, LiteRT's own error is raised."""
     path = saved(picture_net(), tmp_path)
     try:
         runtime = open_runtime(path, "litert-gpu")
     except (ModelError, UsageError) as error:
         assert "litert-gpu" in error.problem
         return
-    given = feed(runtime.slots[0], 1)
+    inputs = feed(runtime.slots[0], 1)
     runtime.invoke()
-    expected = by_the_interpreter(path, given)[0]
+    expected = by_the_interpreter(path, inputs)[0]
     np.testing.assert_allclose(outputs(runtime.slots[0])[0], expected, atol=0.05 * np.ptp(expected))

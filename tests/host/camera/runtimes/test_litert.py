@@ -1,4 +1,4 @@
-"""LiteRT by its C library: answers, memory, slots, sizes, errors."""
+"""LiteRT through its C library: outputs, memory, slots, sizes, errors."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def test_same_bytes_as_the_interpreter(make, tmp_path: Path) -> None:  # type: i
     path = saved(make(), tmp_path)
     runtime = opened(path)
     for seed in range(3):
-        given = feed(runtime.slots[0], seed)
+        inputs = feed(runtime.slots[0], seed)
         runtime.invoke()
-        for found, expected in zip(outputs(runtime.slots[0]), by_the_interpreter(path, given), strict=True):
-            np.testing.assert_array_equal(found, expected)
+        for actual, expected in zip(outputs(runtime.slots[0]), by_the_interpreter(path, inputs), strict=True):
+            np.testing.assert_array_equal(actual, expected)
     runtime.close()
 
 
@@ -54,50 +54,57 @@ def test_same_bytes_as_the_interpreter(make, tmp_path: Path) -> None:  # type: i
 def test_same_bytes_on_real_models(name: str) -> None:
     path = shared_model(name)
     runtime = opened(path, threads=2)
-    given = feed(runtime.slots[0], 1)
+    inputs = feed(runtime.slots[0], 1)
     runtime.invoke()
-    np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, given, 2)[0])
+    np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs, 2)[0])
 
 
-def test_what_is_known_of_a_tensor(tmp_path: Path) -> None:
+def test_tensor_metadata(tmp_path: Path) -> None:
     runtime = opened(saved(conv_net(), tmp_path))
-    ((given,), (made,)) = (runtime.slots[0].inputs, runtime.slots[0].outputs)
-    assert (given.name, given.shape, given.dtype, given.bytes) == ("t0", (1, 8, 8, 3), "int8", 192)
-    assert given.scale == pytest.approx(0.02)
-    assert (made.shape, made.scale, made.zero_point) == ((1, 5), 1 / 256, -128)
-    assert given.address % litert_library.ALIGNMENT == 0
+    ((input_tensor,), (output_tensor,)) = (runtime.slots[0].inputs, runtime.slots[0].outputs)
+    assert (input_tensor.name, input_tensor.shape, input_tensor.dtype, input_tensor.bytes) == (
+        "t0",
+        (1, 8, 8, 3),
+        "int8",
+        192,
+    )
+    assert input_tensor.scale == pytest.approx(0.02)
+    assert (output_tensor.shape, output_tensor.scale, output_tensor.zero_point) == ((1, 5), 1 / 256, -128)
+    assert input_tensor.address % litert_library.ALIGNMENT == 0
 
 
-def test_memory_is_the_models_own(tmp_path: Path) -> None:
-    """Bytes that change at the address change the answer with no call in between; the address never moves."""
+def test_tensor_memory_is_used_in_place(tmp_path: Path) -> None:
+    """The runtime reads its input directly from the address, and the address never changes."""
     path = saved(picture_net(), tmp_path)
     runtime = opened(path)
-    (given,), (made,) = runtime.slots[0].inputs, runtime.slots[0].outputs
-    seen = set()
+    (input_tensor,), (output_tensor,) = runtime.slots[0].inputs, runtime.slots[0].outputs
+    different_outputs = set()
     for value in range(100):
-        ctypes.memset(given.address, value, given.bytes)
+        ctypes.memset(input_tensor.address, value, input_tensor.bytes)
         runtime.invoke()
-        seen.add(made.array().tobytes())
-        assert runtime.slots[0].inputs[0].address == given.address
+        different_outputs.add(output_tensor.array().tobytes())
+        assert runtime.slots[0].inputs[0].address == input_tensor.address
         if value % 25 == 0:
-            np.testing.assert_array_equal(made.array(), by_the_interpreter(path, [given.array().copy()])[0])
-    assert len(seen) > 50
+            np.testing.assert_array_equal(
+                output_tensor.array(), by_the_interpreter(path, [input_tensor.array().copy()])[0]
+            )
+    assert len(different_outputs) > 50
 
 
 def test_slots_do_not_share_memory(tmp_path: Path) -> None:
     path = saved(turned_signature(), tmp_path)
     runtime = opened(path, slots=3)
-    pieces = sorted((m.address, m.bytes) for slot in runtime.slots for m in slot.inputs + slot.outputs)
-    assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(pieces))
-    given = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
-    for turn in (0, 2, 1, 1, 0):
-        runtime.invoke(turn)
-    for slot, values in zip(runtime.slots, given, strict=True):
-        for found, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
-            np.testing.assert_array_equal(found, expected)
+    memory_ranges = sorted((m.address, m.bytes) for slot in runtime.slots for m in slot.inputs + slot.outputs)
+    assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(memory_ranges))
+    inputs = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
+    for slot_index in (0, 2, 1, 1, 0):
+        runtime.invoke(slot_index)
+    for slot, values in zip(runtime.slots, inputs, strict=True):
+        for actual, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
-def test_order_of_tensors_is_the_files_not_the_signatures(tmp_path: Path) -> None:
+def test_tensors_are_in_the_order_of_the_file(tmp_path: Path) -> None:
     runtime = opened(saved(turned_signature(), tmp_path))
     slot = runtime.slots[0]
     assert [m.shape for m in slot.inputs] == [(1, 4), (1, 6)]
@@ -115,14 +122,14 @@ def test_another_size_of_picture(tmp_path: Path) -> None:
         runtime = opened(path, input=text)
         assert runtime.slots[0].inputs[0].shape == shape
         assert runtime.slots[0].outputs[0].shape == (*shape[:3], 8)
-        given = feed(runtime.slots[0], 5)
+        inputs = feed(runtime.slots[0], 5)
         runtime.invoke()
-        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, given)[0])
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs)[0])
         runtime.close()
 
 
 @pytest.mark.parametrize("text", ["1x8x8x3", "1x5", "1x4x4x3x1x1x1x1x1", "2x", "0x4x4x3", "big"])
-def test_a_size_that_the_model_does_not_allow(text: str, tmp_path: Path) -> None:
+def test_an_impossible_input_size_raises_an_error(text: str, tmp_path: Path) -> None:
     with pytest.raises(ModelError) as error:
         opened(saved(fixed_net(), tmp_path), input=text)
     assert text in str(error.value)
@@ -131,31 +138,31 @@ def test_a_size_that_the_model_does_not_allow(text: str, tmp_path: Path) -> None
 def test_state_stays_between_calls(tmp_path: Path) -> None:
     runtime = opened(saved(with_state(), tmp_path))
     runtime.slots[0].inputs[0].array()[...] = 50
-    seen = []
+    outputs_seen = []
     for _ in range(3):
         runtime.invoke()
-        seen.append(outputs(runtime.slots[0])[0].tobytes())
-    assert len(set(seen)) == 3
+        outputs_seen.append(outputs(runtime.slots[0])[0].tobytes())
+    assert len(set(outputs_seen)) == 3
 
 
-def test_the_file_is_mapped_and_what_is_held_is_counted(tmp_path: Path) -> None:
+def test_the_file_is_mapped_and_resident_bytes_are_counted(tmp_path: Path) -> None:
     small = saved(picture_net(), tmp_path, "small.tflite")
     large = saved(heavy_net(4096), tmp_path, "large.tflite")
     runtime = opened(large)
     assert mapped_bytes(large) >= large.stat().st_size
     runtime.invoke()
-    # XNNPACK packs the weights into memory of its own.
+    # XNNPACK copies the weights into its own memory.
     assert 12_000_000 < runtime.resident_bytes < 30_000_000
     runtime.close()
     assert mapped_bytes(large) == 0
-    other = opened(small)
-    other.invoke()
-    assert other.resident_bytes < 3_000_000
+    small_runtime = opened(small)
+    small_runtime.invoke()
+    assert small_runtime.resident_bytes < 3_000_000
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(_mallinfo2() is None, reason="the allocator is not glibc's, or older than 2.33")
-def test_a_size_does_not_depend_on_what_was_in_memory_before(tmp_path: Path) -> None:
+def test_resident_bytes_do_not_depend_on_earlier_allocations(tmp_path: Path) -> None:
     path = saved(heavy_net(512), tmp_path)
 
     def size() -> int:
@@ -164,35 +171,35 @@ def test_a_size_does_not_depend_on_what_was_in_memory_before(tmp_path: Path) -> 
         runtime.close()
         return runtime.resident_bytes
 
-    size()  # the library's own tables
-    fresh = size()
-    assert path.stat().st_size < fresh < 1.2 * path.stat().st_size
+    size()  # allocates the library's own tables
+    first_size = size()
+    assert path.stat().st_size < first_size < 1.2 * path.stat().st_size
     random = Random(1)
     blocks = [ctypes.create_string_buffer(random.choice((600, 1500, 3000))) for _ in range(60_000)]
-    kept = blocks[::10]
+    remaining_blocks = blocks[::10]
     del blocks
-    assert abs(size() - fresh) < 50_000, "freed memory that it was given"
+    assert abs(size() - first_size) < 50_000, "with freed memory in the heap"
     give_back()
-    assert abs(size() - fresh) < 50_000, "small pieces in pages that were given back"
-    del kept
+    assert abs(size() - first_size) < 50_000, "with small blocks in released pages"
+    del remaining_blocks
 
 
 def test_packed_weights_can_be_kept_in_a_file(tmp_path: Path) -> None:
     path, cache = saved(heavy_net(2048), tmp_path), tmp_path / "packed"
-    first = opened(path, weight_cache=str(cache))
-    given = feed(first.slots[0], 1)
-    first.invoke()
-    first.close()
+    writer = opened(path, weight_cache=str(cache))
+    inputs = feed(writer.slots[0], 1)
+    writer.invoke()
+    writer.close()
     assert cache.stat().st_size > 6_000_000
-    second = opened(path, weight_cache=str(cache))
-    for memory, value in zip(second.slots[0].inputs, given, strict=True):
+    reader = opened(path, weight_cache=str(cache))
+    for memory, value in zip(reader.slots[0].inputs, inputs, strict=True):
         memory.array()[...] = value
-    second.invoke()
+    reader.invoke()
     assert mapped_bytes(cache) > 6_000_000
-    np.testing.assert_array_equal(outputs(second.slots[0])[0], by_the_interpreter(path, given)[0])
+    np.testing.assert_array_equal(outputs(reader.slots[0])[0], by_the_interpreter(path, inputs)[0])
 
 
-def test_an_operator_that_nobody_knows(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_operator_raises_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = saved(custom_operator(), tmp_path)
     with pytest.raises(ModelError) as error:
         opened(path)
@@ -201,12 +208,12 @@ def test_an_operator_that_nobody_knows(tmp_path: Path, capfd: pytest.CaptureFixt
     assert capfd.readouterr().err == ""
 
 
-def test_loading_says_nothing_on_standard_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     opened(saved(conv_net(), tmp_path)).invoke()
     assert capfd.readouterr() == ("", "")
 
 
-def test_what_others_say_meanwhile_is_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
+def test_messages_of_other_threads_are_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
     def work() -> int:
         os.write(2, b"INFO: chatter\nfrom another thread\nWARNING: of LiteRT\n")
         return 5
@@ -224,7 +231,7 @@ def test_what_others_say_meanwhile_is_not_lost(capfd: pytest.CaptureFixture[str]
     assert capfd.readouterr().err == ""
 
 
-def test_threads_that_load_at_once_leave_standard_error_alone(capfd: pytest.CaptureFixture[str]) -> None:
+def test_loading_in_several_threads_restores_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
     def load() -> None:
         litert_library.with_captured_log(lambda: time.sleep(0.005))
 
@@ -252,7 +259,7 @@ def test_without_standard_error(tmp_path: Path) -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
-def test_closed_is_closed(tmp_path: Path) -> None:
+def test_invoke_after_close_raises_an_error(tmp_path: Path) -> None:
     runtime = opened(saved(conv_net(), tmp_path))
     runtime.close()
     runtime.close()
@@ -260,9 +267,9 @@ def test_closed_is_closed(tmp_path: Path) -> None:
         runtime.invoke()
 
 
-def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
-    """An invocation does not hold the interpreter lock: Python never switches threads of itself here, so another one
-    only gets on while the lock is let go."""
+def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
+    """An invocation releases Python's interpreter lock. The switch interval is so long that another thread can only run
+    while the lock is released."""
     runtime = opened(saved(heavy_net(8192), tmp_path))
     runtime.invoke()
     done = threading.Event()
@@ -291,30 +298,30 @@ def test_other_threads_run_meanwhile(tmp_path: Path) -> None:
 
 
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way of GPUs and NPUs, lock, copy, unlock, on buffers of the CPU."""
+    """GPU and NPU buffers are locked, copied and unlocked. This test does the same with buffers of the CPU."""
     monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)  # type: ignore[attr-defined]
     path = saved(turned_signature(), tmp_path)
     runtime = opened(path, slots=2)
     assert any("copied once" in note for note in runtime.notes)
-    given = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
-    for turn in (1, 0, 1):
-        runtime.invoke(turn)
-    for slot, values in zip(runtime.slots, given, strict=True):
-        for found, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
-            np.testing.assert_array_equal(found, expected)
+    inputs = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
+    for slot_index in (1, 0, 1):
+        runtime.invoke(slot_index)
+    for slot, values in zip(runtime.slots, inputs, strict=True):
+        for actual, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
-def test_an_unknown_signature(tmp_path: Path) -> None:
+def test_an_unknown_signature_raises_an_error(tmp_path: Path) -> None:
     path = saved(conv_net(), tmp_path)
     assert opened(path, signature="serving_default").slots
     with pytest.raises(UsageError, match="no signature 'other'"):
         opened(path, signature="other")
 
 
-def test_a_library_without_the_functions_is_refused() -> None:
+def test_a_library_without_the_functions_raises_an_error() -> None:
     import ctypes.util
 
-    plain = ctypes.util.find_library("m")
-    assert plain is not None
+    math_library = ctypes.util.find_library("m")
+    assert math_library is not None
     with pytest.raises(OSError, match="LiteRtCreateModelFromFd"):
-        litert_library.Library(Path(plain))
+        litert_library.Library(Path(math_library))

@@ -1,4 +1,4 @@
-"""ONNX Runtime over memory of ours."""
+"""ONNX Runtime with tensors in memory of the camera loop."""
 
 from __future__ import annotations
 
@@ -29,51 +29,51 @@ def opened(path: Path, slots: int = 1, name: str = "onnx-cpu", **options: str) -
 
 
 @pytest.mark.parametrize("batch", [1, "free"])
-def test_answers_and_slots(batch: int | str, tmp_path: Path) -> None:
+def test_outputs_of_each_slot(batch: int | str, tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path, batch), 2)
-    given = [feed(slot, seed)[0] for seed, slot in enumerate(runtime.slots)]
+    inputs = [feed(slot, seed)[0] for seed, slot in enumerate(runtime.slots)]
     assert runtime.slots[0].inputs[0].shape == (1, 12)
-    for turn in (1, 0):
-        runtime.invoke(turn)
-    for slot, value in zip(runtime.slots, given, strict=True):
+    for slot_index in (1, 0):
+        runtime.invoke(slot_index)
+    for slot, value in zip(runtime.slots, inputs, strict=True):
         np.testing.assert_allclose(outputs(slot)[0], np.maximum(value @ WEIGHTS, 0), rtol=1e-5, atol=1e-6)
 
 
 def test_memory_is_read_and_written_in_place(tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path))
-    (given,), (made,) = runtime.slots[0].inputs, runtime.slots[0].outputs
-    assert given.address % 64 == 0
-    view = made.array()
+    (input_tensor,), (output_tensor,) = runtime.slots[0].inputs, runtime.slots[0].outputs
+    assert input_tensor.address % 64 == 0
+    view = output_tensor.array()
     for value in range(100):
-        given.array()[...] = value / 10
+        input_tensor.array()[...] = value / 10
         runtime.invoke()
         expected = np.maximum(np.full((1, 12), value / 10, np.float32) @ WEIGHTS, 0)
         np.testing.assert_allclose(view, expected, rtol=1e-5, atol=1e-5)
-    ctypes.memset(made.address, 0xFF, made.bytes)
+    ctypes.memset(output_tensor.address, 0xFF, output_tensor.bytes)
     runtime.invoke()
     assert np.isfinite(view).all()
 
 
-def test_another_size(tmp_path: Path) -> None:
+def test_another_input_size(tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path, "free"), input="3x12")
     assert runtime.slots[0].outputs[0].shape == (3, 5)
-    given = feed(runtime.slots[0], 1)[0]
+    inputs = feed(runtime.slots[0], 1)[0]
     runtime.invoke()
     np.testing.assert_allclose(
-        outputs(runtime.slots[0])[0], np.maximum(given @ WEIGHTS, 0), rtol=1e-5, atol=1e-6
+        outputs(runtime.slots[0])[0], np.maximum(inputs @ WEIGHTS, 0), rtol=1e-5, atol=1e-6
     )
     with pytest.raises(ModelError, match="ONNX Runtime reported"):
         opened(saved(tmp_path, "free"), input="3x13")
 
 
-def test_a_damaged_file(tmp_path: Path) -> None:
+def test_a_damaged_file_raises_an_error(tmp_path: Path) -> None:
     path = saved(tmp_path)
     path.write_bytes(path.read_bytes()[:60])
     with pytest.raises(ModelError, match=r"model\.onnx: ONNX Runtime reported"):
         opened(path)
 
 
-def test_a_provider_that_this_build_lacks(tmp_path: Path) -> None:
+def test_a_missing_provider_raises_an_error(tmp_path: Path) -> None:
     import onnxruntime
 
     missing = [n for n, p in PROVIDERS.items() if p[0] not in onnxruntime.get_available_providers()]
@@ -93,7 +93,7 @@ def test_without_onnx_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "arenite[onnxruntime]" in error.value.hint
 
 
-def test_closed_is_closed(tmp_path: Path) -> None:
+def test_invoke_after_close_raises_an_error(tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path))
     runtime.close()
     with pytest.raises(UsageError, match="closed"):

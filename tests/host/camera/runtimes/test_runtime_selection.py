@@ -1,4 +1,4 @@
-"""Choosing by measurement: real children, real runtimes, and delegates that misbehave."""
+"""Choosing a runtime by measuring: real child processes, real runtimes, and delegates with faults."""
 
 from __future__ import annotations
 
@@ -26,29 +26,29 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def misbehaving(tmp_path: Path):  # type: ignore[no-untyped-def]
-    def build(what: str) -> str:
-        library = tmp_path / f"lib{what.lower()}.so"
+def faulty_delegate(tmp_path: Path):  # type: ignore[no-untyped-def]
+    def build(fault: str) -> str:
+        library = tmp_path / f"lib{fault.lower()}.so"
         flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_GNU_SOURCE", "-shared", "-fPIC"]
-        subprocess.run(["cc", *flags, f"-DWHAT={what}", "-o", str(library), str(SOURCE)], check=True)
+        subprocess.run(["cc", *flags, f"-DWHAT={fault}", "-o", str(library), str(SOURCE)], check=True)
         return f"delegate:{library}"
 
     return build
 
 
-def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
-    delegates = [misbehaving("CRASH"), misbehaving("IDLE")]
+def test_a_crashing_or_wrong_delegate_is_not_chosen(faulty_delegate, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+    delegates = [faulty_delegate("CRASH"), faulty_delegate("IDLE")]
     path = saved(picture_net(32), tmp_path)
     choice = choose_runtime(path, names=["litert-cpu"], threads=[1], delegates=delegates, seconds=0.05)
     assert (choice.name, choice.threads) == ("litert-cpu", 1)
-    good, crashed, wrong = choice.measured
-    assert good.median_ms is not None
-    assert good.median_ms > 0
-    assert good.difference == 0
+    working, crashed, wrong = choice.measured
+    assert working.median_ms is not None
+    assert working.median_ms > 0
+    assert working.difference == 0
     assert crashed.problem.startswith("crashed (SIGABRT)")
-    # It does nothing at all, so it is faster than any other, and still not taken.
+    # The idle delegate computes nothing, so it is the fastest, and still it is not chosen.
     assert wrong.median_ms is not None
-    assert wrong.median_ms < good.median_ms
+    assert wrong.median_ms < working.median_ms
     assert wrong.problem.startswith("gives wrong answers")
     assert [row[3].split(":")[0].split("(")[0].strip() for row in choice.rows()] == [
         "chosen", "crashed", "gives wrong answers"
@@ -56,68 +56,70 @@ def test_a_delegate_that_crashes_or_answers_wrongly_is_out(misbehaving, tmp_path
 
 
 @pytest.mark.slow
-def test_a_delegate_that_hangs_is_out(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_hanging_delegate_raises_an_error(faulty_delegate, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = saved(picture_net(), tmp_path)
-    hung = misbehaving("HANG")
+    hung = faulty_delegate("HANG")
     with pytest.raises(ModelError, match=r"hung: no answer within 2 s"):
         choose_runtime(path, names=[], delegates=[hung], threads=[1], seconds=0.05, timeout_s=2)
     assert load_choice(path) is None
 
 
-def test_where_the_graph_is_split_is_told(misbehaving, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
+def test_a_graph_that_is_not_split_has_no_note(faulty_delegate, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = saved(picture_net(), tmp_path)
-    runtime = open_runtime(path, misbehaving("HALF"))
+    runtime = open_runtime(path, faulty_delegate("HALF"))
     runtime.invoke()
     assert runtime.name.startswith("delegate:")
-    assert runtime.notes == ()  # one operator, one part
+    assert runtime.notes == ()  # the model has one operator, so it is not split
     runtime.close()
 
 
-def test_the_decision_is_kept_for_this_file_and_these_options(tmp_path: Path) -> None:
+def test_the_choice_is_stored_per_file_and_options(tmp_path: Path) -> None:
     path = saved(picture_net(), tmp_path)
     assert load_choice(path) is None
     assert open_runtime(path).name == "litert-cpu"
     choice = choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
-    again = load_choice(path)
-    assert again is not None
-    assert again.remembered
-    assert again.measured == choice.measured
+    stored_choice = load_choice(path)
+    assert stored_choice is not None
+    assert stored_choice.remembered
+    assert stored_choice.measured == choice.measured
     assert open_runtime(path).name == "litert-interpreter"
     assert load_choice(path, options={"input": "1x8x8x3"}) is None
-    other = saved(picture_net(9), tmp_path, "other.tflite")
-    assert load_choice(other) is None
-    (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
-    kept.write_text("{broken")
+    other_model = saved(picture_net(9), tmp_path, "other.tflite")
+    assert load_choice(other_model) is None
+    (cache_file,) = (tmp_path / "cache" / "runtimes").iterdir()
+    cache_file.write_text("{broken")
     assert load_choice(path) is None
     assert open_runtime(path).name == "litert-cpu"
 
 
-def test_a_choice_that_is_gone_gives_way_to_the_processor(tmp_path: Path) -> None:
+def test_an_unavailable_choice_falls_back_to_the_cpu(tmp_path: Path) -> None:
     path = saved(picture_net(), tmp_path)
     choose_runtime(path, names=["litert-interpreter"], threads=[1], seconds=0.02)
-    (kept,) = (tmp_path / "cache" / "runtimes").iterdir()
-    kept.write_text(kept.read_text().replace("litert-interpreter", "delegate:libunplugged.so"))
+    (cache_file,) = (tmp_path / "cache" / "runtimes").iterdir()
+    cache_file.write_text(cache_file.read_text().replace("litert-interpreter", "delegate:libunplugged.so"))
     runtime = open_runtime(path)
     runtime.invoke()
     assert runtime.name == "litert-cpu"
     assert "libunplugged.so" in runtime.notes[-1]
     runtime.close()
-    with pytest.raises(ToolError, match=r"libunplugged"):  # who asks for it by name is told
+    with pytest.raises(ToolError, match=r"libunplugged"):  # opening it by name raises an error
         open_runtime(path, "delegate:libunplugged.so")
 
 
 @pytest.mark.slow
 def test_a_delegate_is_measured_beside_the_others(
-    misbehaving, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    faulty_delegate, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # type: ignore[no-untyped-def]
     path = saved(picture_net(32), tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})
-    idle = misbehaving("IDLE")
+    idle = faulty_delegate("IDLE")
     runtime = open_runtime(path, idle, measure=True)
     assert not runtime.name.startswith("delegate:")
     choice = load_choice(path)
     assert choice is not None
-    assert idle in {each.name for each in choice.measured if each.problem.startswith("gives wrong answers")}
+    assert idle in {
+        candidate.name for candidate in choice.measured if candidate.problem.startswith("gives wrong answers")
+    }
     runtime.close()
 
 
@@ -129,10 +131,10 @@ def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     choice = load_choice(path)
     assert choice is not None
     assert runtime.name == choice.name
-    tried = {each.name for each in choice.measured}
+    tried = {candidate.name for candidate in choice.measured}
     assert {"litert-cpu", "litert-interpreter"} <= tried
-    # Every one that answered agrees with the processor.
-    assert all((each.difference or 0) <= 0.05 for each in choice.measured if not each.problem)
+    # All candidates without a problem agree with the CPU's outputs.
+    assert all((candidate.difference or 0) <= 0.05 for candidate in choice.measured if not candidate.problem)
 
 
 def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
@@ -143,7 +145,7 @@ def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
     )
     (row,) = choice.measured
     assert row.energy_mj is not None
-    assert 0 < row.energy_mj <= 2000 / 20  # of at least 20 invocations
+    assert 0 < row.energy_mj <= 2000 / 20  # at least 20 invocations were measured
     assert next(joules) == 4.0
 
 
@@ -168,7 +170,7 @@ def test_joules_of_a_power_meter(kind: str) -> None:
     assert meter() == 12.0
 
 
-def test_a_model_that_nothing_runs(tmp_path: Path) -> None:
+def test_a_model_that_no_runtime_runs_raises_an_error(tmp_path: Path) -> None:
     path = saved(custom_operator(), tmp_path)
     with pytest.raises(ModelError) as error:
         choose_runtime(path, names=["litert-cpu", "litert-interpreter"], threads=[1], seconds=0.02)

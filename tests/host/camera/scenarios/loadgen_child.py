@@ -1,4 +1,4 @@
-"""MLCommons' LoadGen asks our system: a real model on photographs. Run as a program: it holds global state.
+"""Run MLCommons' LoadGen with a real model on photographs. It is a program because LoadGen has global state.
 
 python -m tests.host.camera.scenarios.loadgen_child SCENARIO FOLDER SECONDS RATE LIMIT_MS
 """
@@ -38,7 +38,7 @@ def main(scenario: str, folder: str, seconds: float, rate: float, limit_ms: floa
     logs = loadgen.LogSettings()
     logs.log_output = outputs
     logs.enable_trace = True
-    frames = [frame_of(photograph(which % 4)) for which in range(16)]
+    frames = [frame_of(photograph(index % 4)) for index in range(16)]
     system = FrameSystem(server_of("visual_wake_words"), frames)
 
     def issue(samples: list) -> None:

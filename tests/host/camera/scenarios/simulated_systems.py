@@ -1,4 +1,4 @@
-"""Systems whose times are known, on a clock of their own."""
+"""Simulated systems with known service times, on a virtual clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class VirtualClock:
 
 
 class Timed:
-    """Serves each sample in ``took(number)`` ns of the clock, one after the other."""
+    """Serves samples one after the other. Sample ``number`` takes ``took(number)`` ns of the clock."""
 
     def __init__(self, clock: VirtualClock, took: Callable[[int], int], samples: int = 100) -> None:
         self.clock, self.took, self.samples = clock, took, samples

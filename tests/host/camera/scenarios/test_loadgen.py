@@ -1,4 +1,4 @@
-"""Our figures against those of MLCommons' LoadGen, of the very latencies that it measured on our system."""
+"""Arenite's scenario figures equal those of MLCommons' LoadGen for the latencies that LoadGen measured."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECONDS = 0.5
 
 @dataclass
 class Run:
-    """``latencies`` of each sample and ``due`` of its query, ns; ``query`` of each sample."""
+    """A LoadGen run: per sample, its latency (ns), the time at which its query was due (ns) and the query number."""
 
     summary: str
     latencies: np.ndarray
@@ -34,101 +34,103 @@ class Run:
     query: np.ndarray
 
     def number(self, name: str) -> float:
-        found = re.search(rf"{re.escape(name)}\s*:\s*([\d.e+]+)", self.summary)
-        assert found is not None, name
-        return float(found[1])
+        match = re.search(rf"{re.escape(name)}\s*:\s*([\d.e+]+)", self.summary)
+        assert match is not None, name
+        return float(match[1])
 
-    def said(self, name: str) -> str:
-        found = re.search(rf"{re.escape(name)}\s*:\s*(\w+)", self.summary)
-        assert found is not None, name
-        return found[1]
+    def word(self, name: str) -> str:
+        match = re.search(rf"{re.escape(name)}\s*:\s*(\w+)", self.summary)
+        assert match is not None, name
+        return match[1]
 
 
 _SAMPLE = re.compile(r'"name":"Sample".*"ph":"b".*"ts":([\d.]+).*"query_seq":(\d+).*"complete_ns":(\d+)')
 
 
 def run(scenario: str, folder: Path, rate: float = 200.0, limit_ms: float = 50.0) -> Run:
-    photograph(0)  # skips here where there are none
+    photograph(0)  # skips the test if there are no photographs
     child = [sys.executable, "-m", "tests.host.camera.scenarios.loadgen_child"]
-    made = subprocess.run(
+    process = subprocess.run(
         [*child, scenario, str(folder), str(SECONDS), str(rate), str(limit_ms)],
         cwd=Path(__file__).parents[4],
         capture_output=True,
         text=True,
         timeout=120,
     )
-    assert made.returncode == 0, made.stderr
+    assert process.returncode == 0, process.stderr
     rows = [
-        (round(float(found[1]) * 1000), int(found[2]), int(found[3]))
-        for found in map(_SAMPLE.search, (folder / "mlperf_log_trace.json").read_text().splitlines())
-        if found
+        (round(float(match[1]) * 1000), int(match[2]), int(match[3]))
+        for match in map(_SAMPLE.search, (folder / "mlperf_log_trace.json").read_text().splitlines())
+        if match
     ]
     due, query, latencies = np.array(sorted(rows, key=lambda row: row[1])).T
     return Run((folder / "mlperf_log_summary.txt").read_text(), latencies, due - due[0], query)
 
 
-def check_latencies(found: Run, described: dict[str, float]) -> None:
+def check_latencies(loadgen: Run, latency_ms: dict[str, float]) -> None:
     for name, ours in (
         ("Min latency (ns)", "min"),
         ("Max latency (ns)", "max"),
         ("50.00", "p50"),
         ("99.90", "p99.9"),
     ):
-        theirs = found.number(name if "latency" in name else f"{name} percentile latency (ns)")
-        assert described[ours] == pytest.approx(theirs / 1e6, abs=1e-6)
-    assert described["mean"] == pytest.approx(found.number("Mean latency (ns)") / 1e6, abs=2e-6)
+        theirs = loadgen.number(name if "latency" in name else f"{name} percentile latency (ns)")
+        assert latency_ms[ours] == pytest.approx(theirs / 1e6, abs=1e-6)
+    assert latency_ms["mean"] == pytest.approx(loadgen.number("Mean latency (ns)") / 1e6, abs=2e-6)
 
 
 def test_single_stream(tmp_path: Path) -> None:
-    found = run("single-stream", tmp_path)
+    loadgen = run("single-stream", tmp_path)
     rules = replace(RULES["single-stream"], min_s=SECONDS)
-    ours = evaluate_stream(rules, found.latencies, 2 * SECONDS, 2 * SECONDS)
+    ours = evaluate_stream(rules, loadgen.latencies, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
-    assert round(ours.value * 1e6) == found.number("Early stopping 90.0th percentile estimate")
+    assert round(ours.value * 1e6) == loadgen.number("Early stopping 90.0th percentile estimate")
     assert ours.stopping is not None
-    assert f"Would discard {ours.stopping.discarded} highest latency queries" in found.summary
-    assert f"Processed at least {ours.stopping.needed} queries ({ours.queries})" in found.summary
-    assert found.said("Result is") == "VALID"
+    assert f"Would discard {ours.stopping.discarded} highest latency queries" in loadgen.summary
+    assert f"Processed at least {ours.stopping.needed} queries ({ours.queries})" in loadgen.summary
+    assert loadgen.word("Result is") == "VALID"
     assert ours.valid
-    check_latencies(found, ours.latency_ms())
-    other = estimate_percentile(np.sort(found.latencies), 99.0)
-    if other.value is not None:
-        assert other.value == found.number("Early stopping 99.0th percentile estimate")
+    check_latencies(loadgen, ours.latency_ms())
+    estimate_p99 = estimate_percentile(np.sort(loadgen.latencies), 99.0)
+    if estimate_p99.value is not None:
+        assert estimate_p99.value == loadgen.number("Early stopping 99.0th percentile estimate")
 
 
 def test_multi_stream(tmp_path: Path) -> None:
-    found = run("multi-stream", tmp_path)
-    queries = np.array([found.latencies[found.query == number].max() for number in np.unique(found.query)])
-    assert set(np.bincount(found.query)) == {8}
+    loadgen = run("multi-stream", tmp_path)
+    queries = np.array(
+        [loadgen.latencies[loadgen.query == number].max() for number in np.unique(loadgen.query)]
+    )
+    assert set(np.bincount(loadgen.query)) == {8}
     ours = evaluate_stream(replace(RULES["multi-stream"], min_s=SECONDS), queries, 2 * SECONDS, 2 * SECONDS)
     assert ours.value is not None
-    assert round(ours.value * 1e6) == found.number("Early stopping 99.0th percentile estimate")
+    assert round(ours.value * 1e6) == loadgen.number("Early stopping 99.0th percentile estimate")
     assert ours.valid
-    assert found.said("Result is") == "VALID"
-    check_latencies(found, ours.latency_ms())
+    assert loadgen.word("Result is") == "VALID"
+    check_latencies(loadgen, ours.latency_ms())
 
 
 def test_offline(tmp_path: Path) -> None:
-    found = run("offline", tmp_path, rate=500.0)
-    assert len(found.latencies) == 275, "a tenth more than the expected rate makes in the time"
-    ours = evaluate_offline(RULES["offline"], len(found.latencies), found.latencies.max() / 1e9)
-    assert ours.value == pytest.approx(found.number("Samples per second"), rel=1e-4)
+    loadgen = run("offline", tmp_path, rate=500.0)
+    assert len(loadgen.latencies) == 275, "a tenth more than the expected rate times the duration"
+    ours = evaluate_offline(RULES["offline"], len(loadgen.latencies), loadgen.latencies.max() / 1e9)
+    assert ours.value == pytest.approx(loadgen.number("Samples per second"), rel=1e-4)
 
 
 @pytest.mark.parametrize("limit_ms", [50.0, 0.05])
 def test_server(tmp_path: Path, limit_ms: float) -> None:
-    """A bound that is kept, and one that cannot be."""
+    """One latency limit can be met, and one cannot."""
     rate = 600.0
-    found = run("server", tmp_path, rate, limit_ms)
-    count = len(found.due)
+    loadgen = run("server", tmp_path, rate, limit_ms)
+    count = len(loadgen.due)
     schedule = list(islice(poisson_arrivals(rate), count))
-    assert schedule == found.due.tolist(), "the same arrivals, to the nanosecond"
+    assert schedule == loadgen.due.tolist(), "the same arrivals, to the nanosecond"
     assert schedule[-2] < SECONDS * 1e9 <= schedule[-1]
     rules = replace(RULES["server"], min_s=SECONDS)
-    ours = evaluate_server(rules, found.latencies, SECONDS, schedule[-1] / 1e9, rate, limit_ms)
-    assert found.said("Result is") == ("VALID" if ours.valid else "INVALID")
-    check_latencies(found, ours.latency_ms())
+    ours = evaluate_server(rules, loadgen.latencies, SECONDS, schedule[-1] / 1e9, rate, limit_ms)
+    assert loadgen.word("Result is") == ("VALID" if ours.valid else "INVALID")
+    check_latencies(loadgen, ours.latency_ms())
     if not ours.valid:
         assert ours.late is not None
-        more = min_queries(ours.late, 99.0) - count
-        assert f"Would need to run at least {more} more queries" in found.summary
+        missing_queries = min_queries(ours.late, 99.0) - count
+        assert f"Would need to run at least {missing_queries} more queries" in loadgen.summary

@@ -23,26 +23,26 @@ def content(frame: Frame) -> bytes:
 
 
 @pytest.mark.parametrize("pixels", sorted({*PIXEL_BYTES, *PLANES}))
-def test_a_copy_has_the_pixels_and_nothing_else(pixels: str) -> None:
-    """Of a part of a larger picture, whose rows have gaps; chroma in the same buffer."""
+def test_a_copy_has_only_the_pixels_of_the_frame(pixels: str) -> None:
+    """Copy a frame, and a part of it whose rows have gaps. All planes are in one buffer."""
     memory = np.random.default_rng(0).integers(0, 256, buffer_bytes(pixels, 32, 24), np.uint8)
     row = 32 if pixels in PLANES else 32 * PIXEL_BYTES[pixels]
-    whole = Frame(Format(pixels, 32, 24, (row,)), (memory.ctypes.data,), memory, 5, 7)
-    assert content(copy_frame(whole)) == memory.tobytes()
-    part = copy_frame(crop_frame(whole, CropWindow(4, 6, 16, 12)))
-    wanted = unpack(memory, pixels, 32, 24)[6:18, 4:20].copy()
+    frame = Frame(Format(pixels, 32, 24, (row,)), (memory.ctypes.data,), memory, 5, 7)
+    assert content(copy_frame(frame)) == memory.tobytes()
+    cropped_copy = copy_frame(crop_frame(frame, CropWindow(4, 6, 16, 12)))
+    expected = unpack(memory, pixels, 32, 24)[6:18, 4:20].copy()
     memory[:] = 0
-    assert len(content(part)) == buffer_bytes(pixels, 16, 12)
-    assert np.array_equal(unpack(np.frombuffer(content(part), np.uint8), pixels, 16, 12), wanted)
-    assert (part.sequence, part.time_ns) == (5, 7)
+    assert len(content(cropped_copy)) == buffer_bytes(pixels, 16, 12)
+    assert np.array_equal(unpack(np.frombuffer(content(cropped_copy), np.uint8), pixels, 16, 12), expected)
+    assert (cropped_copy.sequence, cropped_copy.time_ns) == (5, 7)
 
 
-def test_as_many_as_there_are() -> None:
+def test_up_to_the_maximum_of_frames_is_collected() -> None:
     source = PacedSource(SyntheticPattern("yuyv", 64, 48), live=False)
     source.open()
     frames = collect_frames(source)
     assert [frame.sequence for frame in frames] == list(range(MAX_FRAMES))
-    assert len({content(frame) for frame in frames}) == 8, "the square goes round in eight pictures"
+    assert len({content(frame) for frame in frames}) == 8, "the pattern repeats after eight pictures"
 
     class Short(PacedSource):
         def read(self, timeout_s: float) -> Frame | None:
@@ -55,7 +55,7 @@ def test_as_many_as_there_are() -> None:
     assert len(collect_frames(short)) == 3
 
 
-def test_a_source_that_gives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_without_frames_raises_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arenite.host.camera.scenarios.sample_library.FRAME_WAIT_S", 0.01)
 
     class Nothing(PacedSource):

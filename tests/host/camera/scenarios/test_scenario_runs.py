@@ -32,19 +32,19 @@ def test_single_stream_at_full_length_is_valid() -> None:
     clock = VirtualClock()
     result = stream_run(RULES["single-stream"], Timed(clock, one_in(20, 30 * MS)), clock, 600.0)
     assert result.valid
-    assert result.value == 10.0, "a twentieth is slow: the 90th percentile is fast"
+    assert result.value == 10.0, "one query in twenty is slow, so the 90th percentile is fast"
     assert 600.0 <= result.duration_s < 600.1
     assert result.queries == len(result.latencies)
     assert result.latency_ms()["p99"] == 30.0
 
 
-def test_one_slow_query_in_nine_is_seen() -> None:
+def test_one_slow_query_in_nine_changes_the_estimate() -> None:
     clock = VirtualClock()
     result = stream_run(RULES["single-stream"], Timed(clock, one_in(9, 30 * MS)), clock, 600.0)
     assert result.value == 30.0
 
 
-def test_a_short_run_is_never_valid_and_says_why() -> None:
+def test_a_short_run_is_not_valid() -> None:
     clock = VirtualClock()
     result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert not result.valid
@@ -52,7 +52,7 @@ def test_a_short_run_is_never_valid_and_says_why() -> None:
     assert result.to_json()["valid"] is False
 
 
-def test_what_people_are_told() -> None:
+def test_sentences_and_rows_of_results() -> None:
     clock = VirtualClock()
     short = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
     assert short.sentence() == (
@@ -63,15 +63,15 @@ def test_what_people_are_told() -> None:
     rows = dict(late.rows())
     assert rows["later than 15 ms"] == "0"
     assert rows["p50 ms"] == "1.000"
-    none = stream_run(
+    without_figure = stream_run(
         replace(RULES["single-stream"], min_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
     )
-    assert none.value is None
-    assert none.sentence().startswith("no figure: not valid")
-    assert "early stopping needs 64" in none.sentence()
+    assert without_figure.value is None
+    assert without_figure.sentence().startswith("no figure: not valid")
+    assert "early stopping needs 64" in without_figure.sentence()
 
 
-def test_a_slow_system_goes_on_until_there_are_queries_enough() -> None:
+def test_a_slow_system_runs_until_it_has_enough_queries() -> None:
     clock = VirtualClock()
     result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 20_000 * MS), clock, 600.0)
     assert result.valid
@@ -79,7 +79,7 @@ def test_a_slow_system_goes_on_until_there_are_queries_enough() -> None:
     assert result.duration_s == 64 * 20.0
 
 
-def test_multi_stream_takes_eight_neighbours_a_query() -> None:
+def test_a_multi_stream_query_has_eight_consecutive_samples() -> None:
     clock = VirtualClock()
     system = Timed(clock, one_in(8 * 50, 100 * MS), samples=30)
     result = stream_run(RULES["multi-stream"], system, clock, 600.0)
@@ -87,7 +87,7 @@ def test_multi_stream_takes_eight_neighbours_a_query() -> None:
     assert all(query == [(query[0] + k) % 30 for k in range(8)] for query in system.queries)
     assert len({query[0] for query in system.queries}) == 30
     assert result.samples == 8 * result.queries
-    assert result.value == 170.0, "a query in fifty is slow: more than one in a hundred"
+    assert result.value == 170.0, "one query in fifty is slow, which is more than one in a hundred"
     assert result.latency_ms()["p50"] == 80.0
 
 
@@ -100,21 +100,21 @@ def test_offline_is_one_query_of_enough_samples() -> None:
     assert result.duration_s == pytest.approx(660.0)
 
 
-def test_offline_of_a_slow_system_takes_as_long_as_its_samples_need() -> None:
+def test_an_offline_run_has_a_minimum_of_samples() -> None:
     clock = VirtualClock()
     result = offline_run(RULES["offline"], Timed(clock, lambda n: 100 * MS), clock, 600.0)
     assert result.valid
     assert result.samples == 24_576
 
 
-def test_a_short_offline_run_lacks_both() -> None:
+def test_a_short_offline_run_is_not_valid() -> None:
     clock = VirtualClock()
     result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 10.0)
     assert [reason.split(",")[0] for reason in result.reasons] == ["11.0 s long", "only 2"]
 
 
-def test_server_counts_latency_from_when_a_query_was_due() -> None:
-    """A queue forms behind a slow query: those behind it are late too."""
+def test_server_latency_starts_when_a_query_is_due() -> None:
+    """Queries that wait behind a slow query are late too."""
     clock = VirtualClock()
     result = server_run(
         RULES["server"], Timed(clock, one_in(1000, 500 * MS, 1 * MS)), clock, 600.0, 100.0, 15.0
@@ -124,7 +124,7 @@ def test_server_counts_latency_from_when_a_query_was_due() -> None:
     assert "came after 15 ms" in result.reasons[-1]
 
 
-def test_server_within_its_bound_is_valid() -> None:
+def test_server_within_its_latency_limit_is_valid() -> None:
     clock = VirtualClock()
     result = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 100.0, 15.0)
     assert result.valid
@@ -133,7 +133,7 @@ def test_server_within_its_bound_is_valid() -> None:
     assert 600.0 <= result.duration_s < 600.3
 
 
-def test_server_goes_on_while_a_few_more_queries_could_settle_it() -> None:
+def test_a_server_run_continues_until_late_queries_are_few_enough() -> None:
     clock = VirtualClock()
 
     def took(number: int) -> int:
@@ -141,12 +141,12 @@ def test_server_goes_on_while_a_few_more_queries_could_settle_it() -> None:
 
     result = server_run(RULES["server"], Timed(clock, took), clock, 600.0, 1.5, 15.0)
     assert result.late is not None and result.late >= 3
-    assert result.queries > 900, "1.5 a second for 600 s are too few for so many late ones"
+    assert result.queries > 900, "1.5 queries per second for 600 s are too few for 3 late queries"
     assert result.valid
     assert max_late_queries(result.queries, 99.0) >= result.late > max_late_queries(result.queries - 1, 99.0)
 
 
-def test_a_hopeless_rate_is_broken_off() -> None:
+def test_a_run_at_a_far_too_high_rate_is_aborted() -> None:
     clock = VirtualClock()
     result = server_run(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 100.0, 15.0)
     assert result.duration_s < 60
@@ -156,34 +156,34 @@ def test_a_hopeless_rate_is_broken_off() -> None:
 SHORT = replace(RULES["server"], min_s=60.0)
 
 
-@pytest.mark.parametrize(("served", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
-def test_the_highest_rate_is_found(served: int, limit: float) -> None:
+@pytest.mark.parametrize(("service_ns", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
+def test_the_highest_rate_is_found(service_ns: int, limit: float) -> None:
     clock = VirtualClock()
-    result = find_max_rate(SHORT, Timed(clock, lambda n: served), clock, 60.0, limit)
+    result = find_max_rate(SHORT, Timed(clock, lambda n: service_ns), clock, 60.0, limit)
     assert result.valid
     assert result.value is not None
-    above = server_run(SHORT, Timed(clock, lambda n: served), clock, 60.0, result.value * 1.35, limit)
+    above = server_run(SHORT, Timed(clock, lambda n: service_ns), clock, 60.0, result.value * 1.35, limit)
     assert not above.valid
     assert result.trials[-1]["run"] == "full"
-    assert any(not each["good"] for each in result.trials)
+    assert any(not trial["good"] for trial in result.trials)
 
 
-def test_a_system_that_never_keeps_the_bound() -> None:
+def test_a_system_that_never_meets_the_limit() -> None:
     clock = VirtualClock()
     result = find_max_rate(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
     assert not result.valid
-    assert not any(each["good"] for each in result.trials)
+    assert not any(trial["good"] for trial in result.trials)
 
 
 def test_arrivals_are_poisson() -> None:
-    """Mean and deviation of the gaps are equal, and gaps do not depend on each other."""
+    """Mean and deviation of the gaps are equal, and the gaps are independent."""
     gaps = np.diff(list(islice(poisson_arrivals(250.0), 40_000))) / 1e9
     assert gaps.mean() == pytest.approx(1 / 250, rel=0.02)
     assert gaps.std() == pytest.approx(1 / 250, rel=0.03)
     assert abs(np.corrcoef(gaps[:-1], gaps[1:])[0, 1]) < 0.02
 
 
-def test_arrivals_and_samples_are_the_same_every_time() -> None:
+def test_arrivals_and_samples_are_reproducible() -> None:
     assert list(islice(poisson_arrivals(10.0), 50)) == list(islice(poisson_arrivals(10.0), 50))
     assert list(islice(poisson_arrivals(10.0, 1), 50)) != list(islice(poisson_arrivals(10.0, 2), 50))
     chosen = list(islice(sample_indices(7, 3), 700))
@@ -193,15 +193,15 @@ def test_arrivals_and_samples_are_the_same_every_time() -> None:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
-    made = server_of("visual_wake_words", request.param)
-    yield made
-    made.close()
+    model_server = server_of("visual_wake_words", request.param)
+    yield model_server
+    model_server.close()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RULES))
 def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
-    frames = [frame_of(photograph(which)) for which in range(4)]
+    frames = [frame_of(photograph(index)) for index in range(4)]
     statistics = Statistics()
     result = run_scenario(
         name, server, frames, duration_s=0.3, latency_ms=500.0, qps=50.0, served=statistics.add
@@ -212,27 +212,27 @@ def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
     assert not result.valid
     assert "the rules require 600 s" in " ".join(result.reasons)
     assert result.samples > 0
-    described = result.to_json()
-    assert (described["scenario"], described["kind"]) == (name, "measured")
+    result_json = result.to_json()
+    assert (result_json["scenario"], result_json["kind"]) == (name, "measured")
     if name == "offline":
         assert result.value is not None and result.value > 10
     elif name != "server":
-        assert 0 < described["query_latency_ms"]["min"] <= described["query_latency_ms"]["p50"]
+        assert 0 < result_json["query_latency_ms"]["min"] <= result_json["query_latency_ms"]["p50"]
 
 
-def test_an_overlapped_query_is_answered_by_the_model(server: ModelServer) -> None:
-    """The last sample of each slot leaves its own answer there."""
-    frames = [frame_of(photograph(which)) for which in range(4)]
+def test_overlapped_queries_have_the_same_answers(server: ModelServer) -> None:
+    """With overlap, every sample gets its own answer."""
+    frames = [frame_of(photograph(index)) for index in range(4)]
     alone = [server.serve(frame).answer for frame in frames]
-    seen = []
-    inner = server.answer
-    server.answer = lambda slot=0: seen.append(inner(slot)) or seen[-1]  # type: ignore[method-assign, func-returns-value]
+    answers = []
+    original_answer = server.answer
+    server.answer = lambda slot=0: answers.append(original_answer(slot)) or answers[-1]  # type: ignore[method-assign, func-returns-value]
     try:
         with FrameSystem(server, frames) as system:
             system.serve([0, 1, 2, 3, 2, 1, 0, 3])
     finally:
         del server.answer
-    assert sorted(map(repr, seen)) == sorted(repr(alone[k]) for k in (0, 1, 2, 3, 2, 1, 0, 3))
+    assert sorted(map(repr, answers)) == sorted(repr(alone[k]) for k in (0, 1, 2, 3, 2, 1, 0, 3))
 
 
 def test_quick_is_never_valid() -> None:
@@ -261,7 +261,7 @@ def test_quick_is_never_valid() -> None:
         ({"qps": 0.0}, "rate of 0"),
     ],
 )
-def test_what_cannot_be_asked(settings: dict, problem: str) -> None:
-    asked = {"name": "server", "server": object(), "frames": [frame_of(photograph(0))]} | settings
+def test_invalid_arguments_raise_an_error(settings: dict, problem: str) -> None:
+    arguments = {"name": "server", "server": object(), "frames": [frame_of(photograph(0))]} | settings
     with pytest.raises(UsageError, match=problem):
-        run_scenario(**asked)
+        run_scenario(**arguments)

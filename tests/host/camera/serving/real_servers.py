@@ -1,4 +1,4 @@
-"""Real models on a real runtime for tests of what stands between them and the loop."""
+"""Servers with real models on a real runtime, for tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.runtimes.factory import open_runtime
 from arenite.host.camera.serving.model_server import ModelServer
 
-#: Three classifiers of the zoo, the costliest first.
+#: Three classifiers of the zoo, the slowest first.
 CLASSIFIERS = ("efficientnet_lite0", "visual_wake_words", "image_classification")
 
 
@@ -25,7 +25,7 @@ def _model(name: str) -> CameraModel | str:
 
 
 def server_of(name: str | Path, slots: int = 1) -> ModelServer:
-    """A new one; skips the test where the zoo cannot fetch the model."""
+    """Return a new server. Skip the test if the model cannot be fetched."""
     model = _model(str(name))
     if isinstance(model, str):
         pytest.skip(model)

@@ -1,4 +1,4 @@
-"""The loop with a real source, a real runtime and a real model: what is served, counted, dropped and given back."""
+"""The loop with a source, a real runtime and a real model: served, counted, dropped and released frames."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.host.camera.frames.photo_frames import photograph
 
 
 class Recorded:
-    """Pictures in memory, and how many of them are in somebody's hands."""
+    """A source of pictures in memory. It counts the frames that are not yet released."""
 
     name = "recorded"
     live = False
@@ -57,8 +57,8 @@ class Recorded:
         pass
 
 
-class Kept:
-    """A sink that remembers."""
+class FrameList:
+    """A sink that keeps all served frames."""
 
     def __init__(self) -> None:
         self.served: list[ServedFrame] = []
@@ -73,9 +73,9 @@ class Kept:
 @pytest.fixture(scope="module")
 def server():
     model = open_model("blazeface")
-    made = ModelServer(model, open_runtime(model.path, slots=2))
-    yield made
-    made.close()
+    model_server = ModelServer(model, open_runtime(model.path, slots=2))
+    yield model_server
+    model_server.close()
 
 
 def pictures(count: int, seed: int = 0) -> list[np.ndarray]:
@@ -83,36 +83,36 @@ def pictures(count: int, seed: int = 0) -> list[np.ndarray]:
     return [random.integers(0, 256, (90, 160, 3), np.uint8) for _ in range(count)]
 
 
-def test_serves_every_frame_of_a_recording_in_order_and_gives_each_back(server) -> None:
-    source, sink = Recorded(pictures(12)), Kept()
+def test_every_frame_of_a_recording_is_served_and_released(server) -> None:
+    source, sink = Recorded(pictures(12)), FrameList()
     loop = Loop(source, server, sinks=[sink])
     loop.run()
-    assert [each.sequence for each in sink.served] == list(range(12))
-    assert [each.number for each in sink.served] == list(range(12))
+    assert [served_frame.sequence for served_frame in sink.served] == list(range(12))
+    assert [served_frame.number for served_frame in sink.served] == list(range(12))
     assert loop.served == loop.fresh == 12
     assert source.held == 0 and source.most_held == 1
-    for each in sink.served:
-        assert list(each.spans) == ["capture", "preprocess", "invoke", "postprocess"]
-        times = [t for span in each.spans.values() for t in span]
+    for served_frame in sink.served:
+        assert list(served_frame.spans) == ["capture", "preprocess", "invoke", "postprocess"]
+        times = [t for span in served_frame.spans.values() for t in span]
         assert times == sorted(times)
     assert loop.bytes_written == 12 * server.bytes_written > 12 * 128 * 128 * 3 * 4
 
 
-def test_overlapped_gives_the_same_answers(server) -> None:
+def test_overlap_gives_the_same_answers(server) -> None:
     answers = []
     for overlap in (False, True):
-        source, sink = Recorded(pictures(30, seed=3)), Kept()
+        source, sink = Recorded(pictures(30, seed=3)), FrameList()
         loop = Loop(source, server, sinks=[sink], overlap=overlap)
         assert loop.overlap is overlap
         loop.run()
         assert source.held == 0 and source.most_held <= 3
-        assert [each.sequence for each in sink.served] == list(range(30))
-        answers.append([each.answer for each in sink.served])
+        assert [served_frame.sequence for served_frame in sink.served] == list(range(30))
+        answers.append([served_frame.answer for served_frame in sink.served])
     assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("overlap", [False, True])
-def test_ends_after_as_many_frames_as_asked_for(server, overlap: bool) -> None:
+def test_the_loop_ends_after_the_given_number_of_frames(server, overlap: bool) -> None:
     source = Recorded(pictures(20))
     loop = Loop(source, server, frames=7, overlap=overlap)
     loop.run()
@@ -121,7 +121,7 @@ def test_ends_after_as_many_frames_as_asked_for(server, overlap: bool) -> None:
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bool) -> None:
-    class Broken(Kept):
+    class Broken(FrameList):
         def take(self, served: ServedFrame, frame: Frame | None) -> None:
             super().take(served, frame)
             if len(self.served) == 3:
@@ -134,7 +134,7 @@ def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bo
 
 
 @pytest.mark.parametrize("overlap", [False, True])
-def test_stops_from_another_thread(server, overlap: bool) -> None:
+def test_another_thread_stops_the_loop(server, overlap: bool) -> None:
     source = Recorded(pictures(1) * 100_000)
     loop = Loop(source, server, overlap=overlap)
     timer = threading.Timer(0.2, loop.stop)
@@ -144,11 +144,11 @@ def test_stops_from_another_thread(server, overlap: bool) -> None:
     assert 0 < loop.served < 100_000 and source.held == 0
 
 
-def test_a_slow_answer_builds_no_queue(server) -> None:
-    """A camera of 200 frames per second, a consumer of 20: what is served is always the newest frame."""
+def test_a_slow_consumer_causes_no_queue(server) -> None:
+    """With a camera of 200 frames per second and a consumer of 20, the loop always serves the newest frame."""
     from arenite.host.camera.sources.factory import open_source
 
-    class Slow(Kept):
+    class Slow(FrameList):
         def take(self, served: ServedFrame, frame: Frame | None) -> None:
             super().take(served, frame)
             time.sleep(0.05)
@@ -158,60 +158,64 @@ def test_a_slow_answer_builds_no_queue(server) -> None:
     loop = Loop(source, server, sinks=[sink], frames=10)
     loop.run()
     source.close()
-    gaps = np.diff([each.sequence for each in sink.served])
+    gaps = np.diff([served_frame.sequence for served_frame in sink.served])
     assert gaps.min() > 1, "older frames were handed out"
-    assert [each.missed for each in sink.served[1:]] == [gap - 1 for gap in gaps]
-    assert source.counters.dropped == sum(each.missed for each in sink.served)
+    assert [served_frame.missed for served_frame in sink.served[1:]] == [gap - 1 for gap in gaps]
+    assert source.counters.dropped == sum(served_frame.missed for served_frame in sink.served)
 
 
-def test_late_is_later_than_the_limit(server) -> None:
+def test_frames_above_the_limit_are_late(server) -> None:
     for limit, late in ((1, 5), (10**12, 0)):
         loop = Loop(Recorded(pictures(5)), server, late_ns=limit)
         loop.run()
         assert loop.late == late
 
 
-def test_identical_frames_are_answered_from_the_cache_alike(server) -> None:
-    same = pictures(1)[0]
-    plain: list[ServedFrame] = []
+def test_identical_frames_are_answered_from_the_cache(server) -> None:
+    picture = pictures(1)[0]
+    uncached: list[ServedFrame] = []
     cached: list[ServedFrame] = []
-    for sink_list, cache in ((plain, None), (cached, ResultCache())):
-        sink = Kept()
-        Loop(Recorded([same] * 6), server, sinks=[sink], cache=cache).run()
+    for sink_list, cache in ((uncached, None), (cached, ResultCache())):
+        sink = FrameList()
+        Loop(Recorded([picture] * 6), server, sinks=[sink], cache=cache).run()
         sink_list += sink.served
-    assert [each.by for each in plain] == ["model"] * 6
-    assert [each.by for each in cached].count("cache") == 4  # an input is kept when it comes a second time
-    assert [each.answer for each in cached] == [each.answer for each in plain]
+    assert [served_frame.by for served_frame in uncached] == ["model"] * 6
+    assert [served_frame.by for served_frame in cached].count(
+        "cache"
+    ) == 4  # an input is stored when it occurs a second time
+    assert [served_frame.answer for served_frame in cached] == [
+        served_frame.answer for served_frame in uncached
+    ]
 
 
 def test_a_scene_without_motion_is_not_computed_again(server) -> None:
-    same = pictures(1)[0]
-    sink = Kept()
+    picture = pictures(1)[0]
+    sink = FrameList()
     loop = Loop(
-        Recorded([same] * 30), server, sinks=[sink], motion=lambda: MotionGate(MotionSettings(hold_s=0.0))
+        Recorded([picture] * 30), server, sinks=[sink], motion=lambda: MotionGate(MotionSettings(hold_s=0.0))
     )
     loop.run()
     assert sink.served[0].by == "model"
-    assert [each.by for each in sink.served].count("motion") > 10
+    assert [served_frame.by for served_frame in sink.served].count("motion") > 10
     assert loop.fresh < 20
-    assert all(each.answer == sink.served[0].answer for each in sink.served)
+    assert all(served_frame.answer == sink.served[0].answer for served_frame in sink.served)
 
 
 def test_stand_ins_are_not_computed_again(server) -> None:
-    class Again(Recorded):
+    class EverySecondStandIn(Recorded):
         def read(self, timeout_s: float) -> Frame | None:
             frame = super().read(timeout_s)
             assert frame is not None
             frame.stand_in = frame.sequence % 2 == 1
             return frame
 
-    sink = Kept()
-    Loop(Again(pictures(6)), server, sinks=[sink]).run()
-    assert [each.by for each in sink.served] == ["model", "stand-in"] * 3
+    sink = FrameList()
+    Loop(EverySecondStandIn(pictures(6)), server, sinks=[sink]).run()
+    assert [served_frame.by for served_frame in sink.served] == ["model", "stand-in"] * 3
 
 
-def test_what_did_not_move_gets_the_answer_of_the_frame_before_it_also_overlapped(server) -> None:
-    """A frame that moved is still being computed when the next one, which did not, is prepared."""
+def test_a_still_frame_gets_the_answer_of_the_previous_frame(server) -> None:
+    """A frame with motion is still computed while the next frame, without motion, is prepared."""
 
     class SlowServer:
         slots, name, bytes_written = server.slots, server.name, 0
@@ -225,18 +229,18 @@ def test_what_did_not_move_gets_the_answer_of_the_frame_before_it_also_overlappe
             time.sleep(0.05)
             server.invoke(slot)
 
-    one, other = np.full((360, 640, 3), 40, np.uint8), np.ascontiguousarray(photograph(0))
-    shown = [one, one, other, other, one, one, other, other]
+    grey, photo = np.full((360, 640, 3), 40, np.uint8), np.ascontiguousarray(photograph(0))
+    scene_frames = [grey, grey, photo, photo, grey, grey, photo, photo]
     gate = MotionSettings(hold_s=0.0, refresh_s=1e6)
     for overlap in (False, True):
-        sink = Kept()
-        source = Recorded(shown)
+        sink = FrameList()
+        source = Recorded(scene_frames)
         Loop(source, SlowServer(), sinks=[sink], overlap=overlap, motion=lambda: MotionGate(gate)).run()  # type: ignore[arg-type]
-        later = sink.served[2:]  # overlapped, the second one comes before any answer
-        assert [each.by for each in later] == ["model", "motion"] * 3
-        for first, second in zip(later[::2], later[1::2], strict=True):
-            assert second.answer is first.answer
-        assert [bool(each.answer and each.answer.boxes) for each in sink.served] == [
+        later = sink.served[2:]  # with overlap, the second frame arrives before any answer
+        assert [served_frame.by for served_frame in later] == ["model", "motion"] * 3
+        for moved, still in zip(later[::2], later[1::2], strict=True):
+            assert still.answer is moved.answer
+        assert [bool(served_frame.answer and served_frame.answer.boxes) for served_frame in sink.served] == [
             False,
             False,
             True,
@@ -244,45 +248,45 @@ def test_what_did_not_move_gets_the_answer_of_the_frame_before_it_also_overlappe
         ] * 2
 
 
-def test_what_serves_whole_sees_the_window_and_rests_behind_the_gate(server) -> None:
-    """A cascade or a panel of models is told the window, and asked only when something moved."""
+def test_a_model_group_gets_the_window_and_waits_for_motion(server) -> None:
+    """A cascade or a group of models gets the window, and runs only if something moved."""
     from arenite.host.camera.frames.frame import CropWindow
     from arenite.host.camera.several.pooled_server import ModelGroup
 
     photo = np.ascontiguousarray(photograph(0))
     source = Recorded([photo] * 6)
     window = CropWindow(photo.shape[1] // 8, 0, photo.shape[1] * 3 // 4, photo.shape[0])
-    alone = Kept()
+    alone = FrameList()
     Loop(source, server, sinks=[alone], frames=1, window=window).run()
     assert alone.served[0].answer is not None and alone.served[0].answer.boxes
-    sink = Kept()
+    sink = FrameList()
     gate = MotionSettings(hold_s=0.0, refresh_s=1e6)
     loop = Loop(source, ModelGroup([server]), sinks=[sink], window=window, motion=lambda: MotionGate(gate))
     loop.run()
-    assert [each.by for each in sink.served] == ["model"] + ["motion"] * 4
-    assert all(each.answer == alone.served[0].answer for each in sink.served)
+    assert [served_frame.by for served_frame in sink.served] == ["model"] + ["motion"] * 4
+    assert all(served_frame.answer == alone.served[0].answer for served_frame in sink.served)
     assert list(sink.served[0].spans) == ["capture", "gate", "preprocess", "invoke", "postprocess"]
     assert loop.bytes_written == server.bytes_written
 
 
-def test_an_answer_that_holds_is_of_the_model_that_gave_it(server) -> None:
-    """A cascade ends at another model from frame to frame; its own name is none of theirs."""
+def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
+    """A cascade can end at another model for each frame. Answers name the model that computed them."""
     from arenite.host.camera.several.cascade import Cascade, CascadeStage
     from arenite.host.camera.several.cascade_rules import LabelRule
     from tests.host.camera.serving.real_servers import server_of
 
     behind = server_of("visual_wake_words")
     cascade = Cascade([CascadeStage(server, LabelRule((("face", 0.5),))), CascadeStage(behind)])
-    sink, gate = Kept(), MotionSettings(hold_s=0.0, refresh_s=1e6)
+    sink, gate = FrameList(), MotionSettings(hold_s=0.0, refresh_s=1e6)
     source = Recorded([np.ascontiguousarray(photograph(0))] * 3)
     Loop(source, cascade, sinks=[sink], motion=lambda: MotionGate(gate)).run()
-    assert [each.by for each in sink.served] == ["model", "motion", "motion"]
-    assert {each.model for each in sink.served} == {behind.name}
+    assert [served_frame.by for served_frame in sink.served] == ["model", "motion", "motion"]
+    assert {served_frame.model for served_frame in sink.served} == {behind.name}
     behind.close()
 
 
-def test_a_camera_that_is_away_makes_no_answer_late_and_no_latency(server) -> None:
-    """The governor would slow the others down for it."""
+def test_a_lost_camera_adds_no_latency(server) -> None:
+    """Otherwise the governor would slow down the other cameras."""
 
     class OneAway(Recorded):
         live = True
@@ -304,7 +308,7 @@ def test_a_camera_that_is_away_makes_no_answer_late_and_no_latency(server) -> No
     assert window.percentile_ms("age", 100) < 10_000  # type: ignore[operator]
 
 
-def test_a_buffer_that_cannot_be_given_back_ends_the_overlapped_loop(server) -> None:
+def test_a_failing_release_ends_the_overlapped_loop(server) -> None:
     class Stuck(Recorded):
         def _back(self) -> None:
             super()._back()
@@ -316,7 +320,7 @@ def test_a_buffer_that_cannot_be_given_back_ends_the_overlapped_loop(server) -> 
         Loop(source, server, overlap=True).run()
 
 
-def test_rests_when_asked(server) -> None:
+def test_the_loop_rests_between_frames(server) -> None:
     rests = iter([0.0, 0.1, 0.0])
     loop = Loop(Recorded(pictures(3)), server, rest_before_frame=lambda: next(rests, 0.0))
     loop.run()
@@ -325,7 +329,7 @@ def test_rests_when_asked(server) -> None:
 
 @pytest.mark.slow
 def test_overlapped_frames_of_a_slow_model_are_not_prepared_too_early(server) -> None:
-    """A camera of 100 frames per second, a model of 12: a frame prepared at once would wait for a whole invoke."""
+    """With a camera of 100 frames per second and a model of 12, a frame prepared at once would wait for an invoke."""
     from arenite.host.camera.sources.factory import open_source
 
     class SlowServer:
@@ -340,9 +344,9 @@ def test_overlapped_frames_of_a_slow_model_are_not_prepared_too_early(server) ->
             time.sleep(0.08)
             server.invoke(slot)
 
-    source, sink = open_source("synthetic", width=160, height=96, fps=100), Kept()
+    source, sink = open_source("synthetic", width=160, height=96, fps=100), FrameList()
     source.open()
     Loop(source, SlowServer(), sinks=[sink], overlap=True, frames=12).run()  # type: ignore[arg-type]
     source.close()
-    waits = [each.spans["invoke"][0] - each.time_ns for each in sink.served[3:]]
-    assert np.median(waits) < 50e6, "of 80 ms that the invoke before takes"
+    waits = [served_frame.spans["invoke"][0] - served_frame.time_ns for served_frame in sink.served[3:]]
+    assert np.median(waits) < 50e6, "an invoke takes 80 ms"

@@ -1,4 +1,4 @@
-"""Requests for a steadier loop, granted or told why not."""
+"""Real-time requests of the loop: they are granted, or the outcome names the reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sc
 
 
 def in_child(work: Callable[[], bool]) -> None:
-    """Scheduling, locks and rights are the process's: change them in one of its own."""
+    """Run ``work`` in a child process, because it changes scheduling, locks and rights of its process."""
     child = os.fork()
     if child == 0:
         passed = False
@@ -33,7 +33,7 @@ def in_child(work: Callable[[], bool]) -> None:
 
 
 def as_nobody() -> None:
-    """Without any rights: what a user without limits raised has."""
+    """Give up all rights, like a user without raised limits."""
     for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE, resource.RLIMIT_MEMLOCK):
         resource.setrlimit(limit, (0, 0))
     if os.getuid() == 0:
@@ -44,13 +44,13 @@ def test_pinning_is_inherited_by_later_threads() -> None:
     def work() -> bool:
         target = max(os.sched_getaffinity(0))
         granted = realtime.pin([target])
-        seen: list[set[int]] = []
-        thread = threading.Thread(target=lambda: seen.append(os.sched_getaffinity(0)))
+        affinities: list[set[int]] = []
+        thread = threading.Thread(target=lambda: affinities.append(os.sched_getaffinity(0)))
         thread.start()
         thread.join()
-        return granted == RequestOutcome("pin", True, f"The thread runs on processor {target}.") and seen == [
-            {target}
-        ]
+        return granted == RequestOutcome(
+            "pin", True, f"The thread runs on processor {target}."
+        ) and affinities == [{target}]
 
     in_child(work)
 
@@ -80,15 +80,15 @@ def test_another_thread_can_be_pinned() -> None:
 
 
 @pytest.mark.parametrize("cpus", [[4000], [], [-1], [10**12]])
-def test_processors_that_are_not_there(cpus: list[int]) -> None:
+def test_missing_processors_are_rejected(cpus: list[int]) -> None:
     before = os.sched_getaffinity(0)
-    granted = realtime.pin(cpus)
-    assert not granted.granted
-    assert str(sorted(before)) in granted.detail
+    outcome = realtime.pin(cpus)
+    assert not outcome.granted
+    assert str(sorted(before)) in outcome.detail
     assert os.sched_getaffinity(0) == before
 
 
-def test_without_rights_everything_is_refused_with_its_limit() -> None:
+def test_without_rights_the_outcome_names_the_limit() -> None:
     def work() -> bool:
         as_nobody()
         locked, raised = realtime.lock_memory(), realtime.raise_priority()
@@ -106,7 +106,7 @@ def test_without_rights_everything_is_refused_with_its_limit() -> None:
 
 
 def _raised(limit: int) -> bool:
-    """Whether this process may raise a resource limit for its children's sake; some containers may not."""
+    """Try to raise a resource limit; return whether it worked. Some containers do not allow it."""
     try:
         resource.setrlimit(limit, (50, 50))
     except (ValueError, OSError):
@@ -114,10 +114,10 @@ def _raised(limit: int) -> bool:
     return True
 
 
-def test_priority_with_the_right_to_it() -> None:
+def test_priority_is_raised_with_sufficient_rights() -> None:
     def work() -> bool:
         if _raised(resource.RLIMIT_RTPRIO) and os.getuid() == 0:
-            os.setuid(65534)  # the limit alone gives the right; elsewhere it is root's
+            os.setuid(65534)  # the raised limit gives the right to any user; otherwise only root has it
         granted = realtime.raise_priority()
         own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
         raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")
@@ -132,7 +132,7 @@ def test_priority_with_the_right_to_it() -> None:
     in_child(work)
 
 
-def test_nice_where_real_time_is_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nice_is_used_if_real_time_is_not_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise PermissionError(1, "Operation not permitted")
 
@@ -147,7 +147,7 @@ def test_nice_where_real_time_is_not_allowed(monkeypatch: pytest.MonkeyPatch) ->
     in_child(work)
 
 
-def test_normal_again() -> None:
+def test_normal_priority_is_restored() -> None:
     def work() -> bool:
         before = os.getpriority(os.PRIO_PROCESS, 0)
         realtime.raise_priority()
@@ -162,15 +162,15 @@ def _kilobytes(field: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def test_locking_keeps_what_is_used_and_loads_no_more() -> None:
+def test_locking_memory_loads_no_further_pages() -> None:
     def work() -> bool:
-        before = _kilobytes("VmRSS")
+        rss_before = _kilobytes("VmRSS")
         if not realtime.lock_memory().granted:
             return False
         locked = _kilobytes("VmLck")
-        grown = _kilobytes("VmRSS") - before
+        rss_growth = _kilobytes("VmRSS") - rss_before
         realtime.unlock_memory()
-        return locked > 1000 and grown < 4000 and _kilobytes("VmLck") == 0
+        return locked > 1000 and rss_growth < 4000 and _kilobytes("VmLck") == 0
 
     if os.getuid() != 0:
         pytest.skip("only root has no limit on locked memory")
@@ -181,15 +181,15 @@ def test_warming_up_runs_every_slot(tmp_path: Path) -> None:
     runtime = open_runtime(saved(heavy_net(64), tmp_path), slots=3)
     for slot in runtime.slots:
         slot.inputs[0].array()[...] = 1
-    taken = realtime.warm_up(runtime, 2)
-    assert len(taken) == 6
-    assert min(taken) > 0
+    times = realtime.warm_up(runtime, 2)
+    assert len(times) == 6
+    assert min(times) > 0
     first = runtime.slots[0].outputs[0].array()
     assert first.any()
     assert all((slot.outputs[0].array() == first).all() for slot in runtime.slots)
 
 
-def test_settled_objects_are_not_looked_at_again() -> None:
+def test_the_garbage_collector_is_frozen() -> None:
     try:
         realtime.freeze_garbage_collector()
         assert gc.get_freeze_count() > 1000

@@ -15,17 +15,17 @@ def picture(seed: int, size: int = SIZE) -> np.ndarray:
 
 
 def answer_of(prepared: np.ndarray, key: object = ()) -> Answer:
-    """Another answer for every other input and key."""
+    """Return an answer that is different for every input and key."""
     return Answer("values", values=(float(hash((prepared.tobytes(), key)) % 2**40),))
 
 
 def serve(cache: ResultCache, prepared: np.ndarray, key: object = ()) -> tuple[Answer, bool]:
-    found = cache.find(prepared, key)
-    if found is not None:
-        return found, True
-    made = answer_of(prepared, key)
-    cache.keep(made)
-    return made, False
+    cached = cache.find(prepared, key)
+    if cached is not None:
+        return cached, True
+    answer = answer_of(prepared, key)
+    cache.keep(answer)
+    return answer, False
 
 
 def test_an_identical_frame_is_answered_from_the_third_time_on() -> None:
@@ -42,25 +42,25 @@ def test_new_frames_are_never_copied() -> None:
     assert cache.copied_bytes == cache.held_bytes == 0
 
 
-def test_one_byte_makes_another_input_wherever_it_is() -> None:
-    """The fingerprint does not see most bytes; the comparison does."""
+def test_one_changed_byte_makes_a_different_input() -> None:
+    """The fingerprint covers few bytes; the comparison covers all."""
     cache, base = ResultCache(), picture(2)
     for _ in range(3):
         serve(cache, base)
     assert serve(cache, base)[1]
-    for place in range(0, SIZE, 997):
-        other = base.copy()
-        other[place] ^= 1
-        found, _ = serve(cache, other)
-        assert found == answer_of(other)
+    for offset in range(0, SIZE, 997):
+        changed = base.copy()
+        changed[offset] ^= 1
+        answer, _ = serve(cache, changed)
+        assert answer == answer_of(changed)
 
 
-def test_the_key_counts() -> None:
-    cache, same = ResultCache(), picture(3)
+def test_the_key_distinguishes_answers() -> None:
+    cache, prepared = ResultCache(), picture(3)
     for key in ("vww", "face"):
         for _ in range(3):
-            answer, _ = serve(cache, same, key)
-            assert answer == answer_of(same, key)
+            answer, _ = serve(cache, prepared, key)
+            assert answer == answer_of(prepared, key)
     assert cache.hits == 2
 
 
@@ -75,7 +75,7 @@ def test_least_recently_used_goes_first() -> None:
     assert not serve(cache, picture(2))[1]
 
 
-def test_bytes_are_bounded() -> None:
+def test_the_size_of_the_cache_is_limited() -> None:
     cache = ResultCache(entries=100, max_bytes=3 * SIZE + 10)
     for seed in range(10):
         for _ in range(2):
@@ -88,7 +88,7 @@ def test_bytes_are_bounded() -> None:
 
 
 def test_an_input_overwritten_while_the_model_ran() -> None:
-    """What is compared later is what the model was given, not what was left in its memory."""
+    """The cache compares with the input that the model got, not with the later content of its memory."""
     cache, memory = ResultCache(), picture(4)
     cache.find(memory)
     cache.find(memory)
@@ -99,15 +99,15 @@ def test_an_input_overwritten_while_the_model_ran() -> None:
     assert cache.find(memory) is None
 
 
-def test_an_answer_that_never_came_is_not_known() -> None:
-    cache, same = ResultCache(), picture(5)
+def test_an_input_without_an_answer_is_not_found() -> None:
+    cache, prepared = ResultCache(), picture(5)
     for _ in range(6):
-        assert cache.find(same) is None
-    cache.keep(answer_of(same))
-    assert cache.find(same) == answer_of(same)
+        assert cache.find(prepared) is None
+    cache.keep(answer_of(prepared))
+    assert cache.find(prepared) == answer_of(prepared)
 
 
-def test_two_slots_in_the_works() -> None:
+def test_two_slots_at_the_same_time() -> None:
     cache, first, second = ResultCache(), picture(6), picture(7)
     for _ in range(2):
         assert cache.find(first, slot=0) is None
@@ -119,21 +119,21 @@ def test_two_slots_in_the_works() -> None:
 
 
 def test_the_same_input_in_two_slots_at_once() -> None:
-    cache, same = ResultCache(), picture(8)
-    cache.find(same)
-    assert cache.find(same, slot=0) is None
-    assert cache.find(same, slot=1) is None
-    cache.keep(answer_of(same), slot=1)
-    cache.keep(answer_of(same), slot=0)
-    assert cache.find(same) == answer_of(same)
+    cache, prepared = ResultCache(), picture(8)
+    cache.find(prepared)
+    assert cache.find(prepared, slot=0) is None
+    assert cache.find(prepared, slot=1) is None
+    cache.keep(answer_of(prepared), slot=1)
+    cache.keep(answer_of(prepared), slot=0)
+    assert cache.find(prepared) == answer_of(prepared)
 
 
-def test_cleared() -> None:
-    cache, same = ResultCache(), picture(9)
+def test_clear_empties_the_cache() -> None:
+    cache, prepared = ResultCache(), picture(9)
     for _ in range(3):
-        serve(cache, same)
+        serve(cache, prepared)
     cache.clear()
-    assert cache.find(same) is None
+    assert cache.find(prepared) is None
     assert cache.held_bytes == 0
 
 

@@ -29,7 +29,7 @@ def test_it_gets_the_answer_and_the_pixels() -> None:
 
 
 def test_a_failing_one_is_told_once_with_its_traceback_and_called_again() -> None:
-    told: list[str] = []
+    messages: list[str] = []
     calls = []
 
     def bad(served: ServedFrame, _: object) -> None:
@@ -37,14 +37,14 @@ def test_a_failing_one_is_told_once_with_its_traceback_and_called_again() -> Non
         if served.number != 1:
             raise ValueError("no such sandpiper")
 
-    sink = CallbackSink(bad, report=told.append)
+    sink = CallbackSink(bad, report=messages.append)
     for number in range(4):
         sink.take(served_of(number), None)
-    assert calls == [0, 1, 2, 3] and sink.failures == 3 and len(told) == 1
-    assert "bad failed on frame 0" in told[0] and "ValueError: no such sandpiper" in told[0]
-    assert 'raise ValueError("no such sandpiper")' in told[0]
+    assert calls == [0, 1, 2, 3] and sink.failures == 3 and len(messages) == 1
+    assert "bad failed on frame 0" in messages[0] and "ValueError: no such sandpiper" in messages[0]
+    assert 'raise ValueError("no such sandpiper")' in messages[0]
     sink.close()
-    assert told[1].endswith("bad failed on 3 frames.")
+    assert messages[1].endswith("bad failed on 3 frames.")
 
 
 def test_an_interrupt_is_not_swallowed() -> None:

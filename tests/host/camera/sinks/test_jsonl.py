@@ -92,8 +92,8 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
 
 def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
-    told: list[str] = []
-    writer = LineWriter(path, limit=1000, interval_s=0.01, report=told.append)
+    messages: list[str] = []
+    writer = LineWriter(path, limit=1000, interval_s=0.01, report=messages.append)
     line = "x" * 99 + "\n"
     for _ in range(5000):  # 500 KB; a pipe holds 64
         writer.write(line)
@@ -102,7 +102,7 @@ def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
     read = _drained(reader)
     writer.close()
     assert read() == line.encode() * kept
-    assert told == [f"{path} was too slow: {5000 - kept:,} lines were left out."]
+    assert messages == [f"{path} was too slow: {5000 - kept:,} lines were left out."]
 
 
 def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
@@ -118,24 +118,24 @@ def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
 
 def test_a_reader_that_goes_away_ends_the_writing_quietly(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
-    told: list[str] = []
-    writer = LineWriter(path, interval_s=0.01, limit=1000, lossless=True, report=told.append)
+    messages: list[str] = []
+    writer = LineWriter(path, interval_s=0.01, limit=1000, lossless=True, report=messages.append)
     os.close(reader)
     while writer.failure is None:
         writer.write("x\n")
     writer.write("y\n")
     writer.close()
-    assert "Broken pipe" in writer.failure and told == []
+    assert "Broken pipe" in writer.failure and messages == []
 
 
 def test_a_full_disk_is_reported_once() -> None:
-    told: list[str] = []
-    writer = LineWriter("/dev/full", interval_s=0.01, report=told.append)
+    messages: list[str] = []
+    writer = LineWriter("/dev/full", interval_s=0.01, report=messages.append)
     while writer.failure is None:
         writer.write("x\n")
     writer.write("y\n")
     writer.close()
-    assert told == ["Cannot write /dev/full any more: No space left on device."]
+    assert messages == ["Cannot write /dev/full any more: No space left on device."]
 
 
 def _fifo(tmp_path: Path) -> tuple[int, Path]:

@@ -125,9 +125,9 @@ def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
 def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arenite.host.camera.sinks.mqtt._BACKOFF_S", (1, 1))
     port = free_port()
-    told: list[str] = []
+    messages: list[str] = []
     with broker(tmp_path, port):
-        sink = MqttSink(f"mqtt://127.0.0.1:{port}/cam", queue=4, report=told.append)
+        sink = MqttSink(f"mqtt://127.0.0.1:{port}/cam", queue=4, report=messages.append)
         until(lambda: sink.connected)
     until(lambda: not sink.connected)
     for number in range(10):
@@ -143,7 +143,10 @@ def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest
         assert {json.loads(text)["number"] for text in reader.of("cam")} <= {6, 7, 8, 9, 10}
         sink.close()
         reader.close()
-    assert [("connection was lost" in t, "Connected" in t) for t in told] == [(True, False), (False, True)]
+    assert [("connection was lost" in t, "Connected" in t) for t in messages] == [
+        (True, False),
+        (False, True),
+    ]
 
 
 @needs_broker
@@ -176,19 +179,19 @@ def test_passwords(tmp_path: Path) -> None:
     passwords.chmod(0o644)
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o055)
-    told: list[str] = []
+    messages: list[str] = []
     with broker(tmp_path, port, "allow_anonymous false", f"password_file {passwords}"):
         good = MqttSink(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
         until(lambda: good.connected)
         good.close()
-        bad = MqttSink(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=told.append)
-        until(lambda: told)
+        bad = MqttSink(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=messages.append)
+        until(lambda: messages)
         bad.take(served_of(0), None)
         bad.close()
         assert (
-            "Not authorized" in told[0]
-            and "wrong" not in told[0].replace("it refused", "")
-            and len(told) == 1
+            "Not authorized" in messages[0]
+            and "wrong" not in messages[0].replace("it refused", "")
+            and len(messages) == 1
         )
         assert not bad.connected and bad.sent == 0
 
@@ -207,7 +210,7 @@ def test_tls(tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o055)
     port = free_port()
-    told: list[str] = []
+    messages: list[str] = []
     lines = ("allow_anonymous true", f"certfile {ca}", f"keyfile {key}")
     with broker(tmp_path, port, *lines):
         sink = MqttSink(f"mqtts://localhost:{port}/cam?qos=1&ca={ca}")
@@ -215,21 +218,21 @@ def test_tls(tmp_path: Path) -> None:
         sink.take(served_of(0), None)
         until(lambda: sink.sent == 1)
         sink.close()
-        doubting = MqttSink(f"mqtts://localhost:{port}/cam", report=told.append)
-        until(lambda: told)
+        doubting = MqttSink(f"mqtts://localhost:{port}/cam", report=messages.append)
+        until(lambda: messages)
         doubting.close()
         assert not doubting.connected
 
 
 @pytest.mark.slow
 def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
-    told: list[str] = []
-    sink = MqttSink(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=told.append)
+    messages: list[str] = []
+    sink = MqttSink(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=messages.append)
     for number in range(100):
         sink.take(served_of(number), None)
-    until(lambda: told)
+    until(lambda: messages)
     sink.close()
-    assert sink.lost == 92 and len(told) == 1 and "cannot be reached" in told[0]
+    assert sink.lost == 92 and len(messages) == 1 and "cannot be reached" in messages[0]
 
 
 def test_addresses() -> None:

@@ -40,11 +40,11 @@ def test_what_is_asked_for_is_made() -> None:
 def test_auto_takes_the_photographs_else_the_pattern_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(v4l2_discovery, "list_cameras", list)
     monkeypatch.setattr(photos, "unavailable", lambda *asked: "")
-    said: list[str] = []
-    assert open_source("auto", on_message=said.append).name == "photos"
+    messages: list[str] = []
+    assert open_source("auto", on_message=messages.append).name == "photos"
     monkeypatch.setattr(photos, "unavailable", lambda *asked: "There is no network.")
-    assert open_source("auto", on_message=said.append).name == "synthetic"
-    assert "no camera" in said[0] and "There is no network." in said[1]
+    assert open_source("auto", on_message=messages.append).name == "synthetic"
+    assert "no camera" in messages[0] and "There is no network." in messages[1]
 
 
 def test_auto_takes_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,9 +52,9 @@ def test_auto_takes_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPat
     found = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
     monkeypatch.setattr(v4l2_discovery, "list_cameras", lambda: found)
     monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])  # type: ignore[attr-defined]
-    said: list[str] = []
-    assert open_source("auto", on_message=said.append).name == "/dev/null"
-    assert said == ["The source is /dev/null (Webcam)."]
+    messages: list[str] = []
+    assert open_source("auto", on_message=messages.append).name == "/dev/null"
+    assert messages == ["The source is /dev/null (Webcam)."]
 
 
 def test_an_uncompressed_recording_is_not_decoded(tmp_path: Path) -> None:
@@ -86,6 +86,6 @@ def test_the_loop_starts_without_what_it_does_not_need() -> None:
         "print(*sorted({m.split('.')[0] for m in sys.modules} & "
         "{'cv2', 'PIL', 'rich', 'simplejpeg', 'subprocess', 'tomllib', 'click', 'ai_edge_litert'}))\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == ""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.strip() == ""

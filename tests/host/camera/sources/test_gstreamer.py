@@ -83,16 +83,16 @@ def test_the_newest_frame_wins() -> None:
 
 @needs_gstreamer
 def test_a_pipeline_that_ends_is_started_again() -> None:
-    said: list[str] = []
+    messages: list[str] = []
     source = open_source(
-        "gst:videotestsrc num-buffers=5 ! video/x-raw,width=64,height=64", on_message=said.append
+        "gst:videotestsrc num-buffers=5 ! video/x-raw,width=64,height=64", on_message=messages.append
     )
     try:
         source.open()
         end = time.monotonic() + 60
         while source.counters.reconnects < 1 and time.monotonic() < end:
             source.read(0.1)
-        assert source.counters.reconnects >= 1 and "ended" in said[0]
+        assert source.counters.reconnects >= 1 and "ended" in messages[0]
     finally:
         source.close()
 

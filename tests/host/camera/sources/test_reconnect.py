@@ -93,15 +93,15 @@ def until(source: ReconnectingSource, done: Callable[[], bool], limit: int = 10_
 
 def test_waits_double_up_to_a_limit(clock: Clock) -> None:
     script = Script(clock, [SMALL, *[gone() for _ in range(12)], SMALL], [0, gone(), 1])
-    said: list[str] = []
-    source = ReconnectingSource(script, on_message=said.append, first_s=0.25, max_s=8.0, seed=1)
+    messages: list[str] = []
+    source = ReconnectingSource(script, on_message=messages.append, first_s=0.25, max_s=8.0, seed=1)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
     waits = np.diff(script.times[1:])
     doubled = np.minimum(0.25 * 2.0 ** np.arange(1, 13), 8.0)
     assert (np.abs(waits / doubled - 1) <= 0.25 + 1e-9).all()
     assert len(set(np.round(waits / doubled, 6))) > 6  # not all cameras of a bus at the same moment
-    assert [line.split(".")[0] for line in said] == ["The camera is gone", "script is back"]
+    assert [line.split(".")[0] for line in messages] == ["The camera is gone", "script is back"]
     assert (source.counters.captured, source.counters.reconnects) == (2, 1)
 
 
@@ -126,14 +126,14 @@ def test_read_never_takes_longer_than_it_may(clock: Clock) -> None:
 
 def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None:
     script = Script(clock, [SMALL, LARGE], [0, gone(), 1])
-    said: list[str] = []
-    source = ReconnectingSource(script, on_message=said.append, seed=0)
+    messages: list[str] = []
+    source = ReconnectingSource(script, on_message=messages.append, seed=0)
     source.open()
     assert source.set_rate(12.0) == 12.0
     frames = [frame for frame in until(source, lambda: not script.reads) if frame]
     assert [frame.format for frame in frames] == [SMALL, LARGE]
     assert script.rates == [12.0, 12.0]
-    assert said[-1] == "script is back with grey 4x4."
+    assert messages[-1] == "script is back with grey 4x4."
 
 
 def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:

@@ -56,8 +56,8 @@ def test_pictures_come_in_their_order_and_the_newest_wins(server: Server) -> Non
 @pytest.mark.slow
 def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
     server.most = 40
-    said: list[str] = []
-    source = open_source(f"rtsp://user:secret@{server.url}", on_message=said.append)
+    messages: list[str] = []
+    source = open_source(f"rtsp://user:secret@{server.url}", on_message=messages.append)
     try:
         source.open()
         end = time.monotonic() + 60
@@ -65,8 +65,8 @@ def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
             frame = source.read(0.1)
             if frame is not None:
                 frame.release()
-        assert source.counters.reconnects >= 1, said
+        assert source.counters.reconnects >= 1, messages
         assert server.asked.count("PLAY") >= 2
-        assert said and not any("secret" in line for line in said)
+        assert messages and not any("secret" in line for line in messages)
     finally:
         source.close()

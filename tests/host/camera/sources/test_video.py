@@ -168,8 +168,8 @@ def test_the_newest_frame_of_a_stream(server: Server) -> None:
 
 def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
     server.most = 12
-    said: list[str] = []
-    source = open_source(url(server, "user:secret@"), on_message=said.append)
+    messages: list[str] = []
+    source = open_source(url(server, "user:secret@"), on_message=messages.append)
     try:
         source.open()
         last, end = -1, time.monotonic() + 60
@@ -180,7 +180,7 @@ def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
                 last = frame.sequence
                 frame.release()
         assert source.counters.reconnects >= 2 and server.connections >= 3
-        assert said and not any("secret" in line for line in said)
+        assert messages and not any("secret" in line for line in messages)
     finally:
         source.close()
 

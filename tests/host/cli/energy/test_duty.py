@@ -17,22 +17,22 @@ def test_the_devices_of_the_documentation(arenite: Arenite) -> None:
         "duty", "--period", 30, "--service", 120, "--queue", 4, *DEVICE, "--battery", "cr2032", "--json"
     )
     assert run.code == 0
-    got = run.json
-    assert got["schema"] == "arenite.duty/1" and got["kind"] == "estimated"
+    actual = run.json
+    assert actual["schema"] == "arenite.duty/1" and actual["kind"] == "estimated"
     # 0.12 s of 36 mW, 120 uJ of waking, and 15 uW for the rest.
-    assert got["power_w"] == pytest.approx((0.12 * 36e-3 + 120e-6 + (30 - 0.125) * 15e-6) / 30, rel=1e-6)
-    assert got["wait_s"]["mean"] == pytest.approx(0.005)
-    assert got["battery"]["name"] == "cr2032" and 100 < got["battery"]["life_days"] < 250
+    assert actual["power_w"] == pytest.approx((0.12 * 36e-3 + 120e-6 + (30 - 0.125) * 15e-6) / 30, rel=1e-6)
+    assert actual["wait_s"]["mean"] == pytest.approx(0.005)
+    assert actual["battery"]["name"] == "cr2032" and 100 < actual["battery"]["life_days"] < 250
 
 
 def test_the_simulation_stands_beside_the_prediction(arenite: Arenite) -> None:
     common = ("--rate", 4, "--service", 120, "--queue", 4, "--battery", "lipo_500", "--simulate", "--json")
-    got = arenite("duty", *common, *DEVICE).json
-    beside = got["simulation"]
+    actual = arenite("duty", *common, *DEVICE).json
+    beside = actual["simulation"]
     assert beside["events"] == 20_000
     for name in ("utilisation", "wait_mean_s", "power_w", "life_days"):
         assert abs(beside[name]["difference"]) < 0.05
-    assert beside["utilisation"]["value"] != got["utilisation"]
+    assert beside["utilisation"]["value"] != actual["utilisation"]
 
 
 def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_path: Path) -> None:
@@ -67,16 +67,16 @@ def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Pat
         "--json",
     )
     service_ms = arenite(*common, "--period", 0.005, "--events", 200).json["service"]["mean_ms"]
-    got = arenite(*common, "--rate", 0.9 / service_ms * 1e3, "--events", 1000).json
-    assert got["service"]["kind"] == "estimated" and "virtual time" in got["service"]["source"]
-    board = got["on_board"]
+    actual = arenite(*common, "--rate", 0.9 / service_ms * 1e3, "--events", 1000).json
+    assert actual["service"]["kind"] == "estimated" and "virtual time" in actual["service"]["source"]
+    board = actual["on_board"]
     assert board["events"] == 1000 and board["dropped"]["value"] > 0.05
     for name in ("utilisation", "wait_mean_s", "dropped"):
         assert abs(board[name]["difference"]) < 0.05
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((), "no source of event times"),
         (("--period", 1, "--rate", 1, *DEVICE), "exclude each other"),
@@ -95,5 +95,7 @@ def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Pat
         (("--period", 1, "--emulate", "m.tflite", "--board", "nucleo_l4r5zi"), "needs an emulated board"),
     ],
 )
-def test_what_cannot_be_answered_is_told(arenite: Arenite, arguments: tuple[object, ...], said: str) -> None:
-    arenite("duty", *arguments, "--json").refused(2, said)
+def test_what_cannot_be_answered_is_told(
+    arenite: Arenite, arguments: tuple[object, ...], message: str
+) -> None:
+    arenite("duty", *arguments, "--json").refused(2, message)

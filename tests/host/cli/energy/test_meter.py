@@ -25,8 +25,8 @@ def test_the_list_has_all_of_them(arenite: Arenite) -> None:
 
 
 def test_one_of_them_with_its_sources(arenite: Arenite) -> None:
-    got = arenite("meter", "show", "otii-arc", "--json").json
-    assert got["schema"] == "arenite.meter/1" and got["ranges"][0]["offset_a"] == 50e-9
+    actual = arenite("meter", "show", "otii-arc", "--json").json
+    assert actual["schema"] == "arenite.meter/1" and actual["ranges"][0]["offset_a"] == 50e-9
     shown = arenite("meter", "show", "otii-arc")
     assert "4,000" in shown.out and "0.5 to 5 V" in shown.out and "qoitech.com" in shown.err
 
@@ -40,12 +40,12 @@ def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path:
             *("meter", "record", "ina-logger", "--port", sim.port, "-o", path, "--seconds", 1.5, "--json")
         )
     assert run.code == 0, run.err
-    got = run.json
-    assert got["schema"] == "arenite.recording/1" and got["kind"] == "measured"
-    assert got["samples"] > 100 and got["lost_samples"] > 0
+    actual = run.json
+    assert actual["schema"] == "arenite.recording/1" and actual["kind"] == "measured"
+    assert actual["samples"] > 100 and actual["lost_samples"] > 0
     back = read_csv(path)
-    assert len(back) == got["samples"] and back.marks is not None
-    assert back.energy_j() == pytest.approx(got["energy_j"], rel=1e-4)
+    assert len(back) == actual["samples"] and back.marks is not None
+    assert back.energy_j() == pytest.approx(actual["energy_j"], rel=1e-4)
     assert back.supply_v == pytest.approx(truth.volts, rel=1e-3)
 
 
@@ -89,8 +89,8 @@ def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
         assert sim.sent_all.wait(30)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
-    assert process.returncode == 0 and "the samples recorded so far are saved" in said
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 0 and "the samples recorded so far are saved" in stderr
     assert len(read_csv(path)) > 100
 
 
@@ -113,7 +113,7 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (("show", "pk2"), "no meter profile"),
         (("record", "pk2", "-o", "x.csv"), "no meter 'pk2'"),
@@ -141,8 +141,8 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told(arenite: Arenite, arguments: tuple[object, ...], said: str) -> None:
-    arenite("meter", *arguments).refused(2, said)
+def test_what_cannot_be_is_told(arenite: Arenite, arguments: tuple[object, ...], message: str) -> None:
+    arenite("meter", *arguments).refused(2, message)
 
 
 def test_a_port_without_an_instrument_is_told(arenite: Arenite, tmp_path: Path) -> None:

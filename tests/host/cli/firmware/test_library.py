@@ -85,7 +85,7 @@ def test_the_core_decides_the_kernels(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         (["MODEL", "MODEL"], "Two models are called 'small'"),
         (["arenite=MODEL"], "A model cannot be called 'arenite'"),
@@ -94,10 +94,10 @@ def test_the_core_decides_the_kernels(
     ],
 )
 def test_mistakes_are_refused(
-    arenite: Arenite, model: Path, tmp_path: Path, arguments: list[str], said: str
+    arenite: Arenite, model: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
     given = [a.replace("MODEL", str(model)) for a in arguments]
-    arenite("library", *given, "-o", tmp_path / "lib").refused(2, said)
+    arenite("library", *given, "-o", tmp_path / "lib").refused(2, message)
     assert not (tmp_path / "lib").exists()
 
 

@@ -52,15 +52,15 @@ def test_nothing_fits_is_an_answer(arenite: Arenite, large: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--board", BOARD, "--samples", "3"], "--samples has no effect without --measure"),
         (["--board", "nucleo_l4r5zi", "--measure"], "is a real board"),
         (["--board", "nowhere"], "nowhere"),
     ],
 )
-def test_mistakes_are_refused(arenite: Arenite, model: Path, options: list[str], said: str) -> None:
-    arenite("pareto", model, *options).refused(2, said)
+def test_mistakes_are_refused(arenite: Arenite, model: Path, options: list[str], message: str) -> None:
+    arenite("pareto", model, *options).refused(2, message)
 
 
 @pytest.mark.slow

@@ -268,14 +268,14 @@ def test_two_processes_write_the_same_bytes(source: Path, data: Path, tmp_path: 
             "--recipe",
             "w4",
         ]
-        done = subprocess.run(
+        process = subprocess.run(
             [*COMMAND, *given, "-o", str(image), "--html", str(page), "--json"],
             env=environment(PYTHONHASHSEED=seed),
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, done.stderr
-        written.append((image.read_bytes(), json.loads(done.stdout)["score"]["image"]))
+        assert process.returncode == 0, process.stderr
+        written.append((image.read_bytes(), json.loads(process.stdout)["score"]["image"]))
     assert written[0] == written[1]
 
 

@@ -195,7 +195,7 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "message"),
     [
         ({"address": 0x20}, "not an address of an INA"),
         ({"shunt_ohm": 0.0}, "is out of range"),
@@ -205,8 +205,8 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
         ({"baud": 300}, "too slow"),
     ],
 )
-def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], said: str) -> None:
-    with pytest.raises(UsageError, match=said):
+def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
         LoggerWiring(**wrong)  # type: ignore[arg-type]
 
 

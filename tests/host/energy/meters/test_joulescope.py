@@ -45,10 +45,10 @@ def test_blocks_become_one_recording_with_their_gaps():
 
 def test_without_the_package_or_a_device_it_says_what_to_do():
     there = importlib.util.find_spec("joulescope") is not None
-    wanted, words = (
+    expected, words = (
         (DeviceError, "Joulescope cannot be used") if there else (UsageError, r"arenite\[joulescope\]")
     )
-    with pytest.raises(wanted, match=words) as caught:
+    with pytest.raises(expected, match=words) as caught:
         JoulescopeMeter().open()
     assert isinstance(caught.value, AreniteError)
     with pytest.raises(UsageError, match="not open"):

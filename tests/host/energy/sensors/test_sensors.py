@@ -140,11 +140,11 @@ def test_a_forbidden_counter_says_so_and_how_to_allow_it() -> None:
             "if os.getuid() == 0: os.setuid(65534)\n"
             "found = rapl.find(Path(sys.argv[1])); print(found[0].open is None, found[0].note)"
         )
-        done = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", code, folder], capture_output=True, text=True, timeout=60
         )
-    assert done.stdout.startswith("True permission denied: run as root"), done.stderr
-    assert "chmod a+r" in done.stdout
+    assert process.stdout.startswith("True permission denied: run as root"), process.stderr
+    assert "chmod a+r" in process.stdout
 
 
 @pytest.mark.parametrize(

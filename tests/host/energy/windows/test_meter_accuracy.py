@@ -22,7 +22,7 @@ def recording(meter: str, amperes: float = 10e-3, **meta: Any) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("meter", "meta", "want"),
+    ("meter", "meta", "expected"),
     [
         ("ppk2", {}, "ppk2"),
         ("ina-logger", {"chip": "ina228"}, "ina228"),
@@ -38,10 +38,10 @@ def recording(meter: str, amperes: float = 10e-3, **meta: Any) -> Trace:
     ],
 )
 def test_the_instrument_is_known_by_what_its_driver_tells(
-    meter: str, meta: dict[str, Any], want: str | None
+    meter: str, meta: dict[str, Any], expected: str | None
 ) -> None:
     found = profile_of(recording(meter, **meta))
-    assert (found.name if found else None) == want
+    assert (found.name if found else None) == expected
 
 
 def test_the_limit_is_of_the_reading_and_of_the_range() -> None:
@@ -64,8 +64,8 @@ def test_the_result_carries_it() -> None:
     trace = recording("ppk2")
     result = measure(trace, find_windows(trace))
     energy, seconds = result.energy_uj.mean() * 1e-6, result.duration_s.mean()
-    want = (0.1 * energy + 20e-6 * 3.0 * seconds) / np.sqrt(3) * 1e6
-    assert result.calibration_uj == pytest.approx(want)
+    expected = (0.1 * energy + 20e-6 * 3.0 * seconds) / np.sqrt(3) * 1e6
+    assert result.calibration_uj == pytest.approx(expected)
     # A sleeping board on the same meter: the offset is what matters there.
     small = recording("ppk2", amperes=1e-6)
     ratio = calibration_limit_j(small, 3e-6, 1.0)
