@@ -29,8 +29,8 @@ from tests.host.camera.runtimes.small_models import (
     heavy_net,
     outputs,
     picture_net,
+    reversed_signature_net,
     saved,
-    turned_signature,
 )
 
 
@@ -38,7 +38,7 @@ def opened(path: Path, slots: int = 1, threads: int = 1, **options: str) -> Comp
     return CompiledModel(path, "litert-cpu", threads, slots, options)
 
 
-@pytest.mark.parametrize("make", [conv_net, picture_net, turned_signature])
+@pytest.mark.parametrize("make", [conv_net, picture_net, reversed_signature_net])
 def test_same_bytes_as_the_interpreter(make, tmp_path: Path) -> None:  # type: ignore[no-untyped-def]
     path = saved(make(), tmp_path)
     runtime = opened(path)
@@ -92,7 +92,7 @@ def test_tensor_memory_is_used_in_place(tmp_path: Path) -> None:
 
 
 def test_slots_do_not_share_memory(tmp_path: Path) -> None:
-    path = saved(turned_signature(), tmp_path)
+    path = saved(reversed_signature_net(), tmp_path)
     runtime = opened(path, slots=3)
     memory_ranges = sorted((m.address, m.bytes) for slot in runtime.slots for m in slot.inputs + slot.outputs)
     assert all(a + size <= b for (a, size), (b, _) in itertools.pairwise(memory_ranges))
@@ -105,7 +105,7 @@ def test_slots_do_not_share_memory(tmp_path: Path) -> None:
 
 
 def test_tensors_are_in_the_order_of_the_file(tmp_path: Path) -> None:
-    runtime = opened(saved(turned_signature(), tmp_path))
+    runtime = opened(saved(reversed_signature_net(), tmp_path))
     slot = runtime.slots[0]
     assert [m.shape for m in slot.inputs] == [(1, 4), (1, 6)]
     assert [m.shape for m in slot.outputs] == [(1, 4), (1, 6)]
@@ -300,7 +300,7 @@ def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """GPU and NPU buffers are locked, copied and unlocked. This test does the same with buffers of the CPU."""
     monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)  # type: ignore[attr-defined]
-    path = saved(turned_signature(), tmp_path)
+    path = saved(reversed_signature_net(), tmp_path)
     runtime = opened(path, slots=2)
     assert any("copied once" in note for note in runtime.notes)
     inputs = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]

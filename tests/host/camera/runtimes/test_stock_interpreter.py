@@ -20,8 +20,8 @@ from tests.host.camera.runtimes.small_models import (
     fixed_net,
     outputs,
     picture_net,
+    reversed_signature_net,
     saved,
-    turned_signature,
 )
 
 
@@ -31,7 +31,7 @@ def opened(path: Path, slots: int = 1, delegate: str = "", **options: str) -> St
 
 @pytest.mark.parametrize("slots", [1, 2])
 def test_same_bytes_as_the_interpreter(slots: int, tmp_path: Path) -> None:
-    path = saved(turned_signature(), tmp_path)
+    path = saved(reversed_signature_net(), tmp_path)
     runtime = opened(path, slots)
     inputs = [feed(slot, seed) for seed, slot in enumerate(runtime.slots)]
     for slot_index in range(slots):
