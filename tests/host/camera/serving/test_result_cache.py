@@ -143,12 +143,14 @@ def test_clear_empties_the_cache() -> None:
     st.integers(1, 700),
 )
 @settings(max_examples=150, deadline=None)
-def test_never_a_wrong_answer(frames: list[tuple[int, int, str]], entries: int, size: int) -> None:
-    """Inputs that differ in one byte, or in nothing, in any order, under any bound."""
+def test_the_cache_never_returns_a_wrong_answer(
+    frames: list[tuple[int, int, str]], entries: int, size: int
+) -> None:
+    """The inputs are equal or differ in one byte, in any order, with any limits of the cache."""
     cache = ResultCache(entries, max_bytes=2 * size)
     for seed, change, key in frames:
         prepared = picture(seed, size)
         prepared[(change * 331) % size] ^= change
         assert serve(cache, prepared, key)[0] == answer_of(prepared, key)
-        assert cache.held_bytes == sum(each.bytes.nbytes for each in cache._entries.values()) <= 2 * size
+        assert cache.held_bytes == sum(entry.bytes.nbytes for entry in cache._entries.values()) <= 2 * size
         assert len(cache._entries) <= entries

@@ -12,7 +12,7 @@ from tests.host.camera.serving.real_servers import server_of
 
 
 def face() -> Frame:
-    """An astronaut's portrait, framed as a camera would see it."""
+    """Return a frame with an astronaut's portrait."""
     return frame_of(photograph(0))
 
 
@@ -20,27 +20,27 @@ def no_face() -> Frame:
     return frame_of(photograph(1))
 
 
-def test_the_costly_model_looks_only_where_the_cheap_one_saw_something() -> None:
+def test_the_second_model_runs_only_after_a_detection() -> None:
     cascade = Cascade(
         [
             CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),))),
             CascadeStage(server_of("efficientnet_lite0")),
         ]
     )
-    without, seen = cascade.serve(no_face()), cascade.serve(face())
-    assert without.answer is not None and seen.answer is not None
-    assert (without.model, without.answer.kind) == ("face_detection_short_range", "boxes")
-    assert "cascade" not in without.extra
-    assert set(without.spans) == {"preprocess", "invoke", "postprocess"}
-    assert (seen.model, seen.answer.kind) == ("efficientnet_lite0", "classes")
-    assert set(seen.spans) == set(without.spans) | {
+    without_face, with_face = cascade.serve(no_face()), cascade.serve(face())
+    assert without_face.answer is not None and with_face.answer is not None
+    assert (without_face.model, without_face.answer.kind) == ("face_detection_short_range", "boxes")
+    assert "cascade" not in without_face.extra
+    assert set(without_face.spans) == {"preprocess", "invoke", "postprocess"}
+    assert (with_face.model, with_face.answer.kind) == ("efficientnet_lite0", "classes")
+    assert set(with_face.spans) == set(without_face.spans) | {
         f"{stage}:efficientnet_lite0" for stage in ("preprocess", "invoke", "postprocess")
     }
-    assert [said["model"] for said in seen.extra["cascade"]] == [
+    assert [row["model"] for row in with_face.extra["cascade"]] == [
         "face_detection_short_range",
         "efficientnet_lite0",
     ]
-    assert seen.total_ns >= sum(end - begin for begin, end in seen.spans.values())
+    assert with_face.total_ns >= sum(end - begin for begin, end in with_face.spans.values())
     assert cascade.to_json() == [
         {"model": "face_detection_short_range", "asked": 2, "share": 1.0, "changed": 0},
         {"model": "efficientnet_lite0", "asked": 1, "share": 0.5, "changed": 1},
@@ -48,7 +48,7 @@ def test_the_costly_model_looks_only_where_the_cheap_one_saw_something() -> None
     cascade.close()
 
 
-def test_the_answer_is_that_of_the_model_alone() -> None:
+def test_a_stage_answers_like_its_model_alone() -> None:
     alone = server_of("efficientnet_lite0")
     cascade = Cascade(
         [
@@ -62,46 +62,51 @@ def test_the_answer_is_that_of_the_model_alone() -> None:
     alone.close()
 
 
-def test_a_crop_finds_the_same_face_and_places_it_in_the_frame() -> None:
-    """The second look sees only the region around the face; its box lies where the first one's does."""
+def test_a_cropped_stage_detects_the_same_face() -> None:
+    """The second stage sees only the region around the face; its box is where the box of the first stage is."""
     alone = server_of("blazeface")
-    whole = alone.serve(face()).answer
-    assert whole is not None
-    first = whole.boxes[0]
+    uncropped = alone.serve(face()).answer
+    assert uncropped is not None
+    expected_box = uncropped.boxes[0]
     rule = LabelRule((("face", 0.5),), margin=2.0)
     cascade = Cascade([CascadeStage(server_of("blazeface"), rule), CascadeStage(alone)])
-    found = cascade.serve(face()).answer
-    assert found is not None
-    second = found.boxes[0]
-    across, down = first.right - first.left, first.bottom - first.top
+    cropped = cascade.serve(face()).answer
+    assert cropped is not None
+    box = cropped.boxes[0]
+    width, height = expected_box.right - expected_box.left, expected_box.bottom - expected_box.top
     for side in ("left", "right"):
-        assert getattr(second, side) == pytest.approx(getattr(first, side), abs=0.2 * across)
+        assert getattr(box, side) == pytest.approx(getattr(expected_box, side), abs=0.2 * width)
     for side in ("top", "bottom"):
-        assert getattr(second, side) == pytest.approx(getattr(first, side), abs=0.2 * down)
-    for (x, y), (u, v) in zip(second.points, first.points, strict=True):
-        assert (x, y) == (pytest.approx(u, abs=0.15 * across), pytest.approx(v, abs=0.15 * down))
+        assert getattr(box, side) == pytest.approx(getattr(expected_box, side), abs=0.2 * height)
+    for (x, y), (u, v) in zip(box.points, expected_box.points, strict=True):
+        assert (x, y) == (pytest.approx(u, abs=0.15 * width), pytest.approx(v, abs=0.15 * height))
     cascade.close()
 
 
-def test_an_unsure_quantised_model_asks_its_float_twin() -> None:
-    quick, precise = shared_model("vww01_int8"), shared_model("vww01_float32")
-    sure, twin = server_of(quick), server_of(precise)
-    frames = [frame_of(photograph(which)) for which in range(4)]
-    confidences = sorted(sure.serve(frame).answer.confidence for frame in frames)  # type: ignore[union-attr]
-    below = (confidences[1] + confidences[2]) / 2
-    assert confidences[1] < below < confidences[2], "the test needs answers of different confidence"
-    cascade = Cascade([CascadeStage(sure, LowConfidenceRule(below)), CascadeStage(twin)])
+def test_a_low_confidence_runs_the_float_model() -> None:
+    int8_model, float_model = shared_model("vww01_int8"), shared_model("vww01_float32")
+    int8_server, float_server = server_of(int8_model), server_of(float_model)
+    frames = [frame_of(photograph(index)) for index in range(4)]
+    confidences = sorted(int8_server.serve(frame).answer.confidence for frame in frames)  # type: ignore[union-attr]
+    min_confidence = (confidences[1] + confidences[2]) / 2
+    assert confidences[1] < min_confidence < confidences[2], "this test needs different confidences"
+    cascade = Cascade(
+        [CascadeStage(int8_server, LowConfidenceRule(min_confidence)), CascadeStage(float_server)]
+    )
     answers = [cascade.serve(frame) for frame in frames]
-    assert [each.model for each in answers].count(twin.name) == 2
-    for frame, each in zip(frames, answers, strict=True):
-        assert each.answer == (twin if each.model == twin.name else sure).serve(frame).answer
-    described = cascade.to_json()
-    assert described[1]["share"] == 0.5
-    assert described[1]["changed"] <= 2
+    assert [served_frame.model for served_frame in answers].count(float_server.name) == 2
+    for frame, served_frame in zip(frames, answers, strict=True):
+        assert (
+            served_frame.answer
+            == (float_server if served_frame.model == float_server.name else int8_server).serve(frame).answer
+        )
+    stages_json = cascade.to_json()
+    assert stages_json[1]["share"] == 0.5
+    assert stages_json[1]["changed"] <= 2
     cascade.close()
 
 
-def test_three_in_a_row_end_at_the_first_that_says_no() -> None:
+def test_a_cascade_of_three_ends_at_the_first_rule_that_fails() -> None:
     stages = [
         CascadeStage(server_of("visual_wake_words"), LabelRule((("", 0.01),))),
         CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),), 1.5)),
@@ -115,7 +120,7 @@ def test_three_in_a_row_end_at_the_first_that_says_no() -> None:
     cascade.close()
 
 
-def test_a_rule_that_can_never_hold_is_refused() -> None:
+def test_an_impossible_rule_raises_an_error() -> None:
     first, second = server_of("blazeface"), server_of("efficientnet_lite0")
     with pytest.raises(UsageError, match="never answers 'person'"):
         Cascade([CascadeStage(first, LabelRule((("person", 0.5),))), CascadeStage(second)])
@@ -127,16 +132,16 @@ def test_a_rule_that_can_never_hold_is_refused() -> None:
     second.close()
 
 
-def test_the_window_is_what_every_stage_without_a_crop_sees() -> None:
+def test_stages_without_a_crop_see_the_window() -> None:
     alone, frame = server_of("blazeface"), face()
     side = frame.format.height // 2 * 2
     window = CropWindow((frame.format.width - side) // 2, 0, side, side)
-    seen = alone.serve(frame, 0, window).answer
-    assert seen is not None and seen.boxes and seen != alone.serve(frame).answer
+    answer = alone.serve(frame, 0, window).answer
+    assert answer is not None and answer.boxes and answer != alone.serve(frame).answer
     cascade = Cascade(
         [
             CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),))),
             CascadeStage(server_of("blazeface")),
         ]
     )
-    assert cascade.serve(frame, 0, window).answer == seen
+    assert cascade.serve(frame, 0, window).answer == answer

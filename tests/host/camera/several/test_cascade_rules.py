@@ -43,7 +43,7 @@ NOTHING = Answer("boxes")
         ),
     ],
 )
-def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
+def test_cascades_are_parsed(text: str, stages: tuple[StageSpec, ...]) -> None:
     assert parse_cascade(text) == stages
 
 
@@ -65,13 +65,13 @@ def test_cascades_are_read(text: str, stages: tuple[StageSpec, ...]) -> None:
         ("vww:person>=0.5 -> blazeface:face>=0.3", "no model follows"),
     ],
 )
-def test_what_is_no_cascade(text: str, problem: str) -> None:
+def test_an_invalid_cascade_raises_an_error(text: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as error:
         parse_cascade(text)
     assert error.value.hint
 
 
-def test_reruns_are_read() -> None:
+def test_reruns_are_parsed() -> None:
     assert parse_rerun("0.55:model_f16.tflite") == (0.55, "model_f16.tflite")
     assert parse_rerun(" .5 : /a:b/model.tflite") == (0.5, "/a:b/model.tflite")
 
@@ -79,12 +79,12 @@ def test_reruns_are_read() -> None:
 @pytest.mark.parametrize(
     "text", ["", "0.5", "0.5:", ":model", "model:0.5", "1.5:model", "0:model", "-1:model"]
 )
-def test_what_is_no_rerun(text: str) -> None:
+def test_an_invalid_rerun_raises_an_error(text: str) -> None:
     with pytest.raises(UsageError):
         parse_rerun(text)
 
 
-def test_seen() -> None:
+def test_label_rules() -> None:
     assert LabelRule((("person", 0.7),)).look(PERSON) is not None
     assert LabelRule((("person", 0.71),)).look(PERSON) is None
     assert LabelRule((("cat", 0.2),)).look(PERSON) is not None
@@ -95,16 +95,16 @@ def test_seen() -> None:
     assert LabelRule((("", 0.5),)).look(Answer("score", score=0.6)) is not None
 
 
-def test_the_best_box_is_looked_at() -> None:
-    found = LabelRule((("face", 0.5),)).look(FACES)
-    assert found is not None
-    assert found.box is FACES.boxes[1]
+def test_a_label_rule_returns_the_best_box() -> None:
+    detection = LabelRule((("face", 0.5),)).look(FACES)
+    assert detection is not None
+    assert detection.box is FACES.boxes[1]
 
 
-def test_unsure() -> None:
+def test_low_confidence_rules() -> None:
     assert LowConfidenceRule(0.8).look(PERSON) is not None
     assert LowConfidenceRule(0.7).look(PERSON) is None
-    assert LowConfidenceRule(0.65).look(FACES) is not None, "boxes come best first; here the first has 0.6"
+    assert LowConfidenceRule(0.65).look(FACES) is not None, "the first box counts, and it has 0.6"
     assert LowConfidenceRule(0.9).look(NOTHING) is None
 
 

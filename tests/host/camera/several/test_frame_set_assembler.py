@@ -14,8 +14,8 @@ FORMAT = Format("grey", 2, 2, (2,))
 MS = 1_000_000
 
 
-class Made:
-    """Frames of virtual cameras, and how often each was released."""
+class FrameFactory:
+    """Makes frames of virtual cameras and counts how often each frame was released."""
 
     def __init__(self) -> None:
         self.releases: dict[tuple[int, int], int] = {}
@@ -34,23 +34,25 @@ class Made:
 
 
 class Rig:
+    """An assembler with virtual cameras. All times are in ms."""
+
     def __init__(self, cameras: int, jitter: int, timeout: int, depth: int = 2) -> None:
-        self.made = Made()
+        self.factory = FrameFactory()
         self.assembler = FrameSetAssembler(cameras, jitter * MS, timeout * MS, depth)
 
     def add_frame(self, camera: int, captured: int, now: int | None = None) -> None:
-        at = captured if now is None else now
-        self.assembler.add_frame(camera, self.made.frame(camera, captured * MS), at * MS)
+        now_ms = captured if now is None else now
+        self.assembler.add_frame(camera, self.factory.frame(camera, captured * MS), now_ms * MS)
 
     def take(self, now: int) -> tuple[list[int | None], tuple[bool, ...]] | None:
-        found = self.assembler.take(now * MS)
-        if found is None:
+        frame_set = self.assembler.take(now * MS)
+        if frame_set is None:
             return None
-        found.release()
-        return [None if f is None else f.time_ns // MS for f in found.frames], found.fresh
+        frame_set.release()
+        return [None if f is None else f.time_ns // MS for f in frame_set.frames], frame_set.fresh
 
 
-def test_a_set_is_there_with_its_last_frame() -> None:
+def test_a_set_is_complete_with_its_last_frame() -> None:
     rig = Rig(3, jitter=5, timeout=30)
     rig.add_frame(0, 100)
     rig.add_frame(1, 103)
@@ -70,7 +72,7 @@ def test_frames_that_are_too_far_apart_make_no_set() -> None:
     assert rig.assembler.counters[0].dropped == 1
 
 
-def test_at_the_timeout_the_previous_frame_stands_in() -> None:
+def test_after_the_timeout_the_previous_frame_is_repeated() -> None:
     rig = Rig(2, jitter=5, timeout=30)
     rig.add_frame(0, 100)
     rig.add_frame(1, 100)
@@ -82,14 +84,14 @@ def test_at_the_timeout_the_previous_frame_stands_in() -> None:
     assert rig.assembler.counters[1].repeated == 1
 
 
-def test_a_camera_that_never_began_is_missing() -> None:
+def test_a_camera_without_frames_is_missing() -> None:
     rig = Rig(2, jitter=5, timeout=30)
     rig.add_frame(1, 100)
     assert rig.take(130) == ([None, 100], (False, True))
     assert rig.assembler.counters[0].missing == 1
 
 
-def test_a_late_frame_stands_in_later_but_is_in_no_set() -> None:
+def test_a_late_frame_is_only_used_as_a_repeated_frame() -> None:
     rig = Rig(2, jitter=5, timeout=30)
     rig.add_frame(0, 100)
     rig.add_frame(1, 100)
@@ -113,13 +115,13 @@ def test_a_slow_loop_gets_the_newest_set() -> None:
     assert [c.dropped for c in rig.assembler.counters] == [3, 3]
 
 
-def test_one_camera_is_a_set_at_once() -> None:
+def test_a_frame_of_a_single_camera_is_a_set() -> None:
     rig = Rig(1, jitter=0, timeout=30)
     rig.add_frame(0, 7)
     assert rig.take(7) == ([7], (True,))
 
 
-def test_a_dead_camera_is_not_waited_for_after_a_while() -> None:
+def test_a_camera_without_frames_is_waited_for_three_times() -> None:
     rig = Rig(2, jitter=5, timeout=20)
     rig.add_frame(1, 90)
     rig.add_frame(0, 90)
@@ -128,17 +130,17 @@ def test_a_dead_camera_is_not_waited_for_after_a_while() -> None:
     for number in range(8):
         captured = 100 + 33 * number
         rig.add_frame(0, captured)
-        found_at = next(now for now in range(captured, captured + 40) if rig.take(now) is not None)
-        waited.append(found_at - captured)
+        set_time = next(now for now in range(captured, captured + 40) if rig.take(now) is not None)
+        waited.append(set_time - captured)
     assert waited == [20, 20, 20, 0, 0, 0, 0, 0]
     rig.add_frame(1, 400)
     rig.add_frame(0, 401)
     assert rig.take(401) == ([401, 400], (True, True))
     rig.add_frame(0, 434)
-    assert rig.take(434) is None, "it is awaited again"
+    assert rig.take(434) is None, "the camera is waited for again"
 
 
-def test_a_camera_known_to_be_away_is_not_waited_for() -> None:
+def test_a_camera_marked_as_absent_is_not_waited_for() -> None:
     rig = Rig(2, jitter=5, timeout=20)
     rig.assembler.mark_absent(1)
     rig.add_frame(0, 100)
@@ -153,7 +155,7 @@ def test_the_timeout_holds_while_new_frames_push_out_old_ones() -> None:
     assert rig.take(200) == ([190, None], (True, False))
 
 
-def test_a_driver_that_repeats_frames() -> None:
+def test_frames_with_repeated_times_are_dropped() -> None:
     rig = Rig(1, jitter=0, timeout=30)
     rig.add_frame(0, 100)
     rig.add_frame(0, 100)
@@ -167,12 +169,12 @@ def test_a_driver_that_repeats_frames() -> None:
 def test_frames_are_held_by_the_assembler_and_the_set() -> None:
     rig = Rig(1, jitter=0, timeout=30)
     rig.add_frame(0, 100)
-    held = rig.assembler.take(100 * MS)
-    assert held is not None
+    frame_set = rig.assembler.take(100 * MS)
+    assert frame_set is not None
     rig.assembler.close()
-    assert not rig.made.all_released_once()
-    held.release()
-    assert rig.made.all_released_once()
+    assert not rig.factory.all_released_once()
+    frame_set.release()
+    assert rig.factory.all_released_once()
 
 
 @dataclass(frozen=True)
@@ -184,7 +186,7 @@ class Arrival:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[int]]:
-    """Cameras with periods, phases, jitter, delays and gaps; moments at which the loop asks beside every arrival."""
+    """Draw cameras with periods, phases, jitter, delays and gaps, and more times at which the loop asks for a set."""
     cameras = draw(st.integers(1, 6))
     jitter, timeout, depth = draw(st.integers(0, 20)), draw(st.integers(1, 60)), draw(st.integers(1, 3))
     arrivals: list[Arrival] = []
@@ -204,79 +206,85 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
 @given(patterns(), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool) -> None:
-    """No set spans more than the budget, no frame is lost or released twice, and time runs forward."""
+    """No set spans more than the jitter, no frame is lost or released twice, and times increase."""
     cameras, jitter, timeout, depth, arrivals, polls = pattern
     rig = Rig(cameras, jitter, timeout, depth)
     sets: list[FrameSet] = []
     events: list[tuple[int, Arrival | None]] = [(a.now, a) for a in arrivals]
     events += [(now, None) for now in polls]
-    for now, arrival in sorted(events, key=lambda each: each[0]):
+    for now, arrival in sorted(events, key=lambda timed_event: timed_event[0]):
         if arrival is not None:
             rig.add_frame(arrival.camera, arrival.captured, arrival.now)
         if arrival is not None and not eager:
             continue
-        made = rig.assembler.take(now * MS)
-        if made is not None:
-            sets.append(made)
-        left = rig.assembler.deadline_ns
-        if made is None and left is not None:
-            assert now * MS < left, "past the timeout there is a set"
+        frame_set = rig.assembler.take(now * MS)
+        if frame_set is not None:
+            sets.append(frame_set)
+        deadline_ns = rig.assembler.deadline_ns
+        if frame_set is None and deadline_ns is not None:
+            assert now * MS < deadline_ns, "after the timeout there is a set"
     event(f"sets: {min(len(sets), 5)}")
-    for made in sets:
+    for frame_set in sets:
         times = [
-            f.time_ns for f, fresh in zip(made.frames, made.fresh, strict=True) if f is not None and fresh
+            f.time_ns
+            for f, fresh in zip(frame_set.frames, frame_set.fresh, strict=True)
+            if f is not None and fresh
         ]
         assert times, "a set has at least one frame of its own"
-        assert (max(times) - min(times), min(times)) == (made.span_ns, made.time_ns)
-        assert made.span_ns <= jitter * MS
-        for camera, frame in enumerate(made.frames):
+        assert (max(times) - min(times), min(times)) == (frame_set.span_ns, frame_set.time_ns)
+        assert frame_set.span_ns <= jitter * MS
+        for camera, frame in enumerate(frame_set.frames):
             assert frame is None or frame.source == camera
-            if frame is not None and not made.fresh[camera]:
-                assert frame.time_ns < made.time_ns, "only an older frame stands in"
+            if frame is not None and not frame_set.fresh[camera]:
+                assert frame.time_ns < frame_set.time_ns, "only an older frame can be repeated"
     for earlier, later in pairwise(sets):
         assert later.number == earlier.number + 1
         assert later.time_ns > earlier.time_ns + earlier.span_ns
-        for before, after, fresh in zip(earlier.frames, later.frames, later.fresh, strict=True):
-            if before is not None:
-                assert after is not None
-                assert after.time_ns > before.time_ns if fresh else after.time_ns >= before.time_ns
-    for camera, counted in enumerate(rig.assembler.counters):
-        used = sum(made.fresh[camera] for made in sets)
-        assert counted.used == used
-        assert counted.repeated + counted.missing == len(sets) - used
-        assert counted.arrived == sum(arrival.camera == camera for arrival in arrivals)
+        for earlier_frame, later_frame, fresh in zip(earlier.frames, later.frames, later.fresh, strict=True):
+            if earlier_frame is not None:
+                assert later_frame is not None
+                assert (
+                    later_frame.time_ns > earlier_frame.time_ns
+                    if fresh
+                    else later_frame.time_ns >= earlier_frame.time_ns
+                )
+    for camera, counters in enumerate(rig.assembler.counters):
+        used = sum(frame_set.fresh[camera] for frame_set in sets)
+        assert counters.used == used
+        assert counters.repeated + counters.missing == len(sets) - used
+        assert counters.arrived == sum(arrival.camera == camera for arrival in arrivals)
     rig.assembler.close()
     assert all(c.arrived == c.used + c.dropped for c in rig.assembler.counters)
-    for made in sets:
-        made.release()
-    assert rig.made.all_released_once()
+    for frame_set in sets:
+        frame_set.release()
+    assert rig.factory.all_released_once()
 
 
 @given(st.integers(2, 6), st.data())
 @settings(max_examples=60, deadline=None)
-def test_cameras_in_step_lose_nothing(cameras: int, data: st.DataObject) -> None:
-    """Within the budget, and delivered within the timeout, every frame is in a complete set."""
+def test_synchronous_cameras_lose_no_frame(cameras: int, data: st.DataObject) -> None:
+    """If frames are within the jitter and arrive within the timeout, every frame is in a complete set."""
     rig = Rig(cameras, jitter=8, timeout=33)
     for number in range(10):
         begin = 100 + 33 * number
         captured = [begin + data.draw(st.integers(0, 8)) for _ in range(cameras)]
         arrivals = sorted((c + data.draw(st.integers(0, 10)), k, c) for k, c in enumerate(captured))
-        found = None
+        frame_set = None
         for now, camera, time in arrivals:
-            assert found is None
+            assert frame_set is None
             rig.add_frame(camera, time, now)
-            found = rig.take(now)
-        assert found == (captured, (True,) * cameras)
+            frame_set = rig.take(now)
+        assert frame_set == (captured, (True,) * cameras)
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_buffers_that_are_held_are_bounded(depth: int) -> None:
+def test_the_number_of_held_buffers_is_limited(depth: int) -> None:
     rig = Rig(2, jitter=1, timeout=10**6, depth=depth)
     rig.add_frame(0, 50)
     rig.add_frame(1, 50)
-    in_hand = rig.assembler.take(50 * MS)
+    frame_set = rig.assembler.take(50 * MS)
     for captured in range(100, 400, 10):
         rig.add_frame(0, captured)
-    held = sum(count == 0 for (camera, _), count in rig.made.releases.items() if camera == 0)
-    assert held == depth + 1
-    assert in_hand is not None
+    unreleased = sum(count == 0 for (camera, _), count in rig.factory.releases.items() if camera == 0)
+    assert unreleased == depth + 1
+    assert frame_set is not None

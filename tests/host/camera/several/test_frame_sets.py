@@ -19,10 +19,10 @@ PERIOD_S = 1 / FPS
 
 
 class Camera(PacedSource):
-    """A synthetic camera that counts the buffers it lent, and can be told to misbehave."""
+    """A synthetic camera that counts its buffers in use. Tests can make it stall, fail or end."""
 
     def __init__(self, start_ns: int | None = None) -> None:
-        """``start_ns``: when its first picture was due; None: when it is first asked for one."""
+        """``start_ns``: the time at which its first picture is due; None for the time of the first read."""
         super().__init__(SyntheticPattern("grey", 64, 48, FPS), live=True)
         self._start_ns = start_ns
         self.lent = 0
@@ -68,62 +68,62 @@ class Camera(PacedSource):
 
 
 def take(sets: FrameSets, count: int) -> list[FrameSet]:
-    """Released at once: what they say stays."""
-    made: list[FrameSet] = []
-    while len(made) < count:
-        found = sets.next(5.0)
-        assert found is not None
-        found.release()
-        made.append(found)
-    return made
+    """Take ``count`` sets and release each at once; their times and flags stay valid."""
+    frame_sets: list[FrameSet] = []
+    while len(frame_sets) < count:
+        frame_set = sets.next(5.0)
+        assert frame_set is not None
+        frame_set.release()
+        frame_sets.append(frame_set)
+    return frame_sets
 
 
 @pytest.mark.slow
-def test_six_cameras_at_30_frames_with_a_deadline_of_33_ms() -> None:
-    """The textbook case, with cameras that stall, one after the other, and come again."""
-    # 2 ms from one to the next. On a busy machine the threads begin too far apart for any set to be complete.
+def test_six_cameras_with_stalls() -> None:
+    """Six cameras at 30 frames per second; two of them stall one after the other, and recover."""
+    # The cameras start 2 ms apart. Without fixed start times, threads on a busy machine would start too far apart.
     start_ns = time.monotonic_ns()
     cameras = [Camera(start_ns + 2_000_000 * index) for index in range(6)]
     sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
     sets.open()
-    made = take(sets, 15)
+    all_sets = take(sets, 15)
     for index in (2, 5):
         cameras[index].stall.set()
         stalled = take(sets, 12)
-        # A frame that was on its way may still come; once it is missing, sets go on without it.
+        # A frame may still arrive after the stall. Later sets repeat the last frame of this camera.
         assert not stalled[-1].fresh[index]
         assert stalled[-1].frames[index] is not None
         cameras[index].stall.clear()
-        made += stalled
-        again = take(sets, 25)
-        assert any(each.fresh[index] for each in again)
-        made += again
+        all_sets += stalled
+        recovered = take(sets, 25)
+        assert any(frame_set.fresh[index] for frame_set in recovered)
+        all_sets += recovered
     sets.close()
-    for earlier, later in pairwise(made):
+    for earlier, later in pairwise(all_sets):
         assert later.time_ns > earlier.time_ns + earlier.span_ns
-    for each in made:
-        assert each.span_ns <= PERIOD_S / 2 * 1e9
-    assert any(each.complete for each in made)
-    for index, (camera, counted) in enumerate(zip(cameras, sets.to_json(), strict=True)):
-        assert not camera.held, "every buffer went back"
-        assert counted["arrived"] == camera.lent
-        assert counted["used"] == sum(each.fresh[index] for each in made)
+    for frame_set in all_sets:
+        assert frame_set.span_ns <= PERIOD_S / 2 * 1e9
+    assert any(frame_set.complete for frame_set in all_sets)
+    for index, (camera, counters) in enumerate(zip(cameras, sets.to_json(), strict=True)):
+        assert not camera.held, "every buffer was released"
+        assert counters["arrived"] == camera.lent
+        assert counters["used"] == sum(frame_set.fresh[index] for frame_set in all_sets)
         if index in (2, 5):
-            assert counted["stood_in"] >= 10
+            assert counters["stood_in"] >= 10
 
 
-def test_a_slow_loop_is_given_the_newest_and_holds_few_buffers() -> None:
+def test_a_slow_loop_gets_the_newest_set() -> None:
     cameras = [Camera() for _ in range(3)]
     sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
     sets.open()
     times = []
     for _ in range(4):
-        found = sets.next(5.0)
-        assert found is not None
+        frame_set = sets.next(5.0)
+        assert frame_set is not None
         time.sleep(0.2)
         assert all(len(camera.held) <= 4 for camera in cameras)
-        times.append(found.time_ns)
-        found.release()
+        times.append(frame_set.time_ns)
+        frame_set.release()
     sets.close()
     assert all(later - earlier >= 100_000_000 for earlier, later in pairwise(times))
     assert all(not camera.held for camera in cameras)
@@ -140,43 +140,43 @@ def test_a_lost_camera_is_opened_again() -> None:
     sets.close()
     assert cameras[1].opened == 2
     assert cameras[1].counters.reconnects == sets.to_json()[1]["reconnects"] == 1
-    assert any(not each.fresh[1] for each in during)
-    assert any(each.fresh[1] for each in during[-20:])
+    assert any(not frame_set.fresh[1] for frame_set in during)
+    assert any(frame_set.fresh[1] for frame_set in during[-20:])
 
 
-def test_the_end_of_every_recording_is_the_end() -> None:
+def test_the_sets_end_with_the_last_recording() -> None:
     cameras = [Camera() for _ in range(2)]
     for camera, frames in zip(cameras, (5, 12), strict=True):
         camera.end_after = frames
     sets = FrameSets(cameras, jitter_s=PERIOD_S / 2, timeout_s=PERIOD_S)
     sets.open()
-    made = 0
+    count = 0
     with pytest.raises(EndOfSource):
         while True:
-            found = sets.next(5.0)
-            assert found is not None
-            found.release()
-            made += 1
+            frame_set = sets.next(5.0)
+            assert frame_set is not None
+            frame_set.release()
+            count += 1
     sets.close()
-    assert 0 < made <= 17
+    assert 0 < count <= 17
     assert cameras[1].lent == 12
     assert not cameras[0].held | cameras[1].held
 
 
-def test_what_reconnecting_does_not_help_is_raised() -> None:
+def test_an_error_that_is_not_a_lost_camera_is_raised() -> None:
     cameras = [Camera() for _ in range(2)]
     cameras[0].fail = DeviceError("The camera speaks another language.")
     sets = FrameSets(cameras, jitter_s=0.01, timeout_s=PERIOD_S)
     sets.open()
     with pytest.raises(DeviceError, match="another language"):
         for _ in range(1000):
-            found = sets.next(5.0)
-            assert found is not None
-            found.release()
+            frame_set = sets.next(5.0)
+            assert frame_set is not None
+            frame_set.release()
     sets.close()
 
 
-def test_nothing_came() -> None:
+def test_without_frames_next_returns_none() -> None:
     camera = Camera()
     camera.stall.set()
     sets = FrameSets([camera], jitter_s=0.0, timeout_s=PERIOD_S)
@@ -190,14 +190,14 @@ def test_a_source_that_does_not_open_closes_the_others() -> None:
         def open(self) -> Format:
             raise UsageError("There is no such camera.")
 
-    good = Camera()
-    sets = FrameSets([good, Broken()], jitter_s=0.0, timeout_s=PERIOD_S)
+    working = Camera()
+    sets = FrameSets([working, Broken()], jitter_s=0.0, timeout_s=PERIOD_S)
     with pytest.raises(UsageError, match="no such camera"):
         sets.open()
-    assert good._format is None
+    assert working._format is None
 
 
 @pytest.mark.parametrize(("cameras", "jitter", "timeout"), [(0, 0.0, 1.0), (1, -1.0, 1.0), (1, 0.0, 0.0)])
-def test_what_cannot_be_sets(cameras: int, jitter: float, timeout: float) -> None:
+def test_invalid_arguments_raise_an_error(cameras: int, jitter: float, timeout: float) -> None:
     with pytest.raises(UsageError):
         FrameSets([Camera() for _ in range(cameras)], jitter, timeout)

@@ -1,4 +1,4 @@
-"""Models that share a memory budget."""
+"""Models in a pool with a limited memory budget."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.host.camera.runtimes.small_models import heavy_net, saved
 MB = 1_000_000
 
 
-class Sized:
-    """A runtime that holds nothing and reports a size."""
+class FakeRuntime:
+    """A runtime without a model that reports a given size."""
 
     notes: tuple[str, ...] = ()
     threads = 1
@@ -44,20 +44,22 @@ SIZES = {"a": 10, "b": 20, "c": 30, "d": 45}
 
 
 class Shelf:
+    """A pool whose models have the sizes ``SIZES``."""
+
     def __init__(self, budget: int) -> None:
-        self.made: list[Sized] = []
+        self.opened: list[FakeRuntime] = []
         self.pool = ModelPool(budget, self.open)
 
     def open(self, key: str) -> Runtime:
-        self.made.append(Sized(key, SIZES[key]))
-        return self.made[-1]
+        self.opened.append(FakeRuntime(key, SIZES[key]))
+        return self.opened[-1]
 
     @property
     def alive(self) -> list[str]:
-        return [each.name for each in self.made if not each.closed]
+        return [runtime.name for runtime in self.opened if not runtime.closed]
 
 
-def test_least_recently_used_goes_first() -> None:
+def test_the_least_recently_used_model_is_unloaded() -> None:
     shelf = Shelf(60)
     for key in "abca":
         shelf.pool.get(key)
@@ -69,16 +71,16 @@ def test_least_recently_used_goes_first() -> None:
     ]  # fmt: skip
     shelf.pool.get("b")
     assert shelf.pool.loads[-1].again
-    made = shelf.pool.to_json()
-    assert (made["evictions"], made["used"], made["budget"]) == (4, 20, 60)
-    assert made["models"]["b"]["reloads"] == 1
-    assert made["models"]["b"]["reload_ms"] >= 0
-    assert made["models"]["d"] == {
+    content = shelf.pool.to_json()
+    assert (content["evictions"], content["used"], content["budget"]) == (4, 20, 60)
+    assert content["models"]["b"]["reloads"] == 1
+    assert content["models"]["b"]["reload_ms"] >= 0
+    assert content["models"]["d"] == {
         "bytes": 45, "loaded": False, "first_load_ms": shelf.pool.loads[3].ms, "reloads": 0, "reload_ms": None,
     }  # fmt: skip
 
 
-def test_what_is_in_use_stays() -> None:
+def test_models_in_use_stay_loaded() -> None:
     shelf = Shelf(60)
     with shelf.pool.use("c"):
         shelf.pool.get("b")
@@ -94,43 +96,43 @@ def test_what_is_in_use_stays() -> None:
     assert shelf.alive == ["d"]
 
 
-def test_one_that_never_fits_is_refused_and_closed() -> None:
+def test_a_model_above_the_budget_raises_an_error() -> None:
     shelf = Shelf(40)
     shelf.pool.get("a")
-    for _ in range(2):  # also when its size is known before
+    for _ in range(2):  # the second time, the pool already knows the size
         with pytest.raises(UsageError, match=r"Model d needs 45 bytes, but the memory budget is 40"):
             shelf.pool.get("d")
     assert shelf.alive == ["a"]
-    assert len(shelf.made) == 2  # the second time it is not even loaded
+    assert len(shelf.opened) == 2  # the second time it is not loaded
 
 
-def test_a_guess_makes_room_before_and_never_refuses() -> None:
+def test_an_estimated_size_unloads_models_but_raises_no_error() -> None:
     shelf = Shelf(60)
     pool = ModelPool(60, shelf.open, lambda key: 1000 if key == "b" else SIZES[key])
     with pool.use("a"):
         pool.get("c")
-        pool.get("d")  # 45 and 10 leave no room for 30: c goes before d comes
+        pool.get("d")  # 45 and 10 leave no room for 30, so c is unloaded before d is loaded
         assert pool.loads[-1].evicted == ("c",)
-        pool.get("b")  # needs no 1000 bytes, but everything that may go went
+        pool.get("b")  # because of the estimate of 1000 bytes, all unused models are unloaded
         assert pool.loaded == ("a", "b")
     assert shelf.alive == ["a", "b"]
 
 
-def test_growth_after_the_first_run_counts() -> None:
+def test_growth_after_the_first_run_is_counted() -> None:
     shelf = Shelf(60)
     shelf.pool.get("a")
     shelf.pool.get("c")
-    shelf.made[1].resident_bytes = 55
+    shelf.opened[1].resident_bytes = 55
     shelf.pool.get("c")
     assert shelf.alive == ["c"]
-    shelf.made[1].resident_bytes = 61
+    shelf.opened[1].resident_bytes = 61
     with pytest.raises(UsageError, match="61 bytes"):
         shelf.pool.get("c")
 
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(sorted(SIZES)), st.booleans()), max_size=30), st.integers(45, 110))
-def test_never_over_the_budget_and_never_closed_in_use(calls: list[tuple[str, bool]], budget: int) -> None:
+def test_the_budget_holds_and_models_in_use_stay_open(calls: list[tuple[str, bool]], budget: int) -> None:
     shelf = Shelf(budget)
     open_uses: list[Any] = []
     for key, hold in calls:
@@ -158,10 +160,10 @@ def test_threads_share_a_pool() -> None:
 
     def work(seed: int) -> None:
         try:
-            for turn in range(200):
-                with shelf.pool.use("abc"[(turn * seed) % 3]) as runtime:
+            for step in range(200):
+                with shelf.pool.use("abc"[(step * seed) % 3]) as runtime:
                     assert not runtime.closed  # type: ignore[attr-defined]
-        except BaseException as error:  # handed on to the test
+        except BaseException as error:  # the test checks the list
             failures.append(error)
 
     threads = [threading.Thread(target=work, args=(seed,)) for seed in (1, 2, 5)]
@@ -195,15 +197,15 @@ print(highest, pool.evictions, sum(load.again for load in pool.loads), pool.used
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc of Linux")
 def test_real_models_and_real_memory(tmp_path: Path) -> None:
-    """Three models of 12 MB each, when packed: all of them take 36 MB and more, and under a budget of 30 never more
-    than two are held."""
+    """Three models take 12 MB each when packed, together over 36 MB. With a budget of 30 MB, at most two of them are
+    loaded."""
     paths = [str(saved(heavy_net(4096 + k), tmp_path, f"{k}.tflite")) for k in range(3)]
 
     def run(budget: int) -> list[int]:
-        made = subprocess.run(
+        process = subprocess.run(
             [sys.executable, "-c", _RSS, str(budget), *paths], check=True, capture_output=True, text=True, timeout=60
         )  # fmt: skip
-        return [int(word) for word in made.stdout.split()]
+        return [int(word) for word in process.stdout.split()]
 
     highest, evictions, reloads, used = run(100 * MB)
     assert highest > 36 * MB
@@ -219,11 +221,11 @@ def test_real_models_and_real_memory(tmp_path: Path) -> None:
 def test_real_models_answer_after_a_reload(tmp_path: Path) -> None:
     paths = {str(k): saved(heavy_net(512 + k), tmp_path, f"{k}.tflite") for k in range(2)}
     pool = ModelPool(3 * MB, lambda key: open_runtime(paths[key]))
-    seen: dict[str, set[bytes]] = {"0": set(), "1": set()}
-    for turn in range(8):
-        with pool.use(str(turn % 2)) as runtime:
+    outputs: dict[str, set[bytes]] = {"0": set(), "1": set()}
+    for step in range(8):
+        with pool.use(str(step % 2)) as runtime:
             runtime.slots[0].inputs[0].array()[...] = 1
             runtime.invoke()
-            seen[str(turn % 2)].add(runtime.slots[0].outputs[0].array().tobytes())
-    assert [len(answers) for answers in seen.values()] == [1, 1]
+            outputs[str(step % 2)].add(runtime.slots[0].outputs[0].array().tobytes())
+    assert [len(answers) for answers in outputs.values()] == [1, 1]
     pool.close()

@@ -1,4 +1,4 @@
-"""Models of any input size, and models with channels first, as variants that the governor switches between."""
+"""Variants of models with any input size and of models in NCHW order."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ divide = 255.0
 
 
 @pytest.fixture
-def free(tmp_path: Path) -> tuple[Path, Path]:
-    """A model of pictures of any size, and the steps that give it one."""
+def resizable_model(tmp_path: Path) -> tuple[Path, Path]:
+    """Return the paths of a model with any input size, and of preprocessing steps that set the size."""
     model, steps = tmp_path / "mean.onnx", tmp_path / "steps.toml"
     model.write_bytes(onnx_mean())
     steps.write_text(PREPROCESSING)
@@ -46,32 +46,33 @@ def test_channels_first(tmp_path: Path) -> None:
     model = open_model(str(path))
     assert model.inputs[0].shape == (1, 3, 64, 80) and not model.free
     assert with_input_size(model, (40, 32)).inputs[0].shape == (1, 3, 32, 40)
-    last = open_model("vww")
-    assert with_input_size(last, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
+    nhwc_model = open_model("vww")
+    assert with_input_size(nhwc_model, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
 
 
-def test_a_model_of_any_size_has_the_one_of_its_preprocessing(free: tuple[Path, Path]) -> None:
-    model = open_model(str(free[0]), preprocessing=free[1])
+def test_a_model_of_any_size_takes_the_size_of_its_preprocessing(resizable_model: tuple[Path, Path]) -> None:
+    model = open_model(str(resizable_model[0]), preprocessing=resizable_model[1])
     assert model.free and model.inputs[0].shape == (1, 3, 40, 48)
     with pytest.raises(UsageError, match="any size"):
-        open_model(str(free[0]))
+        open_model(str(resizable_model[0]))
 
 
-@pytest.mark.parametrize("at", ["", "@64x56"])
-def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
+@pytest.mark.parametrize("size_suffix", ["", "@64x56"])
+def test_variants_of_several_sizes(resizable_model: tuple[Path, Path], size_suffix: str) -> None:
     pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     options = CameraOptions.of(
-        sources=("synthetic",), model=f"{free[0]}{at}", variants=(f"{free[0]}@32x24",), preprocessing=free[1],
+        sources=("synthetic",), model=f"{resizable_model[0]}{size_suffix}", variants=(f"{resizable_model[0]}@32x24",),
+        preprocessing=resizable_model[1],
         width=64, height=64, frames=3, overlap=True,
     )  # fmt: skip
     with CameraSession(options) as session:
         ladder = session.servers.server
         shapes = set()
-        for rung in ladder.variants:  # type: ignore[attr-defined]
-            server = rung.open()
+        for variant in ladder.variants:  # type: ignore[attr-defined]
+            server = variant.open()
             shapes.add(server.runtime.slots[0].inputs[0].shape)
             server.close()
-        assert shapes == {(1, 3, 56, 64) if at else (1, 3, 40, 48), (1, 3, 24, 32)}
+        assert shapes == {(1, 3, 56, 64) if size_suffix else (1, 3, 40, 48), (1, 3, 24, 32)}
         ladder.move(1)  # type: ignore[attr-defined]
         assert ladder.wait(20)  # type: ignore[attr-defined]
         record = session.run().to_json()
@@ -79,6 +80,6 @@ def test_a_ladder_of_its_sizes(free: tuple[Path, Path], at: str) -> None:
     assert record["last_answer"]["0"]["classes"][0]["score"] > 0.2
 
 
-def test_a_size_that_the_answers_do_not_suit_is_refused_at_once() -> None:
+def test_a_size_that_does_not_fit_the_answers_raises_an_error() -> None:
     with pytest.raises(UsageError):
         ModelServers(CameraOptions.of(model="blazeface", variants=("blazeface@64x64",)), 1)

@@ -18,12 +18,12 @@ COSTS = (400.0, 7.5, 12.5 / 10)
 
 
 class Loader:
-    """Opens real models, waits where it is told to, and counts what is open."""
+    """Opens real models and counts them. Loading waits while ``go`` is not set."""
 
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots
         self.open: list[str] = []
-        self.most = 0
+        self.max_open = 0
         self.loads = 0
         self.go = threading.Event()
         self.go.set()
@@ -36,18 +36,18 @@ class Loader:
         self.go.wait(20)
         if self.fail is not None:
             raise self.fail
-        made = server_of(name, self.slots)
-        self.open.append(made.name)
+        server = server_of(name, self.slots)
+        self.open.append(server.name)
         self.loads += 1
-        self.most = max(self.most, len(self.open))
-        inner = made.close
+        self.max_open = max(self.max_open, len(self.open))
+        close_server = server.close
 
         def close() -> None:
-            self.open.remove(made.name)
-            inner()
+            self.open.remove(server.name)
+            close_server()
 
-        made.close = close  # type: ignore[method-assign]
-        return made
+        server.close = close  # type: ignore[method-assign]
+        return server
 
     def ladder(self, keep: int = 2) -> VariantServer:
         return VariantServer(
@@ -57,9 +57,9 @@ class Loader:
 
 @pytest.fixture
 def loader() -> Iterator[Loader]:
-    made = Loader()
-    yield made
-    made.go.set()
+    new_loader = Loader()
+    yield new_loader
+    new_loader.go.set()
 
 
 def picture() -> Frame:
@@ -73,7 +73,7 @@ def alone(name: str, frame: Frame) -> object:
     return answer
 
 
-def test_each_level_answers_as_its_model_does(loader: Loader) -> None:
+def test_each_level_answers_like_its_model(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
     for level in (0, 1, 2, 1, 0):
         ladder.move(level)
@@ -101,7 +101,7 @@ def test_frames_are_served_while_the_next_model_loads(loader: Loader) -> None:
     ladder.close()
 
 
-def test_a_mind_that_is_changed_while_it_loads(loader: Loader) -> None:
+def test_the_level_changes_while_a_model_loads(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
     loader.go.clear()
     for level in (1, 2, 1, 2):
@@ -113,19 +113,19 @@ def test_a_mind_that_is_changed_while_it_loads(loader: Loader) -> None:
     assert loader.open == []
 
 
-def test_few_are_held_at_once(loader: Loader) -> None:
+def test_the_number_of_open_models_is_limited(loader: Loader) -> None:
     ladder, frame = loader.ladder(keep=2), picture()
     for level in (1, 2, 0, 2, 1, 0):
         ladder.move(level)
         assert ladder.wait(20)
         ladder.serve(frame)
         assert len(loader.open) <= 2
-    assert loader.most == 2
+    assert loader.max_open == 2
     ladder.close()
 
 
-def test_a_slot_whose_frame_is_answered_keeps_no_model() -> None:
-    """Frames in a row use one slot of two; warming up used both."""
+def test_an_answered_slot_keeps_no_model_open() -> None:
+    """Warming up uses both slots; frames without overlap use only one."""
     loader = Loader(slots=2)
     ladder, frame = loader.ladder(keep=2), picture()
     warm_up(ladder, frame.format, None)
@@ -136,11 +136,11 @@ def test_a_slot_whose_frame_is_answered_keeps_no_model() -> None:
         ladder.invoke()
         ladder.answer()
         assert ladder.model_of() == CLASSIFIERS[level]
-    assert loader.most == 2
+    assert loader.max_open == 2
     ladder.close()
 
 
-def test_what_is_held_is_not_loaded_again(loader: Loader) -> None:
+def test_kept_models_are_not_loaded_again(loader: Loader) -> None:
     ladder, frame = loader.ladder(keep=3), picture()
     for level in (1, 2, 0, 2, 1, 0):
         ladder.move(level)
@@ -150,7 +150,7 @@ def test_what_is_held_is_not_loaded_again(loader: Loader) -> None:
     ladder.close()
 
 
-def test_a_frame_in_the_works_is_finished_by_the_model_it_was_prepared_for() -> None:
+def test_a_prepared_frame_is_finished_by_its_model() -> None:
     loader = Loader(slots=2)
     ladder, frame = loader.ladder(), picture()
     assert ladder.slots == 2
@@ -186,9 +186,9 @@ def test_a_model_that_does_not_load_changes_nothing(loader: Loader) -> None:
     ladder.close()
 
 
-def test_a_model_with_too_few_slots_is_refused(loader: Loader) -> None:
-    two = Loader(slots=2)
-    ladder = VariantServer([two.variant(CLASSIFIERS[1], 2.0), loader.variant(CLASSIFIERS[2], 1.0)])
+def test_a_model_with_too_few_slots_raises_an_error(loader: Loader) -> None:
+    two_slots = Loader(slots=2)
+    ladder = VariantServer([two_slots.variant(CLASSIFIERS[1], 2.0), loader.variant(CLASSIFIERS[2], 1.0)])
     ladder.move(1)
     assert ladder.wait(20)
     with pytest.raises(UsageError, match="has 1 slots, but 2 are in use"):
@@ -208,15 +208,15 @@ def test_costs_are_declared_then_measured(loader: Loader) -> None:
         assert ladder.wait(20)
         for _ in range(5):
             ladder.serve(frame)
-    described = ladder.to_json()
-    times = described["invoke_ms"]
+    state = ladder.to_json()
+    times = state["invoke_ms"]
     assert set(times) == {CLASSIFIERS[0], CLASSIFIERS[2]}
     assert lever.cost(2) == pytest.approx(times[CLASSIFIERS[2]] / times[CLASSIFIERS[0]], rel=0.05)
-    assert (lever.label(1), lever.level, described["level"]) == (CLASSIFIERS[1], 2, 2)
+    assert (lever.label(1), lever.level, state["level"]) == (CLASSIFIERS[1], 2, 2)
     ladder.close()
 
 
-def test_what_is_no_ladder(loader: Loader) -> None:
+def test_invalid_variants_raise_an_error(loader: Loader) -> None:
     with pytest.raises(UsageError, match="at least two"):
         VariantServer([loader.variant(CLASSIFIERS[0], 1.0)])
     with pytest.raises(UsageError, match="costs more"):

@@ -1,4 +1,4 @@
-"""Functions of the user's: called with every frame, and no reason for the loop to die."""
+"""User functions are called with every frame. Their errors do not end the loop."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from arenite.host.camera.sinks.callback import CallbackSink, load_callback
 from tests.host.camera.dashboard.simulated_run import face, frame_of, served_of, yuyv
 
 
-def test_it_gets_the_answer_and_the_pixels() -> None:
-    seen = []
+def test_a_callback_gets_the_answer_and_the_pixels() -> None:
+    calls = []
     memory = yuyv(64, 48)
     frame = frame_of(memory, Format("yuyv", 64, 48, (128,)))
 
     def look(served: ServedFrame, frame: Frame | None) -> None:
         assert frame is not None
-        seen.append((served.number, int(frame.rows()[10, 20])))
+        calls.append((served.number, int(frame.rows()[10, 20])))
 
     sink = CallbackSink(look)
     sink.take(served_of(3, face()), frame)
     sink.close()
-    assert seen == [(3, int(memory[10, 20]))]
+    assert calls == [(3, int(memory[10, 20]))]
 
 
-def test_a_failing_one_is_told_once_with_its_traceback_and_called_again() -> None:
+def test_a_failing_callback_is_reported_once_and_called_again() -> None:
     messages: list[str] = []
     calls = []
 
@@ -55,7 +55,7 @@ def test_an_interrupt_is_not_swallowed() -> None:
         CallbackSink(stop).take(served_of(0), None)
 
 
-def test_from_a_file_and_from_a_module(tmp_path: Path) -> None:
+def test_callbacks_from_a_file_and_a_module(tmp_path: Path) -> None:
     path = tmp_path / "mine.py"
     path.write_text(
         "class A:\n    @staticmethod\n    def f(served, frame):\n        return served.number + 1\n"
@@ -75,7 +75,7 @@ def test_from_a_file_and_from_a_module(tmp_path: Path) -> None:
         ("os.path:sep", "has no function 'sep'"),
     ],
 )
-def test_what_cannot_be_loaded(text: str, problem: str, tmp_path: Path) -> None:
+def test_invalid_callbacks_raise_an_error(text: str, problem: str, tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("1 / 0\n")
     with pytest.raises(UsageError, match=problem) as error:
         load_callback(text.format(dir=tmp_path))

@@ -1,4 +1,4 @@
-"""Lines that are whole, on disk soon, and never waited for."""
+"""The JSON lines sink writes complete lines, soon, and does not delay the loop."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ for number in itertools.count():
 """
 
 
-def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
+def test_each_frame_is_a_line(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     sink = JsonLinesSink(path)
     frames = [
@@ -47,7 +47,7 @@ def test_a_line_per_frame_says_what_the_frame_was(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
+def test_lines_reach_the_file_during_the_run(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     sink = JsonLinesSink(path)
     sink.take(served_of(0, face()), None)
@@ -59,13 +59,13 @@ def test_lines_reach_the_file_while_the_run_goes_on(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("least", [100_000, 4_000_000])
-def test_a_killed_run_leaves_whole_lines(tmp_path: Path, least: int) -> None:
-    """Killed at any moment, most likely in the middle of a write."""
+@pytest.mark.parametrize("min_bytes", [100_000, 4_000_000])
+def test_a_killed_run_leaves_complete_lines(tmp_path: Path, min_bytes: int) -> None:
+    """The process is killed at a random time, probably during a write."""
     path = tmp_path / "out.jsonl"
     child = subprocess.Popen([sys.executable, "-c", _KILLED, str(path)])
     end = time.monotonic() + 60
-    while (not path.exists() or path.stat().st_size < least) and time.monotonic() < end:
+    while (not path.exists() or path.stat().st_size < min_bytes) and time.monotonic() < end:
         time.sleep(0.02)
     child.send_signal(signal.SIGKILL)
     child.wait()
@@ -80,29 +80,29 @@ def test_standard_output() -> None:
         "from tests.host.camera.dashboard.simulated_run import served_of\n"
         "s = JsonLinesSink('-'); s.take(served_of(7), None); s.close(); print('after')"
     )
-    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-    first, second = said.splitlines()
+    stdout = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    first, second = stdout.splitlines()
     assert json.loads(first)["number"] == 7 and second == "after"
 
 
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_folder_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"Cannot write .*out: No such file or directory\. Give a file"):
         JsonLinesSink(tmp_path / "none" / "out")
 
 
-def test_a_slow_reader_costs_lines_but_no_time(tmp_path: Path) -> None:
+def test_a_slow_reader_loses_lines_but_delays_nothing(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
     messages: list[str] = []
     writer = LineWriter(path, limit=1000, interval_s=0.01, report=messages.append)
     line = "x" * 99 + "\n"
-    for _ in range(5000):  # 500 KB; a pipe holds 64
+    for _ in range(5000):  # 500 KB; a pipe holds 64 KB
         writer.write(line)
     assert writer.lost > 0
-    kept = 5000 - writer.lost
+    written = 5000 - writer.lost
     read = _drained(reader)
     writer.close()
-    assert read() == line.encode() * kept
-    assert messages == [f"{path} was too slow: {5000 - kept:,} lines were left out."]
+    assert read() == line.encode() * written
+    assert messages == [f"{path} was too slow: {5000 - written:,} lines were left out."]
 
 
 def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
     assert read() == line.encode() * 2000 and writer.lost == 0
 
 
-def test_a_reader_that_goes_away_ends_the_writing_quietly(tmp_path: Path) -> None:
+def test_a_closed_reader_ends_the_writing_without_a_message(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
     messages: list[str] = []
     writer = LineWriter(path, interval_s=0.01, limit=1000, lossless=True, report=messages.append)
@@ -145,13 +145,13 @@ def _fifo(tmp_path: Path) -> tuple[int, Path]:
 
 
 def _drained(reader: int):  # type: ignore[no-untyped-def]
-    """Reads ``reader`` to its end in a thread; call what comes back for the bytes."""
+    """Read ``reader`` to its end in a thread. Return a function that waits for the end and returns the bytes."""
     os.set_blocking(reader, True)
-    found: list[bytes] = []
+    chunks: list[bytes] = []
 
     def run() -> None:
-        while piece := os.read(reader, 1 << 16):
-            found.append(piece)
+        while chunk := os.read(reader, 1 << 16):
+            chunks.append(chunk)
         os.close(reader)
 
     thread = threading.Thread(target=run)
@@ -159,6 +159,6 @@ def _drained(reader: int):  # type: ignore[no-untyped-def]
 
     def result() -> bytes:
         thread.join(30)
-        return b"".join(found)
+        return b"".join(chunks)
 
     return result

@@ -1,4 +1,4 @@
-"""Answers through a real broker: it goes away, comes back, refuses, speaks TLS, and never holds the loop up."""
+"""Answers through a real broker: lost connections, rejected passwords, TLS, and a loop that never waits."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ needs_broker = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto to pub
 _WAIT_S = 30.0
 
 
-def until(look: Callable[[], Any]) -> Any:
+def until(condition: Callable[[], Any]) -> Any:
     end = time.monotonic() + _WAIT_S
-    while not (found := look()):
-        assert time.monotonic() < end, "did not come true"
+    while not (value := condition()):
+        assert time.monotonic() < end, "timeout"
         time.sleep(0.02)
-    return found
+    return value
 
 
 def free_port() -> int:
@@ -63,7 +63,7 @@ def _listens(port: int) -> bool:
 
 
 class Reader:
-    """A subscriber to everything."""
+    """A subscriber to all topics."""
 
     def __init__(self, port: int, ca: Path | None = None, user: str | None = None) -> None:
         import paho.mqtt.client as mqtt
@@ -72,14 +72,16 @@ class Reader:
         def subscribe(client: mqtt.Client, *_: Any) -> None:
             client.subscribe("#", qos=1)
 
-        self.found: list[tuple[str, str, bool]] = []
+        self.messages: list[tuple[str, str, bool]] = []
         self._client = mqtt.Client(CallbackAPIVersion.VERSION2)
         if ca is not None:
             self._client.tls_set(str(ca))
         if user is not None:
             self._client.username_pw_set(user, "s%cret")
         ready: list[Any] = []
-        self._client.on_message = lambda _, __, m: self.found.append((m.topic, m.payload.decode(), m.retain))
+        self._client.on_message = lambda _, __, m: self.messages.append(
+            (m.topic, m.payload.decode(), m.retain)
+        )
         self._client.on_connect = subscribe
         self._client.on_subscribe = lambda *_: ready.append(1)
         self._client.connect("localhost" if ca else "127.0.0.1", port)
@@ -87,7 +89,7 @@ class Reader:
         until(lambda: ready)
 
     def of(self, topic: str) -> list[str]:
-        return [text for name, text, _ in self.found if name == topic]
+        return [text for name, text, _ in self.messages if name == topic]
 
     def close(self) -> None:
         self._client.disconnect()
@@ -115,14 +117,14 @@ def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
         assert sink.sent == 20 and sink.lost == 0
         reader.close()
         late = Reader(port)
-        until(lambda: ("home/door cam/status", "offline", True) in late.found)
+        until(lambda: ("home/door cam/status", "offline", True) in late.messages)
         assert late.of("home/door cam") == []
         late.close()
 
 
 @pytest.mark.slow
 @needs_broker
-def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sink_reconnects_to_the_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arenite.host.camera.sinks.mqtt._BACKOFF_S", (1, 1))
     port = free_port()
     messages: list[str] = []
@@ -135,7 +137,7 @@ def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest
     assert sink.lost == 6
     with broker(tmp_path, port):
         reader = Reader(port)
-        # The newest four waited; the retained status tells even who subscribes later.
+        # The newest four frames were queued. The status is retained, so later subscribers get it too.
         until(lambda: sink.sent == 4)
         until(lambda: "online" in reader.of("cam/status"))
         sink.take(served_of(10), None)
@@ -150,7 +152,7 @@ def test_the_broker_goes_away_and_comes_back(tmp_path: Path, monkeypatch: pytest
 
 
 @needs_broker
-def test_a_killed_run_leaves_offline_behind(tmp_path: Path) -> None:
+def test_the_status_of_a_killed_run_is_offline(tmp_path: Path) -> None:
     port = free_port()
     script = (
         "import time\nfrom arenite.host.camera.sinks.mqtt import MqttSink\n"
@@ -175,25 +177,25 @@ def test_passwords(tmp_path: Path) -> None:
     if tool is None:
         pytest.skip("no mosquitto_passwd to make passwords with")
     subprocess.run([tool, "-b", "-c", passwords, "me", "s%cret"], check=True, capture_output=True)
-    # The broker gives up root's rights before it reads.
+    # The broker drops its root rights before it reads the files.
     passwords.chmod(0o644)
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(folder.stat().st_mode | 0o055)
     messages: list[str] = []
     with broker(tmp_path, port, "allow_anonymous false", f"password_file {passwords}"):
-        good = MqttSink(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
-        until(lambda: good.connected)
-        good.close()
-        bad = MqttSink(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=messages.append)
+        accepted = MqttSink(f"mqtt://me:s%25cret@127.0.0.1:{port}/cam")
+        until(lambda: accepted.connected)
+        accepted.close()
+        rejected = MqttSink(f"mqtt://me:wrong@127.0.0.1:{port}/cam", report=messages.append)
         until(lambda: messages)
-        bad.take(served_of(0), None)
-        bad.close()
+        rejected.take(served_of(0), None)
+        rejected.close()
         assert (
             "Not authorized" in messages[0]
             and "wrong" not in messages[0].replace("it refused", "")
             and len(messages) == 1
         )
-        assert not bad.connected and bad.sent == 0
+        assert not rejected.connected and rejected.sent == 0
 
 
 @pytest.mark.slow
@@ -218,14 +220,14 @@ def test_tls(tmp_path: Path) -> None:
         sink.take(served_of(0), None)
         until(lambda: sink.sent == 1)
         sink.close()
-        doubting = MqttSink(f"mqtts://localhost:{port}/cam", report=messages.append)
+        untrusting = MqttSink(f"mqtts://localhost:{port}/cam", report=messages.append)
         until(lambda: messages)
-        doubting.close()
-        assert not doubting.connected
+        untrusting.close()
+        assert not untrusting.connected
 
 
 @pytest.mark.slow
-def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
+def test_a_missing_broker_is_reported_once() -> None:
     messages: list[str] = []
     sink = MqttSink(f"mqtt://127.0.0.1:{free_port()}/cam", queue=8, report=messages.append)
     for number in range(100):
@@ -235,10 +237,10 @@ def test_no_broker_costs_the_loop_nothing_and_is_told_once() -> None:
     assert sink.lost == 92 and len(messages) == 1 and "cannot be reached" in messages[0]
 
 
-def test_addresses() -> None:
-    found = parse_broker("mqtts://a%40b:p%3Aw@[::1]:99/x/y?qos=2&retain=1&client=c")
-    assert found == Broker("::1", 99, "x/y", True, "a@b", "p:w", 2, True, "c")
-    assert found.name == "mqtts://::1:99/x/y" and found.status == "x/y/status"
+def test_broker_urls() -> None:
+    parsed = parse_broker("mqtts://a%40b:p%3Aw@[::1]:99/x/y?qos=2&retain=1&client=c")
+    assert parsed == Broker("::1", 99, "x/y", True, "a@b", "p:w", 2, True, "c")
+    assert parsed.name == "mqtts://::1:99/x/y" and parsed.status == "x/y/status"
     assert parse_broker("mqtt://h/t").port == 1883 and parse_broker("mqtts://h/t").port == 8883
 
 
@@ -250,7 +252,7 @@ def test_addresses() -> None:
         ("mqtt://u:sesame@h", "topic ''"),
         ("mqtt://u:sesame@h/a/%23", "topic 'a/#'"),
         ("mqtt://u:sesame@h:99999/t", "malformed"),
-        ("mqtt://u:sesame/open@h/t", "malformed"),  # quoted by the library's own words
+        ("mqtt://u:sesame/open@h/t", "malformed"),  # urllib's own message would quote the password
         ("mqtt://u:sesame@h/t?qos=3", "qos=3"),
         ("mqtt://u:sesame@h/t?colour=red", "unknown option 'colour'"),
         ("mqtt://u:sesame@h/t?ca=/x", "'ca' without TLS"),
@@ -258,7 +260,7 @@ def test_addresses() -> None:
         (f"mqtts://u:sesame@h/t?key={__file__}", "key without a cert"),
     ],
 )
-def test_addresses_that_are_wrong(url: str, problem: str) -> None:
+def test_invalid_broker_urls_raise_an_error(url: str, problem: str) -> None:
     with pytest.raises(UsageError, match=problem) as error:
         parse_broker(url)
     assert "sesame" not in str(error.value)

@@ -7,14 +7,14 @@ import struct
 import numpy as np
 
 
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return kind + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
+def _chunk(fourcc: bytes, data: bytes) -> bytes:
+    return fourcc + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
 
 
 def avi(
     frames: list[np.ndarray], fourcc: bytes, width: int, height: int, fps: int = 25, sound: bool = False
 ) -> bytes:
-    """``frames``: uint8 each; ``sound``: a stream of sound first, whose chunks stand between the frames."""
+    """Return an AVI file of uint8 ``frames``. ``sound`` adds an audio stream with chunks between the frames."""
     size, video = frames[0].nbytes, int(sound)
     avih = struct.pack(
         "<14I",
@@ -48,14 +48,14 @@ def avi(
         lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", audio) + _chunk(b"strf", format))
     lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", strh) + _chunk(b"strf", strf))
     body = b"AVI " + _chunk(b"LIST", lists) + b"LIST"
-    movi, index, at = b"movi", b"", 4
+    movi, index, offset = b"movi", b"", 4
     for frame in frames:
         if sound:
             movi += _chunk(b"00wb", bytes(range(7)))
-            at += 16
-        index += b"%02ddc" % video + struct.pack("<III", 0x10, at, size)
+            offset += 16
+        index += b"%02ddc" % video + struct.pack("<III", 0x10, offset, size)
         movi += _chunk(b"%02ddc" % video, frame.tobytes())
-        at += 8 + size + (size & 1)
+        offset += 8 + size + (size & 1)
     body += struct.pack("<I", len(movi)) + movi + _chunk(b"idx1", index)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 

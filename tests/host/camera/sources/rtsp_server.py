@@ -1,4 +1,4 @@
-"""A network camera: RTSP 1.0 (RFC 2326) with JPEG in RTP (RFC 2435), interleaved in the connection."""
+"""A simulated network camera: RTSP 1.0 (RFC 2326) with JPEG in RTP (RFC 2435), interleaved in the connection."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ import threading
 import time
 from collections.abc import Callable
 
-MOST = 1400  # bytes of a picture per packet
+MAX_PACKET_BYTES = 1400  # bytes of a picture per packet
 CLOCK = 90_000
 
 
 def parts(jpeg: bytes) -> tuple[int, bytes, bytes]:
-    """Of a baseline JPEG: RTP's type (0: 4:2:2, 1: 4:2:0), its quantisation tables, its scan without markers."""
-    at, tables, kind = 2, b"", 1
+    """Return the RTP type (0: 4:2:2, 1: 4:2:0), the quantization tables and the scan of a baseline JPEG."""
+    offset, tables, jpeg_type = 2, b"", 1
     while True:
-        marker, size = struct.unpack_from(">HH", jpeg, at)
-        body = jpeg[at + 4 : at + 2 + size]
+        marker, size = struct.unpack_from(">HH", jpeg, offset)
+        body = jpeg[offset + 4 : offset + 2 + size]
         if marker == 0xFFDB:
             while body:
                 tables, body = tables + body[1:65], body[65:]
         elif marker == 0xFFC0:
-            kind = 1 if body[7] == 0x22 else 0
+            jpeg_type = 1 if body[7] == 0x22 else 0
         elif marker == 0xFFDA:
-            return kind, tables, jpeg[at + 2 + size : -2]
-        at += 2 + size
+            return jpeg_type, tables, jpeg[offset + 2 + size : -2]
+        offset += 2 + size
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """``picture``: the JPEG of a number, of ``width`` x ``height`` (multiples of eight) pixels."""
+    """The server. ``picture(number)`` returns a JPEG of ``width`` x ``height`` pixels (multiples of eight)."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -37,8 +37,8 @@ class Server(socketserver.ThreadingTCPServer):
     def __init__(self, picture: Callable[[int], bytes], width: int, height: int, fps: float) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.picture, self.size, self.fps = picture, (width, height), fps
-        self.asked: list[str] = []
-        self.most = 10**9  # pictures per connection
+        self.requests: list[str] = []
+        self.max_pictures = 10**9  # per connection
 
     @property
     def url(self) -> str:
@@ -46,14 +46,14 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Handler(socketserver.StreamRequestHandler):
-    # Every handler has the server that made it; socketserver declares only the base class.
+    # The server is always a Server; socketserver declares only the base class.
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def handle(self) -> None:
         try:
             while request := self._request():
                 method, fields = request
-                self.server.asked.append(method)
+                self.server.requests.append(method)
                 self._answer(method, fields)
                 if method == "PLAY":
                     threading.Thread(target=self._play, daemon=True).start()
@@ -65,7 +65,7 @@ class Handler(socketserver.StreamRequestHandler):
     def _request(self) -> tuple[str, dict[str, str]] | None:
         lines = []
         while line := self.rfile.readline():
-            if line[:1] == b"$":  # the receiver's report, in the same connection
+            if line[:1] == b"$":  # a receiver report, interleaved in the connection
                 size = struct.unpack(">H", line[2:4])[0]
                 self.rfile.read(size - len(line) + 4)
                 continue
@@ -74,7 +74,7 @@ class Handler(socketserver.StreamRequestHandler):
             lines.append(line.decode().strip())
         if not lines:
             return None
-        fields = dict(each.split(": ", 1) for each in lines[1:] if ": " in each)
+        fields = dict(line_text.split(": ", 1) for line_text in lines[1:] if ": " in line_text)
         return lines[0].split()[0], fields
 
     def _answer(self, method: str, fields: dict[str, str]) -> None:
@@ -99,18 +99,18 @@ class Handler(socketserver.StreamRequestHandler):
         packet = 0
         wide, high = self.server.size
         try:
-            for number in range(self.server.most):
-                kind, tables, scan = parts(self.server.picture(number))
+            for number in range(self.server.max_pictures):
+                jpeg_type, tables, scan = parts(self.server.picture(number))
                 stamp = int(number * CLOCK / self.server.fps)
-                for at in range(0, len(scan), MOST):
-                    piece = scan[at : at + MOST]
-                    last = at + len(piece) == len(scan)
+                for offset in range(0, len(scan), MAX_PACKET_BYTES):
+                    payload = scan[offset : offset + MAX_PACKET_BYTES]
+                    last = offset + len(payload) == len(scan)
                     data = struct.pack(">BBHII", 0x80, 26 | last << 7, packet & 0xFFFF, stamp, 1)
-                    # 255: the tables come along, before the first piece.
-                    data += struct.pack(">IBBBB", at, kind, 255, wide // 8, high // 8)
-                    if at == 0:
+                    # 255: the quantization tables follow in the first packet.
+                    data += struct.pack(">IBBBB", offset, jpeg_type, 255, wide // 8, high // 8)
+                    if offset == 0:
                         data += struct.pack(">BBH", 0, 0, len(tables)) + tables
-                    data += piece
+                    data += payload
                     self.wfile.write(b"$\0" + struct.pack(">H", len(data)) + data)
                     packet += 1
                 time.sleep(1 / self.server.fps)

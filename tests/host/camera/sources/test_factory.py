@@ -1,4 +1,4 @@
-"""What can be named as a source."""
+"""``open_source`` opens every kind of source by name."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from arenite.host.camera.sources.v4l2_discovery import CameraDevice
 
 
 @pytest.mark.parametrize("spec", ["nothing", "", "/dev/null/video", "clip.mp4", "csi:", "picture.png"])
-def test_names_of_nothing(spec: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_unknown_sources_raise_an_error(spec: str) -> None:
+    with pytest.raises(UsageError) as caught:
         open_source(spec)
-    assert told.value.hint
+    assert caught.value.hint
 
 
 def test_paces() -> None:
@@ -29,7 +29,7 @@ def test_paces() -> None:
         open_source("synthetic", pace="slow")
 
 
-def test_what_is_asked_for_is_made() -> None:
+def test_the_given_format_is_used() -> None:
     source = open_source("synthetic", width=320, height=200, fps=12, pixels="nv12", index=2)
     format = source.open()
     assert (format.pixels, format.width, format.height, format.fps) == ("nv12", 320, 200, 12)
@@ -37,20 +37,20 @@ def test_what_is_asked_for_is_made() -> None:
     assert frame is not None and frame.source == 2
 
 
-def test_auto_takes_the_photographs_else_the_pattern_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_auto_without_a_camera_uses_photos_or_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(v4l2_discovery, "list_cameras", list)
-    monkeypatch.setattr(photos, "unavailable", lambda *asked: "")
+    monkeypatch.setattr(photos, "unavailable", lambda *arguments: "")
     messages: list[str] = []
     assert open_source("auto", on_message=messages.append).name == "photos"
-    monkeypatch.setattr(photos, "unavailable", lambda *asked: "There is no network.")
+    monkeypatch.setattr(photos, "unavailable", lambda *arguments: "There is no network.")
     assert open_source("auto", on_message=messages.append).name == "synthetic"
     assert "no camera" in messages[0] and "There is no network." in messages[1]
 
 
-def test_auto_takes_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """/dev/null stands for the device: only which one is taken is looked at."""
-    found = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
-    monkeypatch.setattr(v4l2_discovery, "list_cameras", lambda: found)
+def test_auto_uses_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """/dev/null replaces the device, because the test only checks which device is chosen."""
+    cameras = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
+    monkeypatch.setattr(v4l2_discovery, "list_cameras", lambda: cameras)
     monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])  # type: ignore[attr-defined]
     messages: list[str] = []
     assert open_source("auto", on_message=messages.append).name == "/dev/null"
@@ -66,18 +66,18 @@ def test_an_uncompressed_recording_is_not_decoded(tmp_path: Path) -> None:
     frame = source.read(0)
     assert frame is not None and frame.rows().tobytes() == picture[:64]
     frames = [source.read(0), source.read(0)]
-    assert [each.sequence for each in frames if each] == [1, 2]
+    assert [later_frame.sequence for later_frame in frames if later_frame] == [1, 2]
     with pytest.raises(EndOfSource):
         source.read(0)
 
 
-def test_a_number_is_a_camera() -> None:
+def test_a_number_is_a_camera_device() -> None:
     with pytest.raises(UsageError, match="/dev/video77"):
         open_source("77")
 
 
-def test_the_loop_starts_without_what_it_does_not_need() -> None:
-    """No OpenCV, Pillow, downloader or decoder before the first frame of what needs none."""
+def test_optional_packages_are_imported_late() -> None:
+    """A source that needs no OpenCV, Pillow, downloader or decoder does not import them."""
     code = (
         "import sys\n"
         "from arenite.host.camera.sources.factory import open_source\n"

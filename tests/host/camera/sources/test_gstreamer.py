@@ -1,4 +1,4 @@
-"""GStreamer pipelines by its own command, where it is installed; what a Jetson is asked for."""
+"""GStreamer pipelines, run with gst-launch-1.0 if it is installed, and the pipeline for Jetson cameras."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ def picture(frame: Frame) -> np.ndarray:
     f = frame.format
     rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
     data = np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
-    made = unpack(data, f.pixels, f.width, f.height)
-    return made[:, :, ::-1] if f.pixels in ("bgr", "bgra") else made
+    pixels = unpack(data, f.pixels, f.width, f.height)
+    return pixels[:, :, ::-1] if f.pixels in ("bgr", "bgra") else pixels
 
 
 @needs_gstreamer
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_formats_with_rows_that_end_in_gaps(name: str) -> None:
-    """162 pixels: rows of one and of three bytes per pixel are filled up to multiples of four."""
+def test_formats_with_padded_rows(name: str) -> None:
+    """With 162 pixels per row, GStreamer pads rows of one and three bytes per pixel to multiples of four."""
     source = open_source(
         f"gst:videotestsrc pattern=red is-live=true ! video/x-raw,format={name},width=162,height=120,framerate=50/1"
     )
     try:
         format = source.open()
         assert (format.pixels, format.width, format.height, format.fps) == (FORMATS[name][0], 162, 120, 50.0)
-        found = np.zeros((1, 1, 1), int)
-        for _ in range(3):  # a wrong size of a frame would shift the ones after the first
+        pixels = np.zeros((1, 1, 1), int)
+        for _ in range(3):  # a wrong frame size would shift all frames after the first
             frame = source.read(5)
             assert frame is not None
-            found = picture(frame).astype(int)
+            pixels = picture(frame).astype(int)
             frame.release()
         if format.pixels == "grey":
-            assert np.ptp(found) == 0 and 60 < found[0, 0, 0] < 100
+            assert np.ptp(pixels) == 0 and 60 < pixels[0, 0, 0] < 100
         else:
-            assert np.abs(found - (255, 0, 0)).max() <= 16
+            assert np.abs(pixels - (255, 0, 0)).max() <= 16
     finally:
         source.close()
 
@@ -68,7 +68,7 @@ def test_other_formats_are_converted() -> None:
 
 
 @needs_gstreamer
-def test_the_newest_frame_wins() -> None:
+def test_the_newest_frame_is_read() -> None:
     source = open_source("gst:videotestsrc is-live=true ! video/x-raw,width=64,height=64,framerate=100/1")
     try:
         source.open()
@@ -99,15 +99,15 @@ def test_a_pipeline_that_ends_is_started_again() -> None:
 
 @needs_gstreamer
 @pytest.mark.parametrize(
-    ("pipeline", "told"),
+    ("pipeline", "message"),
     [("nosuchelement", "nosuchelement"), ("audiotestsrc num-buffers=3", "delivers no raw video")],
 )
-def test_pipelines_that_give_no_pictures(pipeline: str, told: str) -> None:
-    with pytest.raises(SourceLost, match=told):
+def test_pipelines_without_pictures_raise_an_error(pipeline: str, message: str) -> None:
+    with pytest.raises(SourceLost, match=message):
         open_source(f"gst:{pipeline}").open()
 
 
-def test_pipelines_that_cannot_be_read() -> None:
+def test_invalid_pipelines_raise_an_error() -> None:
     with pytest.raises(UsageError, match="needs a pipeline"):
         open_source("gst: ")
     with pytest.raises(UsageError, match="is not the name of a CSI camera"):
@@ -117,7 +117,7 @@ def test_pipelines_that_cannot_be_read() -> None:
             open_source("gst:videotestsrc name='a").open()
 
 
-def test_a_jetsons_camera() -> None:
+def test_the_pipeline_of_jetson_cameras() -> None:
     assert csi_pipeline(1, 1920, 1080, 30.0) == (
         "nvarguscamerasrc sensor-id=1 ! video/x-raw(memory:NVMM),format=NV12,width=1920,height=1080,framerate=30/1 ! "
         "nvvidconv ! video/x-raw,format=NV12"
@@ -145,13 +145,13 @@ def test_a_jetsons_camera() -> None:
     ],
 )
 def test_caps(caps: str, expected: tuple[int, ...] | None) -> None:
-    found = format_from_caps(caps)
-    assert (found.strides if found else None) == expected
+    format = format_from_caps(caps)
+    assert (format.strides if format else None) == expected
 
 
 @needs_gstreamer
 def test_a_pipeline_that_changes_its_size_is_started_again() -> None:
-    """The first picture of another size begins somewhere in a pipe."""
+    """After a change of size, the source ends instead of reading frames at wrong offsets."""
     small, large = (
         f"videotestsrc num-buffers=40 ! video/x-raw,format=GRAY8,width={n},height={n},framerate=100/1"
         for n in (8, 16)

@@ -1,4 +1,4 @@
-"""Streams whose threads do not end when they are told to."""
+"""Streams whose reader threads do not end in time."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FORMAT = Format("grey", 2, 2, (2,), 30.0)
 
 
 class Stuck:
-    """A connection of which the first waits for a picture long after it was closed."""
+    """A stream whose first reader thread waits for a picture long after the stream was closed."""
 
     name = "stuck"
 
     def __init__(self) -> None:
         self.opened = 0
         self.first, self.late = threading.Event(), threading.Event()
-        self.thread: threading.Thread | None = None  # the first one
+        self.thread: threading.Thread | None = None  # the first reader thread
 
     def open(self) -> Format:
         self.opened += 1
@@ -37,12 +37,12 @@ class Stuck:
             self.late.wait(30)
         else:
             time.sleep(0.005)
-        made = memory.take(4)
-        made[:] = 7 if threading.current_thread() is not self.thread else 99
-        return made, FORMAT
+        buffer = memory.take(4)
+        buffer[:] = 7 if threading.current_thread() is not self.thread else 99
+        return buffer, FORMAT
 
     def close(self) -> None:
-        """The thread goes on waiting."""
+        """Do nothing: the thread continues to wait."""
 
 
 def wait_for(source: LatestFrameSource) -> Frame:
@@ -51,22 +51,22 @@ def wait_for(source: LatestFrameSource) -> Frame:
     return frame
 
 
-def test_a_thread_that_outlives_its_close_says_nothing_of_the_next_stream(
+def test_a_late_thread_does_not_disturb_the_next_stream(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(latest_frame, "JOIN_S", 0.05)
     stream = Stuck()
     source = LatestFrameSource(stream)
     source.open()
-    old = source._thread
-    assert old is not None and stream.first.wait(60)
-    stream.thread = old
+    first_thread = source._thread
+    assert first_thread is not None and stream.first.wait(60)
+    stream.thread = first_thread
     source.close()
     source.open()
     wait_for(source).release()
     stream.late.set()
-    old.join(60)
-    assert not old.is_alive()
+    first_thread.join(60)
+    assert not first_thread.is_alive()
     for _ in range(5):
         frame = wait_for(source)
         assert frame.rows()[0, 0] == 7
@@ -79,7 +79,7 @@ class Broken(Stuck):
         raise ValueError("cannot reshape")
 
 
-def test_whatever_a_decoder_raises_is_a_loss() -> None:
+def test_any_decoder_error_is_a_lost_source() -> None:
     source = LatestFrameSource(Broken())
     source.open()
     with pytest.raises(SourceLost, match="cannot reshape"):

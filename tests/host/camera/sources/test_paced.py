@@ -1,4 +1,4 @@
-"""Pictures played like a camera: who is late misses some, and every one is accounted for."""
+"""Pictures played at the rate of a camera: a late reader misses pictures, and all of them are counted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Numbers:
     def close(self) -> None: ...
 
 
-def test_every_picture_comes_when_it_is_asked_for() -> None:
+def test_without_pacing_every_picture_is_read() -> None:
     source = PacedSource(Numbers(1.0), live=False, index=3)
     source.open()
     frames = [source.read(0) for _ in range(50)]
@@ -39,7 +39,7 @@ def test_every_picture_comes_when_it_is_asked_for() -> None:
     assert (source.counters.captured, source.counters.dropped) == (50, 0)
 
 
-def test_a_late_reader_misses_what_was_due_meanwhile() -> None:
+def test_a_late_reader_misses_pictures() -> None:
     source = PacedSource(Numbers(200.0))
     source.open()
     first = source.read(1)
@@ -54,15 +54,15 @@ def test_a_late_reader_misses_what_was_due_meanwhile() -> None:
     assert int(second.rows()[0, 0]) == second.sequence % 256
 
 
-def test_nothing_comes_before_its_time() -> None:
+def test_no_picture_arrives_early() -> None:
     source = PacedSource(Numbers(0.5))
     source.open()
-    assert source.read(1) is not None  # the first one is there at once
+    assert source.read(1) is not None  # the first picture is due at once
     assert source.read(0.01) is None
     assert source.counters.captured == 1
 
 
-def test_another_rate_counts_from_now_on() -> None:
+def test_a_new_rate_applies_to_later_pictures() -> None:
     source = PacedSource(Numbers(1000.0))
     source.open()
     first = source.read(1)
@@ -76,7 +76,7 @@ def test_another_rate_counts_from_now_on() -> None:
             source.set_rate(wrong)
 
 
-def test_a_source_that_is_not_open_says_so() -> None:
+def test_reading_a_closed_source_raises_an_error() -> None:
     source = PacedSource(Numbers(30))
     with pytest.raises(UsageError, match="not open"):
         source.read(0)
@@ -86,7 +86,7 @@ def test_a_source_that_is_not_open_says_so() -> None:
         source.read(0)
 
 
-def test_numbers_go_on_after_it_is_opened_again() -> None:
+def test_numbers_continue_after_reopening() -> None:
     source = PacedSource(Numbers(1000.0))
     source.open()
     first = source.read(1)
@@ -96,6 +96,6 @@ def test_numbers_go_on_after_it_is_opened_again() -> None:
     assert first is not None and second is not None and second.sequence == first.sequence + 1
 
 
-def test_a_pace_without_a_clock() -> None:
+def test_a_frame_clock_without_pacing() -> None:
     pace = FrameClock(False)
     assert [pace.wait(last, 0)[0] for last in (-1, 0, 7)] == [0, 1, 8]  # type: ignore[index]

@@ -1,4 +1,4 @@
-"""Folders and patterns of pictures."""
+"""Folders and file patterns as sources of pictures."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Three pictures of different sizes in red, green and blue; and a file that is none."""
-    for k, colour in enumerate([(255, 0, 0), (0, 255, 0), (0, 0, 255)]):
-        Image.new("RGB", (10 + k, 6), colour).save(tmp_path / f"{k}.png")
+    """Return a folder with three pictures of different sizes in red, green and blue, and a text file."""
+    for k, color in enumerate([(255, 0, 0), (0, 255, 0), (0, 0, 255)]):
+        Image.new("RGB", (10 + k, 6), color).save(tmp_path / f"{k}.png")
     (tmp_path / "notes.txt").write_text("no picture", "utf-8")
     return tmp_path
 
 
-def test_every_picture_in_its_own_size(folder: Path) -> None:
+def test_every_picture_keeps_its_size(folder: Path) -> None:
     source = open_source(str(folder))
     assert not source.live
     format = source.open()
@@ -43,7 +43,7 @@ def test_every_picture_in_its_own_size(folder: Path) -> None:
     assert (source.counters.captured, source.counters.dropped) == (3, 0)
 
 
-def test_over_and_over(folder: Path) -> None:
+def test_a_looped_folder_repeats(folder: Path) -> None:
     source = open_source(str(folder / "*.png"), loop=True, pixels="bgr")
     source.open()
     frames = [source.read(0) for _ in range(7)]
@@ -51,7 +51,7 @@ def test_over_and_over(folder: Path) -> None:
     assert frames[0] is not None and frames[0].rows()[0, :3].tolist() == [0, 0, 255]
 
 
-def test_a_damaged_file_is_counted_and_passed_over(folder: Path) -> None:
+def test_a_damaged_file_is_counted_and_skipped(folder: Path) -> None:
     (folder / "1.png").write_bytes(b"\x89PNG no longer")
     source = open_source(str(folder))
     source.open()
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_counted_and_passed_over(folder: Path) -> None:
     assert (source.counters.errors, source.counters.dropped, source.counters.captured) == (1, 1, 3)
 
 
-def test_at_its_own_pace_late_pictures_are_missed(folder: Path) -> None:
+def test_a_late_reader_misses_pictures(folder: Path) -> None:
     source = PictureFolder(str(folder), live=True, loop=True, fps=100.0)
     source.open()
     first = source.read(1)
@@ -70,7 +70,7 @@ def test_at_its_own_pace_late_pictures_are_missed(folder: Path) -> None:
     assert source.counters.captured == second.sequence + 1
 
 
-def test_nothing_there(tmp_path: Path) -> None:
+def test_a_folder_without_pictures_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no pictures in"):
         open_source(str(tmp_path)).open()
     with pytest.raises(UsageError, match="no file"):
@@ -102,8 +102,8 @@ def test_a_damaged_file_may_be_the_first(folder: Path) -> None:
         open_source(str(folder)).open()
 
 
-def test_whatever_a_decoder_makes_of_malformed_files() -> None:
-    """Pillow has no such pixels: NotImplementedError."""
+def test_any_decoder_error_is_a_usage_error() -> None:
+    """Pillow raises NotImplementedError for this pixel format."""
     file = io.BytesIO()
     Image.new("RGB", (4, 4)).save(file, "DDS")
     data = bytearray(file.getvalue())

@@ -1,4 +1,4 @@
-"""Made-up pictures against what the preprocessing reads out of them again."""
+"""Encoded synthetic pictures are decoded to the same picture by the preprocessing."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from arenite.host.camera.sources.pixel_encoding import (
 )
 
 
-def read_again(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: int) -> np.ndarray:
+def decode(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: int) -> np.ndarray:
     picture = unpack(np.concatenate([plane.reshape(-1) for plane in planes]), pixels, width, height)
     return picture[:, :, ::-1] if pixels in ("bgr", "bgra") else picture
 
 
 @pytest.mark.parametrize("pixels", sorted(set(PIXELS) - {"grey"}))
-@given(colour=st.tuples(*[st.integers(0, 255)] * 3))
-def test_a_colour_comes_back(pixels: str, colour: tuple[int, int, int]) -> None:
-    picture = np.broadcast_to(np.array(colour, np.uint8), (4, 6, 3))
-    again = read_again(encode_pixels(picture, pixels), pixels, 6, 4)
-    # Video range has 219 levels of luma; red, green and blue lose at most two of theirs by that.
+@given(color=st.tuples(*[st.integers(0, 255)] * 3))
+def test_a_color_is_decoded_again(pixels: str, color: tuple[int, int, int]) -> None:
+    picture = np.broadcast_to(np.array(color, np.uint8), (4, 6, 3))
+    decoded = decode(encode_pixels(picture, pixels), pixels, 6, 4)
+    # Video range has 219 levels of luma, so red, green and blue change by at most 3 levels.
     limit = 3 if pixels in ("yuyv", "uyvy", "nv12") else 0
-    assert np.abs(again.astype(int) - picture).max() <= limit
+    assert np.abs(decoded.astype(int) - picture).max() <= limit
 
 
 @given(st.integers(0, 255))
@@ -38,24 +38,24 @@ def test_grey(level: int) -> None:
     assert (plane == level).all()
 
 
-def test_pairs_of_pixels_share_a_colour_and_keep_their_brightness() -> None:
+def test_pairs_of_pixels_keep_their_brightness() -> None:
     picture = np.zeros((2, 4, 3), np.uint8)
     picture[:, 1::2] = 255
     for pixels in ("yuyv", "uyvy", "nv12"):
-        again = read_again(encode_pixels(picture, pixels), pixels, 4, 2)
-        assert (again[:, 0::2] == 0).all() and (again[:, 1::2] == 255).all()
+        decoded = decode(encode_pixels(picture, pixels), pixels, 4, 2)
+        assert (decoded[:, 0::2] == 0).all() and (decoded[:, 1::2] == 255).all()
 
 
 @pytest.mark.parametrize(
     ("pixels", "width", "height"),
     [("yuyv", 3, 2), ("nv12", 4, 3), ("hsv", 4, 4), ("rgb", 0, 4), ("grey", 9000, 4)],
 )
-def test_what_cannot_be_made(pixels: str, width: int, height: int) -> None:
+def test_impossible_formats_raise_an_error(pixels: str, width: int, height: int) -> None:
     with pytest.raises(UsageError):
         synthetic_format(pixels, width, height, 30)
 
 
-def test_enlarging_keeps_what_is_flat_and_goes_in_between() -> None:
+def test_enlarging_interpolates() -> None:
     flat = np.full((3, 5, 3), 77, np.uint8)
     assert (resize_bilinear(flat, 20, 11) == 77).all()
     step = np.zeros((1, 2, 3), np.uint8)

@@ -1,4 +1,4 @@
-"""A camera that goes away and comes back, with a clock that makes no test wait."""
+"""A camera that is lost and reconnected, with a simulated clock."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL, LARGE = (Format("grey", n, n, (n,), 30.0) for n in (2, 4))
 
 
 class Clock:
-    """Time passes when somebody sleeps."""
+    """A clock that advances only in ``sleep``."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -31,7 +31,7 @@ class Clock:
 
 
 class Script:
-    """Does what it is told: a number is a frame, None a timeout, anything else is raised."""
+    """A source that follows a script: a number is a frame, None is a timeout, an exception is raised."""
 
     name, live = "script", True
 
@@ -44,24 +44,24 @@ class Script:
 
     def open(self) -> Format:
         self.times.append(self.clock.now)
-        what = self.opens.pop(0)
-        if isinstance(what, Exception):
-            raise what
-        assert isinstance(what, Format)
-        self.format = what
-        return what
+        outcome = self.opens.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        assert isinstance(outcome, Format)
+        self.format = outcome
+        return outcome
 
     def read(self, timeout_s: float) -> Frame | None:
-        what = self.reads.pop(0)
-        if isinstance(what, Exception):
-            raise what
-        if what is None:
+        outcome = self.reads.pop(0)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if outcome is None:
             self.clock.sleep(timeout_s)
             return None
         self.counters.captured += 1
         memory = np.zeros(16, np.uint8)
-        assert isinstance(what, int)
-        return Frame(self.format, (memory.ctypes.data,), memory, what, 0)
+        assert isinstance(outcome, int)
+        return Frame(self.format, (memory.ctypes.data,), memory, outcome, 0)
 
     def set_rate(self, fps: float) -> float:
         self.rates.append(fps)
@@ -73,26 +73,28 @@ class Script:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    made = Clock()
-    monkeypatch.setattr(reconnect, "time", made)
-    return made
+    simulated_clock = Clock()
+    monkeypatch.setattr(reconnect, "time", simulated_clock)
+    return simulated_clock
 
 
-def gone() -> SourceLost:
-    return SourceLost("The camera is gone.", "Plug it in.")
+def lost_camera() -> SourceLost:
+    return SourceLost("The camera is lost_camera.", "Plug it in.")
 
 
-def until(source: ReconnectingSource, done: Callable[[], bool], limit: int = 10_000) -> list[Frame | None]:
+def until(
+    source: ReconnectingSource, condition: Callable[[], bool], limit: int = 10_000
+) -> list[Frame | None]:
     frames: list[Frame | None] = []
     for _ in range(limit):
-        if done():
+        if condition():
             return frames
         frames.append(source.read(0.1))
-    raise AssertionError("it never came to that")
+    raise AssertionError("the condition was never met")
 
 
-def test_waits_double_up_to_a_limit(clock: Clock) -> None:
-    script = Script(clock, [SMALL, *[gone() for _ in range(12)], SMALL], [0, gone(), 1])
+def test_wait_times_double_up_to_a_limit(clock: Clock) -> None:
+    script = Script(clock, [SMALL, *[lost_camera() for _ in range(12)], SMALL], [0, lost_camera(), 1])
     messages: list[str] = []
     source = ReconnectingSource(script, on_message=messages.append, first_s=0.25, max_s=8.0, seed=1)
     source.open()
@@ -100,32 +102,34 @@ def test_waits_double_up_to_a_limit(clock: Clock) -> None:
     waits = np.diff(script.times[1:])
     doubled = np.minimum(0.25 * 2.0 ** np.arange(1, 13), 8.0)
     assert (np.abs(waits / doubled - 1) <= 0.25 + 1e-9).all()
-    assert len(set(np.round(waits / doubled, 6))) > 6  # not all cameras of a bus at the same moment
-    assert [line.split(".")[0] for line in messages] == ["The camera is gone", "script is back"]
+    assert len(set(np.round(waits / doubled, 6))) > 6  # the cameras of a bus do not retry at the same time
+    assert [line.split(".")[0] for line in messages] == ["The camera is lost_camera", "script is back"]
     assert (source.counters.captured, source.counters.reconnects) == (2, 1)
 
 
-def test_the_next_loss_begins_with_a_short_wait_again(clock: Clock) -> None:
-    script = Script(clock, [SMALL, gone(), gone(), SMALL, SMALL], [0, gone(), 1, gone(), 2])
+def test_each_loss_begins_with_a_short_wait(clock: Clock) -> None:
+    script = Script(
+        clock, [SMALL, lost_camera(), lost_camera(), SMALL, SMALL], [0, lost_camera(), 1, lost_camera(), 2]
+    )
     source = ReconnectingSource(script, first_s=0.25, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 2)
     assert script.times[-1] - script.times[-2] < 0.6
 
 
-def test_read_never_takes_longer_than_it_may(clock: Clock) -> None:
-    script = Script(clock, [SMALL, *[gone() for _ in range(50)]], [gone()])
+def test_read_respects_its_timeout(clock: Clock) -> None:
+    script = Script(clock, [SMALL, *[lost_camera() for _ in range(50)]], [lost_camera()])
     source = ReconnectingSource(script, seed=0)
     source.open()
     assert source.read(0.1) is None
     for _ in range(200):
-        before = clock.now
+        start = clock.now
         assert source.read(0.1) is None
-        assert clock.now - before <= 0.1 + 1e-9
+        assert clock.now - start <= 0.1 + 1e-9
 
 
-def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None:
-    script = Script(clock, [SMALL, LARGE], [0, gone(), 1])
+def test_after_reconnecting_format_and_rate_are_updated(clock: Clock) -> None:
+    script = Script(clock, [SMALL, LARGE], [0, lost_camera(), 1])
     messages: list[str] = []
     source = ReconnectingSource(script, on_message=messages.append, seed=0)
     source.open()
@@ -136,8 +140,8 @@ def test_a_format_that_has_changed_and_a_rate_that_was_set(clock: Clock) -> None
     assert messages[-1] == "script is back with grey 4x4."
 
 
-def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:
-    script = Script(clock, [SMALL, SMALL], [gone(), 0])
+def test_a_rate_set_while_disconnected_is_applied_later(clock: Clock) -> None:
+    script = Script(clock, [SMALL, SMALL], [lost_camera(), 0])
     source = ReconnectingSource(script, seed=0)
     source.open()
     source.read(0)
@@ -146,31 +150,31 @@ def test_a_rate_that_is_set_while_it_is_away(clock: Clock) -> None:
     assert script.rates == [7.0]
 
 
-def test_a_silent_camera_is_opened_anew(clock: Clock) -> None:
+def test_a_silent_camera_is_reopened(clock: Clock) -> None:
     script = Script(clock, [SMALL, SMALL], [0, *[None] * 60, 1])
     source = ReconnectingSource(script, silent_s=5.0, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
     assert script.times[1] - script.times[0] == pytest.approx(5.0, abs=0.6)
-    # The new one has as long again.
+    # The new connection has the same time limit.
     assert source.read(0.1) is None or not script.reads
 
 
-def test_a_mistake_at_the_first_open_is_one(clock: Clock) -> None:
-    for error in (gone(), UsageError("No such camera.", "Look.")):
+def test_an_error_at_the_first_open_is_raised(clock: Clock) -> None:
+    for error in (lost_camera(), UsageError("No such camera.", "Look.")):
         with pytest.raises(type(error)):
             ReconnectingSource(Script(clock, [error], [])).open()
 
 
-def test_while_it_is_away_also_a_refusal_is_tried_again(clock: Clock) -> None:
-    """A device is there before its permissions are."""
-    script = Script(clock, [SMALL, UsageError("You may not.", ""), SMALL], [gone(), 0])
+def test_while_disconnected_every_error_is_retried(clock: Clock) -> None:
+    """A device can exist before its permissions are set."""
+    script = Script(clock, [SMALL, UsageError("You may not.", ""), SMALL], [lost_camera(), 0])
     source = ReconnectingSource(script, seed=0)
     source.open()
     until(source, lambda: script.counters.reconnects == 1)
 
 
-def test_an_end_is_an_end(clock: Clock) -> None:
+def test_the_end_of_a_source_is_raised(clock: Clock) -> None:
     source = ReconnectingSource(Script(clock, [SMALL], [EndOfSource("x")]))
     source.open()
     with pytest.raises(EndOfSource):

@@ -1,4 +1,4 @@
-"""Uncompressed recordings: their frames are where the file has them, and OpenCV sees the same pictures."""
+"""Uncompressed recordings: frames are read in place, and OpenCV reads the same pictures."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def pictures(pixels: str, count: int = 3) -> list[np.ndarray]:
     return [random.integers(16, 236, buffer_bytes(pixels, WIDTH, HEIGHT), np.uint8) for _ in range(count)]
 
 
-def flat(frame: Frame) -> np.ndarray:
-    """All planes, one after the other."""
+def plane_bytes(frame: Frame) -> np.ndarray:
+    """Return the bytes of all planes, one after the other."""
     import ctypes
 
-    parts = planes_of(frame.format.pixels, frame.format.width, frame.format.height)
+    planes = planes_of(frame.format.pixels, frame.format.width, frame.format.height)
     return np.concatenate(
         [
-            np.frombuffer(memoryview((ctypes.c_uint8 * (row * rows)).from_address(at)), np.uint8)
-            for at, (row, rows) in zip(frame.planes, parts, strict=True)
+            np.frombuffer(memoryview((ctypes.c_uint8 * (row * rows)).from_address(address)), np.uint8)
+            for address, (row, rows) in zip(frame.planes, planes, strict=True)
         ]
     )
 
 
-def every(source: Recording) -> list[np.ndarray]:
+def read_all(source: Recording) -> list[np.ndarray]:
     source.open()
-    found: list[np.ndarray] = []
+    frames: list[np.ndarray] = []
     while True:
         try:
             frame = source.read(1)
         except EndOfSource:
-            return found
+            return frames
         assert frame is not None
-        found.append(flat(frame).copy())
+        frames.append(plane_bytes(frame).copy())
 
 
 @pytest.mark.parametrize("fourcc", [b"YUY2", b"UYVY", b"NV12", b"I420", b"YV12", b"Y800"])
@@ -61,7 +61,7 @@ def test_avi(tmp_path: Path, fourcc: bytes, sound: bool) -> None:
     source = Recording(str(path))
     format = source.open()
     assert (format.pixels, format.width, format.height, format.fps) == (FOURCC[fourcc], WIDTH, HEIGHT, 25.0)
-    assert all(np.array_equal(a, b) for a, b in zip(every(source), frames, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(read_all(source), frames, strict=True))
 
 
 @pytest.mark.parametrize(("sampling", "pixels"), [("420jpeg", "yu12"), ("mono", "grey")])
@@ -71,10 +71,10 @@ def test_y4m(tmp_path: Path, sampling: str, pixels: str) -> None:
     path.write_bytes(y4m(frames, sampling, WIDTH, HEIGHT, "30000:1001"))
     source = Recording(str(path))
     assert source.open().fps == pytest.approx(29.97, abs=0.01)
-    assert all(np.array_equal(a, b) for a, b in zip(every(source), frames, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(read_all(source), frames, strict=True))
 
 
-def test_opencv_sees_the_same_pictures(tmp_path: Path) -> None:
+def test_opencv_reads_the_same_pictures(tmp_path: Path) -> None:
     cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     smooth = [cv2.resize(p.reshape(8, -1)[:8, :8], (WIDTH, HEIGHT)) for p in pictures("grey")]
     frames = []
@@ -85,14 +85,14 @@ def test_opencv_sees_the_same_pictures(tmp_path: Path) -> None:
     path = tmp_path / "a.avi"
     path.write_bytes(avi(frames, b"YUY2", WIDTH, HEIGHT))
     capture = cv2.VideoCapture(str(path), cv2.CAP_FFMPEG)
-    for ours in every(Recording(str(path))):
-        good, bgr = capture.read()
-        assert good
+    for ours in read_all(Recording(str(path))):
+        success, bgr = capture.read()
+        assert success
         rgb = unpack(ours, "yuyv", WIDTH, HEIGHT)
         assert np.abs(rgb[:, :, ::-1].astype(int) - bgr).max() <= 3, "two YUV conversions differ by rounding"
 
 
-def test_plays_at_its_rate_and_again(tmp_path: Path) -> None:
+def test_a_recording_plays_at_its_rate_and_repeats(tmp_path: Path) -> None:
     frames = pictures("grey")
     path = tmp_path / "a.y4m"
     path.write_bytes(y4m(frames, "mono", WIDTH, HEIGHT, "200:1"))
@@ -103,20 +103,20 @@ def test_plays_at_its_rate_and_again(tmp_path: Path) -> None:
         frame = source.read(1)
         assert frame is not None
         numbers.append(frame.sequence)
-        assert np.array_equal(flat(frame), frames[frame.sequence % 3])
+        assert np.array_equal(plane_bytes(frame), frames[frame.sequence % 3])
     assert numbers == sorted(set(numbers)) and source.counters.captured == numbers[-1] + 1
 
 
-def test_a_recording_that_was_cut_off_has_its_whole_frames(tmp_path: Path) -> None:
+def test_a_truncated_recording_has_its_complete_frames(tmp_path: Path) -> None:
     frames = pictures("yuyv")
-    for whole in (avi(frames, b"YUY2", WIDTH, HEIGHT), y4m(pictures("grey"), "mono", WIDTH, HEIGHT)):
-        found = read_raw_video(whole, "whole")
-        assert found is not None
-        cut = read_raw_video(whole[: found.offsets[-1] + 100], "cut")
-        assert cut is not None and cut.offsets == found.offsets[:2]
+    for content in (avi(frames, b"YUY2", WIDTH, HEIGHT), y4m(pictures("grey"), "mono", WIDTH, HEIGHT)):
+        complete = read_raw_video(content, "complete")
+        assert complete is not None
+        cut = read_raw_video(content[: complete.offsets[-1] + 100], "cut")
+        assert cut is not None and cut.offsets == complete.offsets[:2]
 
 
-def test_what_has_to_be_decoded_is_left_to_others() -> None:
+def test_compressed_recordings_are_not_raw_video() -> None:
     frames = pictures("grey")
     assert read_raw_video(avi(frames, b"MJPG", WIDTH, HEIGHT), "a.avi") is None
     assert read_raw_video(y4m(frames, "444", WIDTH, HEIGHT), "a.y4m") is None
@@ -132,7 +132,7 @@ def test_what_has_to_be_decoded_is_left_to_others() -> None:
         b"RIFF\0\0\0\0AVI ",
     ],
 )
-def test_damage_is_told(tmp_path: Path, data: bytes) -> None:
+def test_damaged_files_raise_an_error(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.y4m"
     path.write_bytes(data)
     with pytest.raises(UsageError, match=r"a\.y4m"):
@@ -141,24 +141,24 @@ def test_damage_is_told(tmp_path: Path, data: bytes) -> None:
 
 @settings(max_examples=300, deadline=None)
 @given(st.data())
-def test_no_bytes_make_it_fail_otherwise_or_point_outside(data: st.DataObject) -> None:
-    whole = bytearray(avi(pictures("yuyv"), b"YUY2", WIDTH, HEIGHT, sound=data.draw(st.booleans())))
+def test_random_bytes_never_lead_outside_the_file(data: st.DataObject) -> None:
+    content = bytearray(avi(pictures("yuyv"), b"YUY2", WIDTH, HEIGHT, sound=data.draw(st.booleans())))
     if data.draw(st.booleans()):
-        whole = bytearray(y4m(pictures("yu12"), "420", WIDTH, HEIGHT))
+        content = bytearray(y4m(pictures("yu12"), "420", WIDTH, HEIGHT))
     for _ in range(data.draw(st.integers(0, 6))):
-        whole[data.draw(st.integers(0, min(len(whole) - 1, 700)))] = data.draw(st.integers(0, 255))
-    cut = bytes(whole[: data.draw(st.integers(12, len(whole)))])
+        content[data.draw(st.integers(0, min(len(content) - 1, 700)))] = data.draw(st.integers(0, 255))
+    cut = bytes(content[: data.draw(st.integers(12, len(content)))])
     try:
-        found = read_raw_video(cut, "fuzzed")
+        video = read_raw_video(cut, "fuzzed")
     except UsageError:
         return
-    if found is not None:
-        size = buffer_bytes(found.pixels, found.width, found.height)
-        assert all(0 <= at <= len(cut) - size for at in found.offsets)
+    if video is not None:
+        size = buffer_bytes(video.pixels, video.width, video.height)
+        assert all(0 <= offset <= len(cut) - size for offset in video.offsets)
 
 
 @pytest.mark.parametrize("rate", ["1" + "0" * 400 + ":1", "9" * 20 + ":1"])
-def test_a_rate_that_nothing_can_have(tmp_path: Path, rate: str) -> None:
+def test_an_impossible_rate(tmp_path: Path, rate: str) -> None:
     path = tmp_path / "a.y4m"
     path.write_bytes(y4m(pictures("grey"), "mono", WIDTH, HEIGHT, rate))
     try:
@@ -167,7 +167,7 @@ def test_a_rate_that_nothing_can_have(tmp_path: Path, rate: str) -> None:
         assert "damaged" in error.problem
 
 
-def test_colours_of_half_a_pixel_are_left_to_a_decoder(tmp_path: Path) -> None:
+def test_odd_sizes_are_decoded_by_opencv(tmp_path: Path) -> None:
     pytest.importorskip("cv2", reason="needs opencv-python-headless")
     luma = np.full(21 * 15, 126, np.uint8)
     frames = [np.concatenate([luma, np.full(2 * 11 * 8, 128, np.uint8)])] * 3

@@ -1,4 +1,4 @@
-"""Secrets in addresses and pipelines."""
+"""Passwords and tokens in addresses and pipelines are not shown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.host.camera.sources.redaction import redacted
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("address", "expected"),
     [
         ("rtsp://camera/stream", "rtsp://camera/stream"),
         ("rtsp://user:sesame@camera:554/a@b", "rtsp://camera:554/a@b"),
@@ -26,11 +26,11 @@ from arenite.host.camera.sources.redaction import redacted
         ),
     ],
 )
-def test_what_is_shown(given: str, expected: str) -> None:
-    assert redacted(given) == expected
+def test_redacted_addresses(address: str, expected: str) -> None:
+    assert redacted(address) == expected
 
 
-def test_names_of_sources_have_none() -> None:
+def test_names_of_sources_contain_no_secrets() -> None:
     for spec in (
         "rtsp://u:ses@me@h/x?token=sesame",
         "gst:rtspsrc location=rtsp://u:sesame@h/x user-pw=sesame",

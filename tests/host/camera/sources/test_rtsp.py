@@ -1,4 +1,4 @@
-"""A network camera over RTSP, from a server of the tests."""
+"""A network camera over RTSP, simulated by ``rtsp_server``."""
 
 from __future__ import annotations
 
@@ -28,34 +28,34 @@ def number_of(frame: Frame) -> float:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server(picture, WIDE, HIGH, 50.0)
-    threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True).start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    rtsp_server = Server(picture, WIDE, HIGH, 50.0)
+    threading.Thread(target=rtsp_server.serve_forever, args=(0.01,), daemon=True).start()
+    yield rtsp_server
+    rtsp_server.shutdown()
+    rtsp_server.server_close()
 
 
-def test_pictures_come_in_their_order_and_the_newest_wins(server: Server) -> None:
+def test_the_newest_picture_is_read(server: Server) -> None:
     source = open_source(f"rtsp://{server.url}")
     try:
         format = source.open()
         assert (format.pixels, format.width, format.height) == ("bgr", WIDE, HIGH)
-        assert {"DESCRIBE", "SETUP", "PLAY"} <= set(server.asked)
+        assert {"DESCRIBE", "SETUP", "PLAY"} <= set(server.requests)
         first = source.read(10)
         time.sleep(0.2)
         second = source.read(10)
         assert first is not None and second is not None and second.missed >= 3
-        found = [number_of(frame) for frame in (first, second)]
-        assert all(abs(number - round(number)) < 0.2 for number in found), found
-        # Numbers of pictures and of frames go on together.
-        assert (round(found[1]) - round(found[0])) % 24 == (second.sequence - first.sequence) % 24
+        numbers = [number_of(frame) for frame in (first, second)]
+        assert all(abs(number - round(number)) < 0.2 for number in numbers), numbers
+        # Picture numbers and frame numbers differ by the same amount.
+        assert (round(numbers[1]) - round(numbers[0])) % 24 == (second.sequence - first.sequence) % 24
     finally:
         source.close()
 
 
 @pytest.mark.slow
-def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
-    server.most = 40
+def test_the_source_reconnects_to_the_camera(server: Server) -> None:
+    server.max_pictures = 40
     messages: list[str] = []
     source = open_source(f"rtsp://user:secret@{server.url}", on_message=messages.append)
     try:
@@ -66,7 +66,7 @@ def test_a_camera_that_hangs_up_is_called_again(server: Server) -> None:
             if frame is not None:
                 frame.release()
         assert source.counters.reconnects >= 1, messages
-        assert server.asked.count("PLAY") >= 2
+        assert server.requests.count("PLAY") >= 2
         assert messages and not any("secret" in line for line in messages)
     finally:
         source.close()

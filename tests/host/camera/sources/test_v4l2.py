@@ -1,4 +1,4 @@
-"""What can be told of cameras where there is none; with one: ``make test-vm``."""
+"""Tests of the V4L2 source that need no camera. ``make test-vm`` tests with a virtual camera."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 
 
-def test_what_is_no_camera_says_so(tmp_path: Path) -> None:
+def test_other_files_are_not_cameras(tmp_path: Path) -> None:
     for path in ("/dev/null", str(tmp_path / "file")):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(UsageError, match="is not a camera"):
@@ -39,41 +39,41 @@ def test_what_is_no_camera_says_so(tmp_path: Path) -> None:
         V4l2Camera(str(tmp_path / "video0")).open()
 
 
-def test_a_closed_camera_is_not_read(tmp_path: Path) -> None:
+def test_reading_a_closed_camera_raises_an_error(tmp_path: Path) -> None:
     source = V4l2Camera(str(tmp_path / "video0"))
     with pytest.raises(UsageError, match="not open"):
         source.read(0)
     source.close()
-    assert source.set_rate(12) == 12  # for when it is opened
+    assert source.set_rate(12) == 12  # is applied when the camera is opened
     with pytest.raises(UsageError):
         source.set_rate(0)
 
 
 @pytest.mark.parametrize("number", [errno.ENODEV, errno.EBUSY, errno.EIO, errno.ENOSPC])
-def test_errors_are_sentences(number: int) -> None:
+def test_errors_have_a_problem_and_a_hint(number: int) -> None:
     error = lost_error("/dev/video3", OSError(number, "text"))
     assert "/dev/video3" in error.problem and error.hint and error.exit_code == 3
     assert isinstance(open_error("/dev/video3", OSError(errno.EACCES, "text")), UsageError)
 
 
-def test_a_camera_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(UsageError, match="/dev/video77") as told:
+def test_the_error_of_a_missing_camera_lists_the_others() -> None:
+    with pytest.raises(UsageError, match="/dev/video77") as caught:
         open_source("/dev/video77")
-    assert v4l2_discovery.cameras_sentence() in told.value.hint
+    assert v4l2_discovery.cameras_sentence() in caught.value.hint
 
 
-def test_devices_that_are_no_cameras_are_listed_as_such(tmp_path: Path) -> None:
+def test_devices_without_capture_are_listed(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
     assert v4l2_discovery.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
     for name in ("video10", "video2", "videocodec"):
         (tmp_path / "dev" / name).write_bytes(b"")
-    found = v4l2_discovery.list_cameras(tmp_path)
-    assert [Path(camera.path).name for camera in found] == ["video2", "video10"]
-    assert not any(camera.captures for camera in found)
+    cameras = v4l2_discovery.list_cameras(tmp_path)
+    assert [Path(camera.path).name for camera in cameras] == ["video2", "video10"]
+    assert not any(camera.captures for camera in cameras)
     assert "video2" in v4l2_discovery.cameras_sentence(tmp_path)
 
 
-def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
+def test_the_stable_name_is_the_link_by_serial_number(tmp_path: Path) -> None:
     links = tmp_path / "dev/v4l/by-id"
     links.mkdir(parents=True)
     device = tmp_path / "dev/video0"
@@ -85,59 +85,59 @@ def test_a_link_by_serial_number_outlasts_a_number(tmp_path: Path) -> None:
     assert v4l2_discovery.stable_name(stable, tmp_path) == stable
 
 
-def test_a_buffer_is_given_back_by_whoever_comes_last() -> None:
-    """After the camera has gone, nothing is asked of it any more."""
-    asked: list[int] = []
+def test_a_buffer_in_use_outlives_the_camera() -> None:
+    """After the camera is closed, a released buffer causes no ioctl."""
+    requests: list[int] = []
     buffers = V4l2Buffers.__new__(V4l2Buffers)
     buffers._open, buffers._returned, buffers._device, buffers._out = True, [object()], -1, {0}
 
     def counted(device: int, request: int, *rest: object) -> int:
-        asked.append(request)
+        requests.append(request)
         return 0
 
     buffers._ioctl = counted
     buffers._give_back(0)
-    assert len(asked) == 1 and not buffers._out
+    assert len(requests) == 1 and not buffers._out
     buffers._kind = 1
-    held = MappedBuffer([mmap.mmap(-1, 4096)], [os.open("/dev/null", os.O_RDONLY)])
-    other = MappedBuffer([mmap.mmap(-1, 4096)], [])
-    unread = other._maps[0]
-    buffers.memory, buffers._out = [held, other], {0}
+    in_use = MappedBuffer([mmap.mmap(-1, 4096)], [os.open("/dev/null", os.O_RDONLY)])
+    unused = MappedBuffer([mmap.mmap(-1, 4096)], [])
+    unused_map = unused._maps[0]
+    buffers.memory, buffers._out = [in_use, unused], {0}
     buffers.close()
-    assert unread.closed
-    count = len(asked)
-    assert held.fds and not held._maps[0].closed  # by whoever holds the frame
-    mapped = held._maps[0]
+    assert unused_map.closed
+    count = len(requests)
+    assert in_use.fds and not in_use._maps[0].closed  # the frame is still in use
+    mapped = in_use._maps[0]
     buffers._give_back(0)
-    assert len(asked) == count and mapped.closed and not held.fds
+    assert len(requests) == count and mapped.closed and not in_use.fds
 
     def gone(*_: object) -> int:
         raise OSError(errno.ENODEV, "gone")
 
     buffers._open, buffers._ioctl = True, gone
-    buffers._give_back(0)  # told to the next who asks for a frame, not to the one who had the last
+    buffers._give_back(0)  # the next read raises the error, not the release
 
 
-def test_wishes_are_kept_over_a_change_of_rate() -> None:
+def test_a_new_rate_keeps_the_other_requests() -> None:
     source = V4l2Camera("/dev/video77", RequestedMode(640, 480, 30.0, "yuyv"))
     source.set_rate(10)
     assert source._request == RequestedMode(640, 480, 10, "yuyv")
 
 
 def filled(planes: list[tuple[int, int]], used: list[int]) -> V4l2Buffers:
-    """One buffer of 4096 bytes each; the driver says (bytesused, data_offset) of its areas."""
+    """Return one buffer of 4096 bytes per plane. ``planes`` has (bytesused, data_offset) of the driver's areas."""
     buffers = V4l2Buffers.__new__(V4l2Buffers)
     buffers._kind, buffers._mplane, buffers._used = CAPTURE_MPLANE, True, used
     buffers._format = Format("mjpeg", 64, 64, ())
     buffers.taken, buffers._areas = buffers._buffer(0)
     buffers.memory = [MappedBuffer([mmap.mmap(-1, 4096) for _ in planes], [])]
     buffers._offsets, buffers.planes = [(0,) * len(planes)], [buffers.memory[0].addresses]
-    for area, (told, offset) in zip(buffers._areas, planes, strict=False):
-        area.bytesused, area.data_offset = told, offset
+    for area, (bytes_used, offset) in zip(buffers._areas, planes, strict=False):
+        area.bytesused, area.data_offset = bytes_used, offset
     return buffers
 
 
-def test_a_drivers_lengths_are_those_of_its_areas_and_not_longer_than_memory() -> None:
+def test_reported_lengths_are_limited_to_the_memory() -> None:
     buffers = filled([(1064, 64)], [4])
     assert not buffers.damaged(0) and buffers.length(0) == 1000
     assert buffers.planes[0] == (buffers.memory[0].addresses[0] + 64,)
@@ -146,12 +146,12 @@ def test_a_drivers_lengths_are_those_of_its_areas_and_not_longer_than_memory() -
     buffers._mplane = False
     buffers.taken.bytesused = 5000
     assert buffers.length(0) == 4096
-    # A whole picture that would end behind its memory.
+    # A full picture would end behind its memory.
     assert filled([(4196, 100)], [4096]).damaged(0) and not filled([(4096, 0)], [4096]).damaged(0)
 
 
-def test_buffers_that_are_smaller_than_pictures_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that names longer rows than its buffers have room for."""
+def test_buffers_smaller_than_pictures_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver reports rows that are longer than its buffers allow."""
 
     def ioctl(device: int, request: int, item: Any, change: bool = True) -> int:
         if request == API.EXPBUF:
@@ -168,8 +168,8 @@ def test_buffers_that_are_smaller_than_pictures_are_refused(monkeypatch: pytest.
             V4l2Buffers(*place, [4097])
 
 
-def test_a_new_signal_that_cannot_be_read_is_a_loss() -> None:
-    """Of the kind that is tried again: the next signal may be another."""
+def test_an_unreadable_new_signal_is_a_lost_camera() -> None:
+    """The error is retried, because the next signal may be readable."""
 
     class Camera(V4l2Camera):
         def _start(self) -> Format:

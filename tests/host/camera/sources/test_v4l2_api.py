@@ -1,4 +1,4 @@
-"""The structs against the kernel's own header, compiled for 64 and for 32 bits."""
+"""The ctypes structs agree with the kernel's header, compiled for 64 and for 32 bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from arenite.host.camera.sources.v4l2_api import API, PIXELS, fourcc, fourcc_name, layout
 
 HEADER = Path("/usr/include/linux/videodev2.h")
-#: Our names and the kernel's.
+#: Arenite's struct names and the kernel's.
 STRUCTS = {
     "Capability": "v4l2_capability",
     "FmtDesc": "v4l2_fmtdesc",
@@ -34,7 +34,7 @@ STRUCTS = {
     "QueryCtrl": "v4l2_queryctrl",
     "DvTimings": "v4l2_dv_timings",
 }
-#: Names that hold a union in the kernel where ours has it under another name, or none.
+#: Members that have another name in the kernel's structs.
 OTHER_NAMES = {"is": "discrete", "fmt": "fmt", "bt": "bt"}
 FOURCC = {
     "YUYV": "YUYV", "UYVY": "UYVY", "NV12": "NV12", "NM12": "NV12M", "NV21": "NV21", "NM21": "NV21M",
@@ -45,32 +45,32 @@ FOURCC = {
 
 
 def statements(api: SimpleNamespace, without: frozenset[str] = frozenset()) -> list[str]:
-    """What must be true of the header, as C."""
-    told = []
+    """Return C expressions that must be true with the kernel's header."""
+    expressions = []
     for ours, theirs in STRUCTS.items():
         if ours in without:
             continue
         struct = getattr(api, ours)
-        told.append(f"sizeof(struct {theirs}) == {ctypes.sizeof(struct)}")
+        expressions.append(f"sizeof(struct {theirs}) == {ctypes.sizeof(struct)}")
         for name, *_ in struct._fields_:
             member = OTHER_NAMES.get(name, name)
-            told.append(f"offsetof(struct {theirs}, {member}) == {getattr(struct, name).offset}")
+            expressions.append(f"offsetof(struct {theirs}, {member}) == {getattr(struct, name).offset}")
     for name, (_, _, argument) in api.requests.items():
         if argument.__name__ not in without:
-            told.append(f"VIDIOC_{name} == {getattr(api, name)}u")
-    return told
+            expressions.append(f"VIDIOC_{name} == {getattr(api, name)}u")
+    return expressions
 
 
-def compiled(told: list[str], folder: Path, bits: int) -> subprocess.CompletedProcess[str]:
-    lines = [f'_Static_assert({each}, "{each}");' for each in told]
+def compiled(expressions: list[str], folder: Path, bits: int) -> subprocess.CompletedProcess[str]:
+    lines = [f'_Static_assert({expression}, "{expression}");' for expression in expressions]
     source = folder / "check.c"
     source.write_text("#include <stddef.h>\n#include <linux/videodev2.h>\n" + "\n".join(lines), "utf-8")
-    # The C library's header for time is that of 64 bits alone, and all the kernel's header wants of it are these two.
+    # The C library's header for time exists only for 64 bits. The kernel's header needs only these two structs of it.
     (folder / "sys").mkdir(exist_ok=True)
     (folder / "sys/time.h").write_text(
         "struct timeval { long tv_sec, tv_usec; };\nstruct timespec { long tv_sec, tv_nsec; };\n", "utf-8"
     )
-    # Debian keeps asm/ in a folder per machine, which is not searched for another width; its files are of both.
+    # Debian keeps asm/ in a folder per machine that gcc does not search with -m32. Its files are valid for both widths.
     machine = subprocess.run(["gcc", "-print-multiarch"], capture_output=True, text=True).stdout.strip()
     return subprocess.run(
         ["gcc", f"-m{bits}", "-fsyntax-only", "-std=gnu11", "-I", str(folder), "-idirafter",
@@ -86,34 +86,38 @@ def compiler() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
-def test_this_processs_layout_is_the_kernels(tmp_path: Path) -> None:
-    told = statements(API)
-    assert len(told) > 140
-    done = compiled(told, tmp_path, 8 * ctypes.sizeof(ctypes.c_void_p))
-    assert done.returncode == 0, done.stderr
+def test_the_layout_of_this_process(tmp_path: Path) -> None:
+    expressions = statements(API)
+    assert len(expressions) > 140
+    process = compiled(expressions, tmp_path, 8 * ctypes.sizeof(ctypes.c_void_p))
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.usefixtures("compiler")
-def test_layout_of_32_bits(tmp_path: Path) -> None:
-    """But for the event, which x86 aligns as no Arm does."""
-    told = statements(layout(ctypes.c_uint32), frozenset({"Event"}))
-    done = compiled(told, tmp_path, 32)
-    if "_Static_assert" not in done.stderr and "static assertion" not in done.stderr and done.returncode:
-        pytest.skip(f"gcc compiles nothing for 32 bits here: {done.stderr[:200]}")
-    assert done.returncode == 0, done.stderr
+def test_the_layout_of_32_bit_processes(tmp_path: Path) -> None:
+    """The event struct is left out, because x86 and Arm align it differently."""
+    expressions = statements(layout(ctypes.c_uint32), frozenset({"Event"}))
+    process = compiled(expressions, tmp_path, 32)
+    if (
+        "_Static_assert" not in process.stderr
+        and "static assertion" not in process.stderr
+        and process.returncode
+    ):
+        pytest.skip(f"gcc compiles nothing for 32 bits here: {process.stderr[:200]}")
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.usefixtures("compiler")
-def test_a_wrong_layout_is_found_out(tmp_path: Path) -> None:
-    done = compiled(statements(layout(ctypes.c_uint32)), tmp_path, 64)
-    assert "v4l2_buffer" in done.stderr and done.returncode
+def test_a_wrong_layout_is_detected(tmp_path: Path) -> None:
+    process = compiled(statements(layout(ctypes.c_uint32)), tmp_path, 64)
+    assert "v4l2_buffer" in process.stderr and process.returncode
 
 
 @pytest.mark.usefixtures("compiler")
-def test_names_of_pixels_are_the_kernels(tmp_path: Path) -> None:
-    told = [f"V4L2_PIX_FMT_{theirs} == {fourcc(ours)}u" for ours, theirs in FOURCC.items()]
-    done = compiled(told, tmp_path, 64)
-    assert done.returncode == 0, done.stderr
+def test_pixel_formats_agree_with_the_kernel(tmp_path: Path) -> None:
+    expressions = [f"V4L2_PIX_FMT_{theirs} == {fourcc(ours)}u" for ours, theirs in FOURCC.items()]
+    process = compiled(expressions, tmp_path, 64)
+    assert process.returncode == 0, process.stderr
     assert {fourcc(name) for name in FOURCC} == set(PIXELS)
 
 

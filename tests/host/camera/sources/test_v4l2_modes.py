@@ -1,4 +1,4 @@
-"""Which mode is asked for, of what cameras really offer."""
+"""``choose_mode`` chooses one of the modes that a camera offers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from arenite.host.camera.sources.v4l2_modes import Mode, RequestedMode, choose_m
 
 YUYV, MJPG, NV12, GREY = (fourcc(name) for name in ("YUYV", "MJPG", "NV12", "GREY"))
 
-#: A webcam at USB 2: uncompressed it is slow from a certain size on.
+#: A webcam at USB 2: large uncompressed pictures have a low rate.
 WEBCAM = [
     *[Mode(YUYV, w, h, fps) for w, h, fps in ((640, 480, 30), (1280, 720, 10), (1920, 1080, 5))],
     *[Mode(MJPG, w, h, 30.0) for w, h in ((640, 480), (1280, 720), (1920, 1080))],
@@ -31,9 +31,9 @@ WEBCAM = [
 
 
 @pytest.mark.parametrize(
-    ("wish", "expected"),
+    ("requested", "expected"),
     [
-        (RequestedMode(), "yuyv 640x480 at 30 fps"),  # large enough for a model, and nothing to decode
+        (RequestedMode(), "yuyv 640x480 at 30 fps"),  # large enough for a model, without decoding
         (RequestedMode(1280, 720), "mjpeg 1280x720 at 30 fps"),
         (RequestedMode(1280, 720, 10), "yuyv 1280x720 at 10 fps"),
         (RequestedMode(1920, 1080, 5), "yuyv 1920x1080 at 5 fps"),
@@ -43,18 +43,18 @@ WEBCAM = [
         (RequestedMode(fps=5), "yuyv 1280x720 at 10 fps"),
     ],
 )
-def test_webcam(wish: RequestedMode, expected: str) -> None:
-    assert str(choose_mode(WEBCAM, wish)) == expected
+def test_webcam(requested: RequestedMode, expected: str) -> None:
+    assert str(choose_mode(WEBCAM, requested)) == expected
 
 
-def test_the_cheaper_format_of_equal_ones() -> None:
+def test_of_equal_modes_the_cheapest_format_is_chosen() -> None:
     modes = [Mode(code, 640, 480, 30.0) for code in (MJPG, GREY, NV12, YUYV)]
     assert choose_mode(modes, RequestedMode()).pixels == "yuyv"
     assert choose_mode(modes[:3], RequestedMode()).pixels == "nv12"
     assert choose_mode(modes[:1], RequestedMode()).pixels == "mjpeg"
 
 
-def test_pixels_that_the_camera_has_not() -> None:
+def test_unsupported_pixels_raise_an_error() -> None:
     with pytest.raises(UsageError, match="no hsv; it has mjpeg, yuyv"):
         choose_mode(WEBCAM, RequestedMode(pixels="hsv"))
     with pytest.raises(UsageError, match="no supported format"):
@@ -71,16 +71,14 @@ modes = st.builds(
 
 
 @given(st.lists(modes, min_size=1, max_size=20), st.data())
-def test_a_size_that_is_there_is_met(offered: list[Mode], data: st.DataObject) -> None:
-    one = data.draw(st.sampled_from(offered))
-    chosen = choose_mode(offered, RequestedMode(one.width, one.height))
-    assert (chosen.width, chosen.height) == (one.width, one.height)
+def test_an_offered_size_is_chosen_exactly(offered: list[Mode], data: st.DataObject) -> None:
+    offered_mode = data.draw(st.sampled_from(offered))
+    chosen = choose_mode(offered, RequestedMode(offered_mode.width, offered_mode.height))
+    assert (chosen.width, chosen.height) == (offered_mode.width, offered_mode.height)
 
 
 @given(st.lists(modes, min_size=1, max_size=20), st.sampled_from([None, 640]))
-def test_nothing_is_compressed_that_comes_as_large_and_as_fast_without(
-    offered: list[Mode], width: int | None
-) -> None:
+def test_uncompressed_modes_are_preferred(offered: list[Mode], width: int | None) -> None:
     chosen = choose_mode(offered, RequestedMode(width))
     if chosen.pixels == "mjpeg":
         assert not [
@@ -91,8 +89,8 @@ def test_nothing_is_compressed_that_comes_as_large_and_as_fast_without(
         ]
 
 
-def test_no_rate_is_too_low_for_a_fraction(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A driver that takes every rate."""
+def test_very_low_rates_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The driver accepts every rate."""
 
     def ioctl(device: int, request: int, parm: Any, change: bool) -> int:
         parm.parm.capture.capability = CAP_TIMEPERFRAME
@@ -103,19 +101,19 @@ def test_no_rate_is_too_low_for_a_fraction(monkeypatch: pytest.MonkeyPatch) -> N
     assert v4l2_setup.set_interval(-1, CAPTURE, 29.97) == (pytest.approx(29.97), True)
 
 
-def test_sizes_that_no_picture_has_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A camera that lists one format in three sizes, two of them empty."""
+def test_empty_sizes_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A camera lists three sizes of one format; two of them are zero."""
     sizes = [(0, 480), (640, 480), (0, 0)]
 
     def ioctl(device: int, request: int, item: Any, change: bool) -> int:
-        many = {API.ENUM_FMT: 1, API.ENUM_FRAMESIZES: len(sizes)}.get(request, 0)
-        if item.index >= many:
+        count = {API.ENUM_FMT: 1, API.ENUM_FRAMESIZES: len(sizes)}.get(request, 0)
+        if item.index >= count:
             raise OSError(errno.EINVAL, "no more")
         if request == API.ENUM_FMT:
             item.pixelformat = YUYV
         else:
-            item.type, place = SIZE_DISCRETE, getattr(item, "is").discrete
-            place.width, place.height = sizes[item.index]
+            item.type, size = SIZE_DISCRETE, getattr(item, "is").discrete
+            size.width, size.height = sizes[item.index]
         return 0
 
     monkeypatch.setattr(v4l2_modes, "ioctl", ioctl)
