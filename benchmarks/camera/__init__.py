@@ -1,1 +1,1 @@
-"""The cost of a frame: the camera loop, a loop as users write it, and MediaPipe, on the same frames."""
+"""Compare the cost of a frame in the camera loop, in plain OpenCV code and in MediaPipe, on the same frames."""

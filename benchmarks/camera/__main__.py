@@ -1,10 +1,10 @@
-"""Every target of the camera loop in one run on the same frames: ``python -m benchmarks.camera``.
+"""Measure all targets of the camera loop in one run, on the same frames: ``python -m benchmarks.camera``.
 
-Frames of 1280x720 YUYV from photographs, in a ring of buffers; one thread; medians over at least ``--frames`` after a
-warm-up; contenders take turns of a few frames. ``--json``: one object on standard output. ``--docs`` brings
-docs/camera-performance.md up to date. PARTS, to run only those: naive, recorded, mediapipe, written, steady, cold,
-governor, answers. MediaPipe's environment (about 500 MB) is made when it is first needed. Exit code 1: a target is
-missed.
+The frames are 1280x720 YUYV pictures of photographs, in a ring of buffers. Every contender uses one thread, and they
+take turns of 30 frames. The figures are medians over at least ``--frames`` frames after a warm-up. ``--json`` prints
+one object on standard output. ``--docs`` updates docs/camera-performance.md. PARTS runs only these parts: naive,
+recorded, mediapipe, written, steady, cold, governor, answers. MediaPipe's environment (about 500 MB) is created on
+first use. The exit code is 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -49,20 +49,22 @@ COLD_RUNS = 15
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.camera", description=__doc__)
-    parser.add_argument("parts", nargs="*", metavar="PARTS", help=f"of {', '.join(PARTS)}; default: all")
+    parser.add_argument(
+        "parts", nargs="*", metavar="PARTS", help=f"Parts to run: {', '.join(PARTS)}. Default: all."
+    )
     parser.add_argument("--frames", type=int, default=MIN_FRAMES)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument(
-        "--docs", action="store_true", help="also bring docs/camera-performance.md up to date"
-    )
+    parser.add_argument("--docs", action="store_true", help="Also update docs/camera-performance.md.")
     options = parser.parse_args(argv)
     unknown = set(options.parts) - set(PARTS)
     if unknown or options.frames < 1:
-        parser.error(f"unknown: {', '.join(sorted(unknown))}" if unknown else "--frames is at least 1")
+        parser.error(
+            f"unknown parts: {', '.join(sorted(unknown))}" if unknown else "--frames must be at least 1"
+        )
     if options.docs and (options.frames < MIN_FRAMES or options.parts):
-        parser.error(f"--docs takes every part, and {MIN_FRAMES} frames or more")
+        parser.error(f"--docs requires all parts, and {MIN_FRAMES} frames or more")
     try:
-        result = measured(tuple(options.parts) or PARTS, options.frames)
+        result = measure_parts(tuple(options.parts) or PARTS, options.frames)
     except AreniteError as error:
         print(error, file=sys.stderr)
         return error.exit_code
@@ -84,7 +86,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def sections(result: dict[str, Any]) -> dict[str, str]:
-    """The generated parts of docs/camera-performance.md."""
+    """Return the generated tables of docs/camera-performance.md by name."""
     return {
         "targets": targets_table([Row(**row) for row in result["rows"]]),
         "stages": stages_table(result["stages"]),
@@ -92,20 +94,20 @@ def sections(result: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
-    """Raises ``AreniteError`` when a part cannot be run."""
+def measure_parts(parts: Sequence[str], frames: int) -> dict[str, Any]:
+    """Run ``parts`` and return the result as a JSON object. Raises ``AreniteError`` if a part cannot be run."""
     chosen = {case.name: case for case in cases()}
     face = chosen["blazeface"]
-    before = os.getloadavg()[0]
+    load = os.getloadavg()[0]
     rows: list[Row] = []
     stages: list[dict[str, Any]] = []
 
-    def tell(part: str) -> bool:
+    def selected(part: str) -> bool:
         if part in parts:
             print(f"{part} ...", file=sys.stderr, flush=True)
         return part in parts
 
-    if tell("naive"):
+    if selected("naive"):
         for case in chosen.values():
             comparison = compare.compare_with_baseline(case, frames)
             rows += naive_rows(comparison)
@@ -113,40 +115,40 @@ def measured(parts: Sequence[str], frames: int) -> dict[str, Any]:
             print(f"  {case.title}: {stage_text(comparison)}", file=sys.stderr)
         for case in (chosen["vww"], face):
             rows.append(memory_row(compare.compare_with_baseline(case, frames, LARGE_RING)))
-    if tell("recorded"):
+    if selected("recorded"):
         rows += [recorded_row(compare_with_recording(case, frames)) for case in chosen.values()]
-    if tell("mediapipe"):
+    if selected("mediapipe"):
         rows += peer_rows(compare.compare_with_mediapipe(face, frames))
-    if tell("written"):
+    if selected("written"):
         rows += [store_row(case) for case in chosen.values()]
-    if tell("steady"):
+    if selected("steady"):
         rows += [
             steady_row(frame_jitter.measure_jitter(face, 2 * frames, None)),
             steady_row(frame_jitter.measure_jitter(face, frames, 30.0)),
         ]
-    if tell("cold"):
-        rows.append(cold_row("from Python", cold_start.shortest(str(face.path), COLD_RUNS)))
-        rows.append(cold_row("`arenite camera`", cold_start.command_line(str(face.path), COLD_RUNS)))
-    if tell("governor"):
+    if selected("cold"):
+        rows.append(cold_row("from Python", cold_start.measure_python(str(face.path), COLD_RUNS)))
+        rows.append(cold_row("`arenite camera`", cold_start.measure_command(str(face.path), COLD_RUNS)))
+    if selected("governor"):
         rows += governor_rows()
-    if tell("answers"):
+    if selected("answers"):
         for case in chosen.values():
-            agreed = answer_agreement.agreement(case)
-            rows += answer_rows(case.title, agreed)
-            for line in agreed.unlike:
+            agreement = answer_agreement.compare_answers(case)
+            rows += answer_rows(case.title, agreement)
+            for line in agreement.differences:
                 print(f"  {case.title}: {line}", file=sys.stderr)
     order = {name: place for place, name in enumerate(GROUPS)}
     rows.sort(key=lambda row: order.get(row.group, len(order)))
     return {
         "schema": "arenite.camera-benchmark/1",
         "frames": frames,
-        "machine": _machine(before),
+        "machine": _machine(load),
         "rows": [row.to_json() for row in rows],
         "stages": stages,
     }
 
 
-#: The order of the table.
+#: Groups of rows, in the order of the table.
 GROUPS = ("overhead", "naive", "peer", "written", "steady", "cold", "governor", "answers")
 
 
@@ -154,13 +156,13 @@ def _stages(comparison: compare.LoopComparison) -> dict[str, Any]:
     from benchmarks.camera.rows import ms
 
     split = {name: ms(values) for name, values in comparison.ours.stages.items()}
-    whole = ms(comparison.ours.whole)
+    total = ms(comparison.ours.frame_ns)
     return {
         "model": comparison.case.title,
         "runtime": comparison.runtime,
-        "ms": split | {"rest": whole - sum(split.values()), "whole": whole},
+        "ms": split | {"rest": total - sum(split.values()), "whole": total},
         "naive_ms": {"invoke": ms(comparison.naive_invoke), "whole": ms(comparison.naive)},
-        "frames": {"ours": len(comparison.ours.whole), "naive": len(comparison.naive)},
+        "frames": {"ours": len(comparison.ours.frame_ns), "naive": len(comparison.naive)},
     }
 
 

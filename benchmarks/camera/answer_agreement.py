@@ -1,8 +1,10 @@
-"""Are the answers those of a reference path in float arithmetic, through Pillow and the stock interpreter?
+"""Compare the loop's answers with those of two references in float arithmetic, through Pillow and the stock
+interpreter.
 
-Two references, both by Pillow. One samples the picture where the recorded steps do (``Image.transform``), but converts,
-resizes and normalises in float without rounding to bytes between: what the loop's integers change. The other is
-``Image.resize``, which averages over all pixels that a value of the input covers: another picture, to compare with.
+The first reference samples the picture at the same points as the recorded steps (``Image.transform``), but converts,
+resizes and normalizes in float and does not round to bytes in between. It shows the effect of the loop's integer
+arithmetic. The second reference is ``Image.resize``, which averages over all pixels that a value of the input covers.
+It gives a different picture.
 """
 
 from __future__ import annotations
@@ -24,48 +26,55 @@ from benchmarks.camera.cases import Case
 from benchmarks.camera.pictures import HEIGHT, WIDTH, Picture, pictures
 
 MIN_SCORE = 0.5
-#: Intersection over union from which two boxes are the same face.
+#: Two boxes show the same face if their intersection over union is at least this.
 MIN_OVERLAP = 0.8
 
 
 @dataclass(frozen=True)
 class AnswerAgreement:
-    """``same``: frames with the same top class, or the same best box, or both none, per reference. ``unlike``: which
-    have not. ``skew``: tensors that differ from NumPy's of the recorded steps in any byte."""
+    """Agreement of the loop's answers with the references.
+
+    Args:
+        frames: number of compared frames.
+        same: number of frames with the same top class, the same best box or no box in both, by reference.
+        differences: a description of each other frame.
+        skew: number of input tensors that differ in any byte from NumPy's result of the recorded steps.
+    """
 
     frames: int
     same: dict[str, int]
-    unlike: tuple[str, ...]
+    differences: tuple[str, ...]
     skew: int
 
 
 FLOAT, PILLOW = "float", "Pillow"
 
 
-def agreement(case: Case) -> AnswerAgreement:
+def compare_answers(case: Case) -> AnswerAgreement:
+    """Run the loop and both references on all pictures."""
     reference = Reference(case)
-    unlike, skew = [], 0
+    differences, skew = [], 0
     same: dict[str, int] = dict.fromkeys((FLOAT, PILLOW), 0)
     with AreniteLoop(case) as ours:
         answers = [ours.answer(picture) for picture in pictures()]
         letterbox = any(isinstance(step, Letterbox) for step in ours.model.preprocessing.steps)
         for picture, answer in zip(pictures(), answers, strict=True):
-            for way in same:
+            for method in same:
                 expected = (
-                    reference.faces(picture, letterbox, way)
+                    reference.faces(picture, letterbox, method)
                     if case.kind == "faces"
-                    else reference.top(picture, way)
+                    else reference.top(picture, method)
                 )
                 if _same_answer(answer, expected):
-                    same[way] += 1
+                    same[method] += 1
                 else:
-                    unlike.append(f"{picture.name}: {_answer_text(answer)}; {way}: {expected}")
+                    differences.append(f"{picture.name}: {_answer_text(answer)}; {method}: {expected}")
             skew += not _same_tensor(ours, picture)
-    return AnswerAgreement(len(answers), same, tuple(unlike), skew)
+    return AnswerAgreement(len(answers), same, tuple(differences), skew)
 
 
 def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
-    """Is what the loop's code puts into the model's memory what NumPy makes of the recorded steps?"""
+    """Return whether the loop's code and NumPy compute the same input tensor from the recorded steps."""
     memory = ours.runtime.slots[0].inputs[0]
     format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
     feed = FramePreprocessor(ours.model.preprocessing, format, memory)
@@ -76,7 +85,7 @@ def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
 
 
 class Reference:
-    """A picture in float, through the stock interpreter."""
+    """Runs pictures through Pillow in float arithmetic and the stock interpreter."""
 
     def __init__(self, case: Case) -> None:
         self.interpreter = Interpreter(model_path=str(case.path), num_threads=1)
@@ -85,19 +94,19 @@ class Reference:
         self.outputs = sorted(self.interpreter.get_output_details(), key=lambda d: -int(np.prod(d["shape"])))
         self.side = int(self.input["shape"][1])
 
-    def top(self, picture: Picture, way: str = PILLOW) -> tuple[int, float]:
-        """Class and score."""
-        scores = self._run(_resized(picture, (self.side, self.side), way))[0]
+    def top(self, picture: Picture, method: str = PILLOW) -> tuple[int, float]:
+        """Return the best class and its score."""
+        scores = self._run(_resized(picture, (self.side, self.side), method))[0]
         best = int(scores.argmax())
         return best, round(float(scores[best]), 4)
 
-    def faces(self, picture: Picture, letterbox: bool, way: str = PILLOW) -> np.ndarray | None:
-        """The best face, left, top, right, bottom in parts of the frame, or None."""
+    def faces(self, picture: Picture, letterbox: bool, method: str = PILLOW) -> np.ndarray | None:
+        """Return left, top, right and bottom of the best face as fractions of the frame, or None."""
         side = self.side
         inner = (side, round(HEIGHT * side / WIDTH)) if letterbox else (side, side)
         left, top = (side - inner[0]) // 2, (side - inner[1]) // 2
         canvas = np.zeros((side, side, 3), np.float32)
-        canvas[top : top + inner[1], left : left + inner[0]] = _resized(picture, inner, way)
+        canvas[top : top + inner[1], left : left + inner[0]] = _resized(picture, inner, method)
         raw, logits = self._run(canvas)
         decoded = decode(raw, logits[:, 0], short_range(), MIN_SCORE)
         if not decoded:
@@ -106,14 +115,14 @@ class Reference:
         return np.round(box / np.array([*inner, *inner]), 4)
 
     def _run(self, pixels: np.ndarray) -> list[np.ndarray]:
-        """Outputs as real numbers, the largest first."""
+        """Return the outputs as real numbers, the largest tensor first."""
         values = pixels.astype(np.float32)
         scale, zero = self.input["quantization"]
         dtype = self.input["dtype"]
         if dtype == np.float32:
             values = values / 127.5 - 1
         else:
-            # The zoo's models of integers: (p - 127) / 128 where the input is uint8, p / 255 where it is int8.
+            # Inputs of the zoo's integer models: (p - 127) / 128 for uint8, p / 255 for int8.
             real = (values - 127) / 128 if dtype == np.uint8 else values / 255
             limits = np.iinfo(dtype)
             values = np.rint(real / scale + zero).clip(limits.min, limits.max)
@@ -127,14 +136,14 @@ class Reference:
         return dequantized
 
 
-def _resized(picture: Picture, size: tuple[int, int], way: str) -> np.ndarray:
-    """float32 [height, width, 3], 0 to 255, red first."""
+def _resized(picture: Picture, size: tuple[int, int], method: str) -> np.ndarray:
+    """Return the resized picture as float32 [height, width, 3], 0 to 255, RGB."""
     from PIL import Image
 
-    if way == PILLOW:
+    if method == PILLOW:
         small = Image.fromarray(picture.rgb).resize(size, Image.Resampling.BILINEAR)
         return np.asarray(small).astype(np.float32)
-    # Two points per axis around the middle of each value, as the recorded steps have it; a mode F image is float32.
+    # Two sample points per axis around the middle of each value, as in the recorded steps; a mode F image is float32.
     step = (WIDTH / size[0], 0.0, 0.0, 0.0, HEIGHT / size[1], 0.0)
     planes = [
         Image.fromarray(np.ascontiguousarray(plane)).transform(
@@ -146,7 +155,7 @@ def _resized(picture: Picture, size: tuple[int, int], way: str) -> np.ndarray:
 
 
 def to_rgb(yuyv: np.ndarray) -> np.ndarray:
-    """uint8 [h, 2 w] to float32 [h, w, 3], 0 to 255: BT.601 in the studio range (ITU-R BT.601-7), not rounded."""
+    """Convert uint8 [h, 2 w] to float32 [h, w, 3], 0 to 255, by BT.601 in studio range (ITU-R BT.601-7), unrounded."""
     pairs = yuyv.reshape(len(yuyv), -1, 4).astype(np.float32)
     luma = (pairs[..., 0::2] - 16).reshape(len(yuyv), -1) * (255 / 219)
     u, v = (np.repeat(pairs[..., k] - 128, 2, axis=1) * (255 / 112) for k in (1, 3))

@@ -1,4 +1,4 @@
-"""The camera loop on the frames of the ring."""
+"""Run the camera loop on the frames of the ring and measure it."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from benchmarks.camera.pictures import HEIGHT, RING, WIDTH, Picture
 
 @dataclass
 class LoopTimes:
-    """Per frame, in ns. ``whole``: from one answer to the next with nothing to wait for, so all that the loop does is
-    in it; ``stages``: of the loop's own record."""
+    """Times of each frame in ns.
 
-    whole: list[int] = field(default_factory=list)
+    ``frame_ns`` is the time from one answer to the next. The loop does not wait in between, so it contains all of the
+    loop's work. ``stages`` are the times that the loop itself records."""
+
+    frame_ns: list[int] = field(default_factory=list)
     stages: dict[str, list[int]] = field(default_factory=dict)
-    totals: list[int] = field(default_factory=list)  # from the first stage's beginning to the last one's end
+    all_stages_ns: list[int] = field(
+        default_factory=list
+    )  # from the start of the first stage to the end of the last
 
-    def besides_invoke(self) -> list[int]:
-        return [whole - invoke for whole, invoke in zip(self.whole, self.stages["invoke"], strict=True)]
+    def without_invoke_ns(self) -> list[int]:
+        return [total - invoke for total, invoke in zip(self.frame_ns, self.stages["invoke"], strict=True)]
 
 
 class _Clock:
-    """The sink that stamps each answer. The first frame of a run starts the clock and is not counted, nor is one that
-    was interrupted, unless ``all_frames``."""
+    """A sink that records the time of each answer. The first frame of a run starts the clock and is not counted. A
+    frame during which the thread was interrupted is counted only with ``all_frames``."""
 
     def __init__(self, times: LoopTimes, all_frames: bool) -> None:
         self.times, self.last, self.all_frames = times, 0, all_frames
@@ -45,10 +49,10 @@ class _Clock:
         now = time.perf_counter_ns()
         undisturbed = not self.interruptions.happened()
         if self.last and (undisturbed or self.all_frames):
-            self.times.whole.append(now - self.last)
+            self.times.frame_ns.append(now - self.last)
             for name, (begin, end) in served.spans.items():
                 self.times.stages.setdefault(name, []).append(end - begin)
-            self.times.totals.append(served.total_ns)
+            self.times.all_stages_ns.append(served.total_ns)
         self.answers.append(served.answer)
         self.last = time.perf_counter_ns()
 
@@ -57,7 +61,7 @@ class _Clock:
 
 
 class AreniteLoop:
-    """``run`` appends to ``times``; the model stays open. Use as a context manager."""
+    """The camera loop with one open model; a context manager. ``run`` appends to ``times``."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -81,8 +85,16 @@ class AreniteLoop:
         all_frames: bool = False,
         source: Source | None = None,
     ) -> list[Answer | None]:
-        """``frames`` after one that is never counted; those that were interrupted only with ``all_frames``. Returns all
-        answers, of the ring's frames in order, or of ``source`` instead."""
+        """Run the loop and return all answers.
+
+        Args:
+            frames: number of frames, after a first one that is never counted.
+            fps: frame rate of the ring; None: as fast as the loop takes frames.
+            times: where to append the times instead of ``self.times``.
+            buffers: number of buffers in the ring.
+            all_frames: also count frames during which the thread was interrupted.
+            source: source to use instead of the ring.
+        """
         source = source or FrameRing(fps, buffers)
         source.open()
         clock = _Clock(self.times if times is None else times, all_frames)

@@ -1,8 +1,8 @@
-"""The baseline, a loop as users write it: VideoCapture, cvtColor, resize, set_tensor, invoke, get_tensor.
+"""The baseline: plain OpenCV code with VideoCapture, cvtColor, resize, set_tensor, invoke and get_tensor.
 
-``VideoCapture`` hands out BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the whole frame
-into a picture of its own and copies that into the one that ``read`` returns (``retrieveFrame`` of cap_v4l.cpp, 4.x and
-5.x). There is no camera here, so both are called as it calls them.
+``VideoCapture`` returns BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the whole frame
+into its own picture, and copies this picture into the one that ``read`` returns (``retrieveFrame`` of cap_v4l.cpp, 4.x
+and 5.x). There is no camera here, so this module calls the same conversion and copy.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ MIN_SCORE = 0.5
 
 
 class BaselineLoop:
-    """``run`` gives the answer: (class, score), or faces. ``invoke_ns``: of the last frame."""
+    """A loop of plain OpenCV code. ``run`` returns (class, score), or faces; ``invoke_ns`` is the last inference
+    time."""
 
     def __init__(self, case: Case) -> None:
         cv2.setNumThreads(1)
@@ -41,9 +42,9 @@ class BaselineLoop:
         rgb = cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB)
         small = cv2.resize(rgb, self.size)
         self.interpreter.set_tensor(self.input["index"], self.tensor(small)[None])
-        begun = time.perf_counter_ns()
+        start = time.perf_counter_ns()
         self.interpreter.invoke()
-        self.invoke_ns = time.perf_counter_ns() - begun
+        self.invoke_ns = time.perf_counter_ns() - start
         tensors = [self.interpreter.get_tensor(d["index"])[0] for d in self.outputs]
         if self.kind == "faces":
             return decode(tensors[0], tensors[1][:, 0], self.anchors, MIN_SCORE)
@@ -53,12 +54,12 @@ class BaselineLoop:
         return best, float(scores[best])
 
     def read(self, yuyv: np.ndarray) -> np.ndarray:
-        """The work of ``VideoCapture.read`` on a frame of the camera, without the system calls."""
+        """Do the work of ``VideoCapture.read`` for a camera frame, without the system calls."""
         cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2BGR_YUYV, dst=self.frame)
         return self.frame.copy()
 
     def tensor(self, small: np.ndarray) -> np.ndarray:
-        """Normalised, or quantized, as the model's documentation says."""
+        """Return the normalized or quantized input, as the model's documentation specifies."""
         dtype = self.input["dtype"]
         if dtype == np.float32:
             return small.astype(np.float32) / 127.5 - 1.0

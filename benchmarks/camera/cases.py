@@ -1,4 +1,4 @@
-"""The models of the benchmark, and what each must reach."""
+"""The models of the benchmark, with their targets."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from pathlib import Path
 
 from arenite.models.zoo import fetch
 
-#: The folder of the development models, which are not part of the project; the zoo has a model of the same network.
+#: Folder of the development models, which are not part of the project. Without it, a zoo model of the same network is
+#: used.
 SHARED = Path(__file__).parents[3] / "shared" / "models"
 
 
 @dataclass(frozen=True)
 class Case:
-    """``overhead``: the largest time outside invoke, as a part of invoke; ``speedup``: the smallest speed-up over the
-    baseline loop. None: there is no target."""
+    """A model with its targets: ``overhead`` is the maximum time outside of invoke, divided by the time of invoke, or
+    None without a target. ``speedup`` is the minimum speed-up over the baseline loop."""
 
     name: str
     title: str
@@ -24,12 +25,12 @@ class Case:
     speedup: float
 
     def model_argument(self) -> str:
-        """Return the names that ``--model`` takes."""
+        """Return the argument for ``--model``."""
         return str(self.path)
 
 
 def cases() -> tuple[Case, ...]:
-    """Fetches the zoo's models where they are not in the cache. Raises ``ToolError``."""
+    """Return all cases. Downloads zoo models that are not in the cache; raises ``ToolError`` if that fails."""
     return (
         Case("vww", "VWW int8 96x96", _vww(), "classes", 0.35, 6.0),
         Case("blazeface", "BlazeFace f32 128x128", fetch("face_detection_short_range"), "faces", 0.12, 2.6),

@@ -1,7 +1,7 @@
-"""Cold start to the first answer: fresh processes, from the moment they are started.
+"""Measure the cold start: the time from the start of a new process to its first answer.
 
-The files are in the system's page cache, as they are after the first start of the day, and Python's byte code is there,
-as pip leaves it when it installs a package; nothing of the process is.
+The files are in the system's page cache, as after an earlier start, and Python's byte code is cached, as pip does when
+it installs a package.
 """
 
 from __future__ import annotations
@@ -25,42 +25,43 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Medians. ``seconds``: from the start of the process to the first answer; ``peak_mb``: its largest resident set,
-    all libraries that are mapped in it, in 10^6 bytes."""
+    """Medians over ``runs`` processes. ``seconds`` is the time from the start of the process to the first answer,
+    ``peak_mb`` its largest resident set including mapped libraries, in 10^6 bytes."""
 
     seconds: float
     peak_mb: float
     runs: int
 
 
-def shortest(model: str, runs: int) -> ColdStart:
-    """Model, runtime, one frame, one answer, from Python. Raises ``ToolError``."""
+def measure_python(model: str, runs: int) -> ColdStart:
+    """Open model and runtime from Python and run one frame. Raises ``ToolError`` if the process fails."""
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         frame = Path(folder) / "frame.yuyv"
         frame.write_bytes(pictures()[1].yuyv.tobytes())
-        return _measured(["loop", model, str(frame)], runs)
+        return _measure(["loop", model, str(frame)], runs)
 
 
-def command_line(model: str, runs: int) -> ColdStart:
-    """Run ``arenite camera`` for one frame; it reports the time of its first answer. Raises ``ToolError``."""
-    return _measured(
+def measure_command(model: str, runs: int) -> ColdStart:
+    """Run ``arenite camera`` for one frame; it reports the time of its first answer. Raises ``ToolError`` if it
+    fails."""
+    return _measure(
         ["cli", "camera", "--source", "synthetic", "--model", model, "--frames", "1", "--json"], runs
     )
 
 
-def _measured(arguments: list[str], runs: int) -> ColdStart:
+def _measure(arguments: list[str], runs: int) -> ColdStart:
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = folder  # the first process fills it
-        measurements = [_one(arguments, environment) for _ in range(runs + 1)][1:]
+        measurements = [_measure_process(arguments, environment) for _ in range(runs + 1)][1:]
     return ColdStart(
         median(s for s, _ in measurements), median(kb for _, kb in measurements) * 1024 / 1e6, runs
     )
 
 
-def _one(arguments: list[str], environment: dict[str, str]) -> tuple[float, int]:
-    """Seconds and KiB."""
-    begun = time.monotonic_ns()
+def _measure_process(arguments: list[str], environment: dict[str, str]) -> tuple[float, int]:
+    """Return the seconds to the first answer, and the peak memory in KiB."""
+    start = time.monotonic_ns()
     try:
         done = subprocess.run(
             [sys.executable, str(CHILD), *arguments],
@@ -71,9 +72,9 @@ def _one(arguments: list[str], environment: dict[str, str]) -> tuple[float, int]
         )
         report = json.loads(done.stderr.strip().splitlines()[-1])
     except (subprocess.TimeoutExpired, IndexError, ValueError) as error:
-        raise ToolError(f"A cold start of {' '.join(arguments)} came to no answer: {error}.") from error
+        raise ToolError(f"A cold start of {' '.join(arguments)} printed no valid report: {error}.") from error
     if done.returncode != 0:
         raise ToolError(f"A cold start of {' '.join(arguments)} failed: {done.stderr.strip()[-300:]}")
     if report["first_ns"] is not None:
-        return (report["first_ns"] - begun) / 1e9, report["peak_kb"]
+        return (report["first_ns"] - start) / 1e9, report["peak_kb"]
     return json.loads(done.stdout)["cold_start_ms"] / 1e3, report["peak_kb"]

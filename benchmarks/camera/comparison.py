@@ -1,4 +1,4 @@
-"""Contenders on the same frames in turns: what disturbs the machine disturbs all of them alike."""
+"""Run contenders on the same frames in turns, so that other load on the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from benchmarks.camera.arenite_loop import AreniteLoop, LoopTimes
 from benchmarks.camera.baseline_loop import BaselineLoop
 from benchmarks.camera.cases import Case
-from benchmarks.camera.interruptions import PATIENCE, Interruptions
+from benchmarks.camera.interruptions import MAX_TURN_RATIO, Interruptions
 from benchmarks.camera.mediapipe import FaceDetector
 from benchmarks.camera.pictures import RING, ring
 
-#: Frames of one turn: long against a switch of caches, short against what else happens on a machine.
+#: Frames of one turn: many compared with the frames that refill the caches, few compared with changes of other load.
 FRAMES_PER_TURN = 30
 WARM_UP = 60
-#: MediaPipe's mode, its input, and the number of processors for its threads (0: all): it has no option to
+#: MediaPipe's mode, its input format, and the number of processors for its threads (0: all). MediaPipe has no option to
 #: use one thread.
 MEDIAPIPE = tuple(
-    (mode, given, processors)
+    (mode, input_format, processors)
     for mode in ("image", "video")
-    for given in ("rgb", "yuyv")
+    for input_format in ("rgb", "yuyv")
     for processors in (1, 0)
 )
 
 
 @dataclass
 class LoopComparison:
-    """Times in ns per frame."""
+    """Times of Arenite's loop and of plain OpenCV code, in ns per frame."""
 
     case: Case
     ours: LoopTimes
@@ -38,7 +38,7 @@ class LoopComparison:
 
 
 def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopComparison:
-    """Run at least ``frames`` of each, after warming up, on frames in this number of ``buffers``."""
+    """Measure at least ``frames`` frames of both loops after a warm-up, in a ring of ``buffers`` buffers."""
     shown = [picture.yuyv for picture in ring(buffers)]
     naive = BaselineLoop(case)
     with AreniteLoop(case) as ours:
@@ -50,48 +50,50 @@ def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopC
         for _ in turns(frames):
             interruptions.begin()
             for k in range(FRAMES_PER_TURN + 1):
-                begun = time.perf_counter_ns()
+                start = time.perf_counter_ns()
                 naive.run(shown[k % len(shown)])
-                taken = time.perf_counter_ns() - begun
-                # The first one finds the caches of the other contender.
+                elapsed = time.perf_counter_ns() - start
+                # Before the first frame, the caches hold the data of the other contender.
                 if not interruptions.happened() and k:
-                    comparison.naive.append(taken)
+                    comparison.naive.append(elapsed)
                     comparison.naive_invoke.append(naive.invoke_ns)
             ours.run(FRAMES_PER_TURN, buffers=buffers)
-            if min(len(comparison.naive), len(comparison.ours.whole)) >= frames:
+            if min(len(comparison.naive), len(comparison.ours.frame_ns)) >= frames:
                 break
     return comparison
 
 
 @dataclass
 class PeerComparison:
-    """Times in ns per frame. ``found``: the peer's best faces."""
+    """Times of Arenite's loop and of MediaPipe, in ns per frame. ``faces`` has MediaPipe's best face of each
+    picture."""
 
     ours: LoopTimes
     version: str
     peer: dict[tuple[str, str, int], list[int]]
-    found: list[Any]
+    faces: list[Any]
 
 
 def compare_with_mediapipe(case: Case, frames: int) -> PeerComparison:
-    """At least ``frames`` of each way to run MediaPipe, and as many of ours between them."""
+    """Measure at least ``frames`` frames of each way to run MediaPipe, and as many frames of Arenite's loop in
+    between."""
     with FaceDetector(case.path) as peer, AreniteLoop(case) as ours:
         peer_ns: dict[tuple[str, str, int], list[int]] = {way: [] for way in MEDIAPIPE}
         for way in MEDIAPIPE:
             peer.round(*way, WARM_UP)
         ours.run(WARM_UP, times=LoopTimes())
-        found: list[Any] = []
+        faces: list[Any] = []
         for _ in turns(frames):
             for way in MEDIAPIPE:
-                done = peer.round(*way, FRAMES_PER_TURN)
-                peer_ns[way] += done.ns
-                found = done.found
+                turn = peer.round(*way, FRAMES_PER_TURN)
+                peer_ns[way] += turn.ns
+                faces = turn.faces
                 ours.run(FRAMES_PER_TURN)
-            if min(len(ours.times.whole), *map(len, peer_ns.values())) >= frames:
+            if min(len(ours.times.frame_ns), *map(len, peer_ns.values())) >= frames:
                 break
-        return PeerComparison(ours.times, peer.version, peer_ns, found)
+        return PeerComparison(ours.times, peer.version, peer_ns, faces)
 
 
 def turns(frames: int) -> range:
-    """As many as give ``frames`` of each contender when a good part of them is interrupted."""
-    return range(PATIENCE * -(-frames // FRAMES_PER_TURN))
+    """Return the turns to try for ``frames`` counted frames, with a reserve for frames that are interrupted."""
+    return range(MAX_TURN_RATIO * -(-frames // FRAMES_PER_TURN))

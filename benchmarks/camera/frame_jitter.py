@@ -1,4 +1,5 @@
-"""Jitter of the loop: the 99th percentile of a frame against the median, flat out and at a camera's rate."""
+"""Measure the jitter of the loop: the 99th percentile of a frame divided by the median, at full speed and at a frame
+rate."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ WARM_UP = 120
 
 @dataclass(frozen=True)
 class FrameJitter:
-    """Milliseconds of work per frame; the wait for the camera is not in it. ``fps``: None for flat out."""
+    """Percentiles of the work per frame in milliseconds, without the wait for the camera. ``fps`` is None at full
+    speed."""
 
     fps: float | None
     frames: int
@@ -31,7 +33,7 @@ def measure_jitter(case: Case, frames: int, fps: float | None) -> FrameJitter:
     with AreniteLoop(case) as ours:
         ours.run(WARM_UP if fps is None else WARM_UP // 4, fps, LoopTimes())
         ours.run(frames, fps, times, all_frames=True)
-    # PacedSource, the time between two answers is the camera's.
-    work = times.whole if fps is None else times.totals
+    # At a frame rate, the time between two answers includes the wait for the camera.
+    work = times.frame_ns if fps is None else times.all_stages_ns
     p50, p99 = np.percentile(np.array(work), [50, 99]) / 1e6
     return FrameJitter(fps, len(work), float(p50), float(p99))

@@ -1,7 +1,7 @@
-"""A camera's ring of buffers without the camera: the same frames for every contender, handed over as V4L2 hands them.
+"""A camera's ring of buffers without a camera. It delivers the same frames to every contender, as V4L2 does.
 
-A frame is an address and a number; nothing is copied, and a buffer is handed out again only after it was given back.
-What a real driver adds are two system calls (DQBUF and QBUF); ``make test-vm`` runs those.
+A frame is an address and a number. Nothing is copied, and a buffer is delivered again only after it was released. A
+real driver adds two system calls (DQBUF and QBUF), which ``make test-vm`` runs.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ def _format(fps: float) -> Format:
 
 
 class FrameRing:
-    """A ``Source``. ``fps``: frames come at that rate, and the newest counts; None: as soon as they are requested."""
+    """A ``Source`` that delivers the newest frame at ``fps`` frames per second, or, if ``fps`` is None, on request."""
 
     name = "ring"
 
     def __init__(self, fps: float | None = None, buffers: int = RING) -> None:
         self.live = fps is not None
         self.counters = SourceCounters()
-        # The same object every time, as a camera that stays open has it.
+        # The same object for every frame, as in a camera that stays open.
         self.format = _format(fps or 0.0)
         self._period_ns = int(1e9 / fps) if fps else 0
         self._buffers = [picture.yuyv for picture in ring(buffers)]
@@ -55,7 +55,7 @@ class FrameRing:
                 time.sleep(wait / 1e9)
             else:
                 missed = -wait // self._period_ns
-            now = self._next_ns + missed * self._period_ns  # when the camera had it
+            now = self._next_ns + missed * self._period_ns  # time of the capture
             self._next_ns = now + self._period_ns
             sequence += missed
             self.counters.dropped += missed

@@ -1,9 +1,9 @@
-"""The governor on simulated devices at 35 °C, half an hour each: ``python -m benchmarks.camera.governor [--json]``.
+"""Run the governor on simulated devices at 35 °C, half an hour each: ``python -m benchmarks.camera.governor [--json]``.
 
-Per device and limit: the same device ungoverned (full quality, as fast as it can, throttled by its own firmware),
-governed with all levers, and governed with each lever alone. Power and temperature are read through the real sensor
-code from the files that the simulated device writes, noise and rounding included; whether a limit was kept is judged on
-the true values, second by second from the first one on. Exit code 1 when a target is missed.
+Each device and limit is run without the governor (full quality, as fast as it can, throttled by its own firmware), with
+all levers, and with each lever alone. The real sensor code reads power and temperature from files that the simulated
+device writes with noise and rounding. Limits are checked against the true values of every second. The exit code is 1 if
+a target is missed.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ from arenite.host.governor.levers import CpufreqLever, DevfreqLever, StepLever, 
 from arenite.profiles.hosts import HostProfile, load_host
 
 AMBIENT_C, MINUTES = 35.0, 30.0
-#: Targets: frames against the ungoverned device, and mean power against the budget where that limits.
+#: Targets: minimum ratio of frames to the ungoverned device, and maximum distance of the mean power from a limiting
+#: budget.
 MIN_FRAME_RATIO, BUDGET_BAND = 1.25, 0.03
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A device, its work at full quality, what may be given up, and the limits."""
+    """A device, its work per frame at full quality, the levels that the governor may choose, and the limits."""
 
     name: str
     host: str
@@ -40,12 +41,13 @@ class Scenario:
     limits: Limits
     resolutions: tuple[tuple[str, float], ...]
     precisions: tuple[tuple[str, float], ...]
-    box_k_w: float = 0.0  # what a closed housing adds to the resistance of the case to the air
+    box_k_w: float = 0.0  # additional thermal resistance from case to air of a closed housing, in K/W
     fps: float = 30.0
 
 
-#: A closed housing of a camera, without a fan: half as much again to the air as the bare heat sink (assumed).
-BOX = 4.0
+#: Additional thermal resistance of a closed camera housing without a fan, in K/W: about half of the bare heat sink's
+#: (assumed).
+BOX_K_W = 4.0
 #: SSD MobileNet-V2 on the Nano's GPU. NVIDIA's published figures with float16 are 27 fps at 480x272 and 39 at 300x300
 #: (recalled), 37 and 26 ms; float32 takes nearly twice as long on this GPU. 6 ms of capture, pre- and postprocessing.
 NANO = {
@@ -62,8 +64,8 @@ PHONE = {
     "precisions": (("float32", 1.0), ("int8", 0.45)),
 }
 SCENARIOS = (
-    Scenario("Nano in a box, 4.5 W", limits=Limits(power_w=4.5), box_k_w=BOX, **NANO),  # type: ignore[arg-type]
-    Scenario("Nano in a box, 85 °C", limits=Limits(temperature_c=85.0), box_k_w=BOX, **NANO),  # type: ignore[arg-type]
+    Scenario("Nano in a box, 4.5 W", limits=Limits(power_w=4.5), box_k_w=BOX_K_W, **NANO),  # type: ignore[arg-type]
+    Scenario("Nano in a box, 85 °C", limits=Limits(temperature_c=85.0), box_k_w=BOX_K_W, **NANO),  # type: ignore[arg-type]
     Scenario("Nano, 5 W, 70 °C, 50 ms", limits=Limits(5.0, 70.0, 50.0), **NANO),  # type: ignore[arg-type]
     Scenario("phone, 1.3 W", limits=Limits(power_w=1.3), **PHONE),  # type: ignore[arg-type]
     Scenario("phone, 43 °C", limits=Limits(temperature_c=43.0), **PHONE),  # type: ignore[arg-type]
@@ -73,7 +75,7 @@ ALL = ("fps", "resolution", "precision", "frequency")
 
 @dataclass
 class GovernorRun:
-    """The result of half an hour. Means over the whole run; ``worst_*``: the highest true value of a second."""
+    """The result of one run, with means over the run. ``worst_*`` are the highest true values of any second."""
 
     scenario: str
     levers: tuple[str, ...]  # empty: ungoverned
@@ -82,18 +84,18 @@ class GovernorRun:
     worst_w: float
     worst_c: float
     throttled_s: float
-    latency_ms: float  # the longest of the last minute
+    latency_ms: float  # longest of the last minute
     actions: int
     busiest_minute: int
     last_w: float  # mean of the last ten minutes
-    asked: float
+    asked: float  # full frame rate, in frames per second
     minutes: float
     settings: dict[str, Any] = field(default_factory=dict)
     log: list[dict[str, Any]] = field(default_factory=list)
 
 
 def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: Sequence[str]) -> list[Lever]:
-    """The levers called ``names`` of the simulated loop: what they set is what the plant does."""
+    """Return the levers called ``names``, which control the simulated device."""
     factors = {"resolution": 1.0, "precision": 1.0}
 
     def work(kind: str, ladder: tuple[tuple[str, float], ...]) -> StepLever:
@@ -122,24 +124,26 @@ def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: S
 
 
 def device(scenario: Scenario, seed: int) -> HostProfile:
-    """The profile's device in its housing; from seed 2 on another sample of it, each figure up to a quarter off: a
-    profile is an estimate, and the governor gets the profile."""
-    profile, dice = load_host(scenario.host), random.Random(seed)
-    off = [1.0] * 6 if seed <= 1 else [dice.uniform(0.8, 1.25) for _ in range(6)]
+    """Return the simulated device in its housing.
+
+    With ``seed`` 0 or 1 it equals its profile. With a higher seed each of its figures differs from the profile by up to
+    a quarter, while the governor still gets the profile, because profiles are estimates."""
+    profile, rng = load_host(scenario.host), random.Random(seed)
+    factors = [1.0] * 6 if seed <= 1 else [rng.uniform(0.8, 1.25) for _ in range(6)]
     heat = profile.thermal
     heat = replace(
         heat,
-        case_ambient_k_w=(heat.case_ambient_k_w + scenario.box_k_w) * (1 + (off[0] - 1) / 3),
-        case_j_k=heat.case_j_k * off[1],
-        junction_case_k_w=heat.junction_case_k_w * off[2],
+        case_ambient_k_w=(heat.case_ambient_k_w + scenario.box_k_w) * (1 + (factors[0] - 1) / 3),
+        case_j_k=heat.case_j_k * factors[1],
+        junction_case_k_w=heat.junction_case_k_w * factors[2],
     )
     return replace(
         profile,
         thermal=heat,
-        idle_w=profile.idle_w * (1 + (off[3] - 1) / 3),
-        core_w=profile.core_w * off[4],
-        accelerator_w=profile.accelerator_w * off[4],
-        voltage_floor=min(0.95, profile.voltage_floor * off[5]),
+        idle_w=profile.idle_w * (1 + (factors[3] - 1) / 3),
+        core_w=profile.core_w * factors[4],
+        accelerator_w=profile.accelerator_w * factors[4],
+        voltage_floor=min(0.95, profile.voltage_floor * factors[5]),
     )
 
 
@@ -150,7 +154,7 @@ def simulate(
     seed: int = 1,
     ambient: float = AMBIENT_C,
 ) -> GovernorRun:
-    """One run; without ``names`` ungoverned."""
+    """Run a scenario with the levers ``names``; without levers, the governor is off."""
     host_profile, profile = load_host(scenario.host), device(scenario, seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         root = Path(folder)
@@ -196,12 +200,12 @@ def simulate(
         )
 
 
-def targets(run: GovernorRun, free: GovernorRun, limits: Limits) -> dict[str, bool]:
-    """Compare a governed run with the same device ungoverned, and return the targets that it meets."""
-    limits_met = {"frames": run.frames >= MIN_FRAME_RATIO * free.frames}
+def targets(run: GovernorRun, ungoverned: GovernorRun, limits: Limits) -> dict[str, bool]:
+    """Return for each target whether a governed run meets it, compared with the ungoverned device."""
+    limits_met = {"frames": run.frames >= MIN_FRAME_RATIO * ungoverned.frames}
     if limits.power_w is not None:
         limits_met["power"] = run.worst_w <= limits.power_w
-        # At the full frame rate the budget does not bind: the next better quality would break it.
+        # At the full frame rate, part of the budget may stay unused: the next better quality would exceed it.
         if limits.temperature_c is None and run.settings["levers"].get("fps") != run.asked:
             limits_met["budget used"] = abs(run.mean_w / limits.power_w - 1) <= BUDGET_BAND
     if limits.temperature_c is not None:
@@ -213,29 +217,31 @@ def targets(run: GovernorRun, free: GovernorRun, limits: Limits) -> dict[str, bo
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
-    parser.add_argument("--json", action="store_true", help="one JSON object on standard output")
+    parser.add_argument("--json", action="store_true", help="Print one JSON object on standard output.")
     parser.add_argument("--minutes", type=float, default=MINUTES)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--no-ablation", action="store_true", help="all levers only")
+    parser.add_argument(
+        "--no-ablation", action="store_true", help="Run only without levers and with all levers."
+    )
     options = parser.parse_args(argv)
     rows, failed = [], False
     for scenario in SCENARIOS:
-        free = simulate(scenario, (), options.minutes, options.seed)
+        ungoverned = simulate(scenario, (), options.minutes, options.seed)
         sets = (
             [(), ALL] if options.no_ablation else [(), ALL, *((name,) for name in ALL), ("fps", "frequency")]
         )
         for names in sets:
-            run = free if not names else simulate(scenario, names, options.minutes, options.seed)
-            limits_met = targets(run, free, scenario.limits) if names else {}
+            run = ungoverned if not names else simulate(scenario, names, options.minutes, options.seed)
+            limits_met = targets(run, ungoverned, scenario.limits) if names else {}
             if names == ALL:
                 failed |= not all(limits_met.values())
-            else:  # one lever alone has no targets: only its limits are reported
+            else:  # a lever alone has no targets; only its limits are reported
                 limits_met = {
                     name: ok for name, ok in limits_met.items() if name in ("power", "temperature", "latency")
                 }
-            rows.append({"run": run, "ratio": run.frames / free.frames, "kept": limits_met})
+            rows.append({"run": run, "ratio": run.frames / ungoverned.frames, "kept": limits_met})
             if not options.json:
-                print(_line(run, run.frames / free.frames, limits_met), flush=True)
+                print(_line(run, run.frames / ungoverned.frames, limits_met), flush=True)
     if options.json:
         runs = [row["run"].__dict__ | {"ratio": row["ratio"], "kept": row["kept"]} for row in rows]
         print(json.dumps({"benchmark": "governor", "minutes": options.minutes, "runs": runs}))

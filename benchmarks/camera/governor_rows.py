@@ -1,4 +1,4 @@
-"""The governor's rows of the table: its real code on simulated devices (``governor``)."""
+"""Return the governor's rows of the table: the real governor on simulated devices (``governor``)."""
 
 from __future__ import annotations
 
@@ -7,30 +7,30 @@ from benchmarks.camera.rows import Row
 
 
 def governor_rows() -> list[Row]:
-    """Half an hour of each device takes seconds."""
+    """Simulate half an hour of each device, which takes seconds, and return one row per scenario."""
     rows = []
     for scenario in SCENARIOS:
-        free = simulate(scenario, ())
-        rows.append(_row(scenario, simulate(scenario, ALL), free))
+        ungoverned = simulate(scenario, ())
+        rows.append(_row(scenario, simulate(scenario, ALL), ungoverned))
     return rows
 
 
-def _row(scenario: Scenario, run: GovernorRun, free: GovernorRun) -> Row:
-    limits, limits_met = scenario.limits, targets(run, free, scenario.limits)
-    asked, got = [], [f"{run.frames / free.frames:.2f} × the frames"]
+def _row(scenario: Scenario, run: GovernorRun, ungoverned: GovernorRun) -> Row:
+    limits, limits_met = scenario.limits, targets(run, ungoverned, scenario.limits)
+    target_texts, figures = [], [f"{run.frames / ungoverned.frames:.2f} × the frames"]
     if limits.power_w is not None:
-        asked.append(f"≤ {limits.power_w:g} W")
-        got.append(f"at most {run.worst_w:.2f} W, mean {run.mean_w:.2f} W")
+        target_texts.append(f"≤ {limits.power_w:g} W")
+        figures.append(f"at most {run.worst_w:.2f} W, mean {run.mean_w:.2f} W")
         if "budget used" in limits_met:
-            asked.append("mean within 3 % of it")
+            target_texts.append("mean within 3 % of it")
     if limits.temperature_c is not None:
-        asked.append(f"≤ {limits.temperature_c:g} °C")
-        got.append(f"at most {run.worst_c:.1f} °C")
+        target_texts.append(f"≤ {limits.temperature_c:g} °C")
+        figures.append(f"at most {run.worst_c:.1f} °C")
     if limits.latency_ms is not None:
-        asked.append(f"≤ {limits.latency_ms:g} ms")
-        got.append(f"{run.latency_ms:.0f} ms")
+        target_texts.append(f"≤ {limits.latency_ms:g} ms")
+        figures.append(f"{run.latency_ms:.0f} ms")
     missed = [name for name, holds in limits_met.items() if not holds]
-    text = "; ".join(got) + (f"; misses {', '.join(missed)}" if missed else "")
-    target = ", ".join([*asked, "≥ 1.25 × the frames"])
-    what = f"governor, {scenario.name}, 35 °C ambient, 30 minutes"
-    return Row("governor", what, target, text, not missed, "simulated")
+    text = "; ".join(figures) + (f"; misses {', '.join(missed)}" if missed else "")
+    target = ", ".join([*target_texts, "≥ 1.25 × the frames"])
+    title = f"governor, {scenario.name}, 35 °C ambient, 30 minutes"
+    return Row("governor", title, target, text, not missed, "simulated")

@@ -1,4 +1,4 @@
-"""MediaPipe Tasks' FaceDetector as the peer: in its own environment and process, one request for each round."""
+"""Run MediaPipe Tasks' FaceDetector in its own environment and process, with one request per round."""
 
 from __future__ import annotations
 
@@ -28,15 +28,18 @@ CHILD = Path(__file__).parent / "children" / "face_detector.py"
 
 @dataclass(frozen=True)
 class DetectorRound:
-    """``ns``: per frame; where its threads have all processors, without those that were interrupted. ``found``: the
-    best face of each picture."""
+    """The result of a round.
+
+    ``ns`` has the time of each frame. If MediaPipe's threads may use all processors, interrupted frames are left out.
+    ``faces`` has the best face of each picture."""
 
     ns: list[int]
-    found: list[list[float] | None]
+    faces: list[list[float] | None]
 
 
 class FaceDetector:
-    """Use as a context manager. Makes the environment (about 500 MB) when it is first needed. Raises ``ToolError``."""
+    """MediaPipe's detector, a context manager. Creates the environment (about 500 MB) on first use; raises
+    ``ToolError``."""
 
     def __init__(self, model: Path) -> None:
         self.model = model
@@ -55,14 +58,23 @@ class FaceDetector:
         self.version = self._reply()["version"]
         return self
 
-    def round(self, mode: str, given: str, processors: int, frames: int) -> DetectorRound:
-        """``mode``: image or video; ``given``: rgb or yuyv; ``processors`` for its threads, 0 for all."""
+    def round(self, mode: str, input_format: str, processors: int, frames: int) -> DetectorRound:
+        """Measure ``frames`` frames.
+
+        Args:
+            mode: image or video.
+            input_format: rgb or yuyv.
+            processors: number of processors for MediaPipe's threads, 0 for all.
+            frames: number of frames.
+        """
         assert self._process is not None and self._process.stdin is not None
-        request = json.dumps({"mode": mode, "input": given, "frames": frames, "processors": processors})
+        request = json.dumps(
+            {"mode": mode, "input": input_format, "frames": frames, "processors": processors}
+        )
         self._process.stdin.write(request.encode() + b"\n")
         self._process.stdin.flush()
-        said = self._reply()
-        return DetectorRound(said["ns"], said["found"])
+        reply = self._reply()
+        return DetectorRound(reply["ns"], reply["found"])
 
     def _reply(self) -> dict[str, Any]:
         assert self._process is not None and self._process.stdout is not None
@@ -72,7 +84,7 @@ class FaceDetector:
         try:
             return json.loads(line)
         except ValueError as error:
-            raise ToolError(f"{CHILD.name} said {line[:80]!r}, which is no JSON.") from error
+            raise ToolError(f"{CHILD.name} printed {line[:80]!r}, which is not JSON.") from error
 
     def __exit__(self, *_: object) -> None:
         if self._process is not None:

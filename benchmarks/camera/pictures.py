@@ -1,7 +1,7 @@
-"""Camera frames for the benchmark: photographs, with a face and without, as a camera of 1280x720 sends them (YUYV).
+"""Camera frames for the benchmark: photographs with and without a face, as a 1280x720 camera sends them (YUYV).
 
-One face is shown at many places and sizes, before other photographs; some frames have none. Each frame lies in memory
-of its own, on a page's edge as a camera's buffers do.
+One face is shown at several places and in several sizes in front of other photographs; some frames have no face. Each
+frame has its own memory, aligned to a page like a camera's buffers.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
 WIDTH, HEIGHT = 1280, 720
-#: The usual number of buffers of a V4L2 camera, and one whose buffers exceed a level 3 cache: 44 MB.
+#: The usual number of buffers of a V4L2 camera, and a number whose buffers exceed a level 3 cache (44 MB).
 RING, LARGE_RING = 4, 24
 #: The pictures of the smallest ring: three with the face, one without.
 _FIRST = (1, 4, 8, 9)
-#: The part of the portrait that is shown: head and shoulders, as in front of a camera.
+#: The crop of the portrait: head and shoulders, as in front of a camera.
 _HEAD = (64, 0, 384, 320)
 #: Backdrop, side of the portrait in pixels (0 for none), and its left and top edge.
 _SCENES = (
@@ -42,10 +42,10 @@ _SCENES = (
 
 @dataclass(frozen=True)
 class Picture:
-    """``rgb``: uint8 [720, 1280, 3]; ``yuyv``: uint8 [720, 2560], BT.601 in the studio range, on a page's edge.
+    """A frame as ``rgb``, uint8 [720, 1280, 3], and as ``yuyv``, uint8 [720, 2560], BT.601 in studio range,
+    page-aligned.
 
-    ``rgb`` is what the bytes of ``yuyv`` mean, as OpenCV converts them: whoever is given one or the other sees the
-    same picture."""
+    OpenCV converts ``yuyv`` to ``rgb``, so both show the same picture."""
 
     name: str
     face: bool
@@ -55,7 +55,7 @@ class Picture:
 
 @cache
 def pictures() -> tuple[Picture, ...]:
-    """All frames, in the order in which they are shown. Fetches the photographs once. Raises ``ToolError``."""
+    """Return all frames in order. Downloads the photographs once; raises ``ToolError`` if that fails."""
     import cv2
     from PIL import Image
 
@@ -66,21 +66,22 @@ def pictures() -> tuple[Picture, ...]:
         for name, data in zip(names, package_members(chosen, "pictures"), strict=True)
     }
     portrait = photographs["astronaut"].crop(_HEAD)
-    pictures_made = []
+    frames = []
     for number, (backdrop, side, left, top) in enumerate(_SCENES):
         canvas = _cover(photographs[backdrop])
         if side:
             canvas.paste(portrait.resize((side, side), Image.Resampling.LANCZOS), (left, top))
         yuyv = _own_pages(to_yuyv(np.asarray(canvas)))
         rgb = cv2.cvtColor(yuyv.reshape(HEIGHT, WIDTH, 2), cv2.COLOR_YUV2RGB_YUYV)
-        pictures_made.append(Picture(f"{number:02d}-{backdrop}-{side}", side > 0, rgb, yuyv))
-    return tuple(pictures_made)
+        frames.append(Picture(f"{number:02d}-{backdrop}-{side}", side > 0, rgb, yuyv))
+    return tuple(frames)
 
 
 def ring(buffers: int = RING) -> tuple[Picture, ...]:
-    """``buffers`` frames, each in memory of its own. As many as a camera's driver has stay in the last level of cache,
-    where a driver that copies (UVC), or a bus that writes into the cache, leaves them; ``LARGE_RING`` do not, as from a
-    device that writes to main memory."""
+    """Return ``buffers`` frames, each in its own memory.
+
+    ``RING`` frames stay in the last-level cache, as with a driver that copies frames (UVC) or a bus that writes into
+    the cache. ``LARGE_RING`` frames do not, as with a device that writes to main memory."""
     return _ring(buffers)
 
 
@@ -93,7 +94,7 @@ def _ring(buffers: int) -> tuple[Picture, ...]:
 
 
 def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, which is optional
-    """``photograph`` scaled to cover the frame, its middle cut out."""
+    """Return the middle of ``photograph``, scaled so that it covers the frame."""
     from PIL import Image
 
     scale = max(WIDTH / photograph.width, HEIGHT / photograph.height)
@@ -104,7 +105,8 @@ def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, w
 
 
 def to_yuyv(rgb: np.ndarray) -> np.ndarray:
-    """uint8 [h, w, 3] to uint8 [h, 2 w]: BT.601, studio range, each pair's chroma the mean of both (ITU-R BT.601-7)."""
+    """Convert uint8 [h, w, 3] to uint8 [h, 2 w] by BT.601 in studio range (ITU-R BT.601-7). The chroma of two pixels is
+    their mean."""
     r, g, b = (rgb[..., k].astype(np.float32) for k in range(3))
     y = 16 + (65.481 * r + 128.553 * g + 24.966 * b) / 255
     u = 128 + (-37.797 * r - 74.203 * g + 112.0 * b) / 255
@@ -117,7 +119,7 @@ def to_yuyv(rgb: np.ndarray) -> np.ndarray:
 
 
 def _own_pages(data: np.ndarray) -> np.ndarray:
-    """A copy of ``data`` in memory of its own that begins on a page."""
+    """Return a copy of ``data`` in its own page-aligned memory."""
     pages = np.frombuffer(mmap.mmap(-1, data.nbytes), np.uint8).reshape(data.shape)
     pages[:] = data
     return pages

@@ -1,9 +1,9 @@
-"""Preprocessing alone, by format and model: ``python -m benchmarks.camera.preprocess``.
+"""Measure the preprocessing alone, by format and model: ``python -m benchmarks.camera.preprocess``.
 
-Frames of 1280x720 in a ring of ``RING`` buffers, which is more than the caches next to the core hold, as with a camera;
-one thread. ``FramePreprocessor`` and OpenCV (cvtColor, resize, normalise, a copy into the tensor: what people write)
-take turns of ``FRAMES_PER_TURN`` frames, so that both see the same machine. Medians in microseconds. ``--json``: one
-object on standard output.
+Frames of 1280x720 are in a ring of ``RING`` buffers, which is more than a core's own caches hold, as with a camera.
+``FramePreprocessor`` and plain OpenCV code (cvtColor, resize, normalization, a copy into the tensor) use one thread
+each and take turns of ``FRAMES_PER_TURN`` frames, so that other load affects both alike. The figures are medians in
+microseconds. ``--json`` prints one object on standard output.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.models.picture_models import picture_models
 
 WIDTH, HEIGHT, RING = 1280, 720, 6
-FRAMES_PER_TURN = 20  # frames
+FRAMES_PER_TURN = 20
 FORMATS = ("yuyv", "uyvy", "nv12", "nv21", "yu12", "rgb", "bgr", "rgba", "grey", "rgb565")
-#: Record of camera.toml, shape and type of the input, its scale and zero point.
+#: Model: its name in camera.toml, and shape, type, scale and zero point of its input.
 MODELS: dict[str, tuple[str, tuple[int, ...], str, float, int]] = {
     "VWW int8 96²": ("vww01_int8", (1, 96, 96, 3), "int8", 1 / 255, -128),
     "BlazeFace f32 128²": ("face_detection_short_range", (1, 128, 128, 3), "float32", 0.0, 0),
@@ -55,7 +55,7 @@ class Row:
     code: str
     ours_us: float
     opencv_us: float
-    same: bool  # no value differs by more than one step; of rgb565, whose low bits OpenCV leaves 0, by more than 8
+    same: bool  # no value differs by more than one step; for rgb565, whose low bits OpenCV leaves 0, by more than 8
 
     def to_json(self) -> dict[str, Any]:
         return self.__dict__ | {"faster": round(self.opencv_us / self.ours_us, 2)}
@@ -66,7 +66,7 @@ def spec_of(record: str) -> Preprocessing:
 
 
 def ring(pixels: str) -> list[Frame]:
-    """Random pixels, each picture in memory of its own."""
+    """Return frames of random pixels, each in its own memory."""
     rng = np.random.default_rng(1)
     planes = planes_of(pixels, WIDTH, HEIGHT)
     format = Format(pixels, WIDTH, HEIGHT, tuple(row for row, _ in planes))
@@ -78,7 +78,7 @@ def ring(pixels: str) -> list[Frame]:
 
 
 def opencv(model: str, pixels: str, out: np.ndarray) -> Callable[[Frame], None]:
-    """The preprocessing that users write for the three models."""
+    """Return plain OpenCV code that preprocesses a frame for ``model``."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -113,21 +113,21 @@ def measure(model: str, pixels: str, frames: int) -> Row:
     times: tuple[list[int], list[int]] = ([], [])
     same = True
     for first in range(0, frames + FRAMES_PER_TURN, FRAMES_PER_TURN):
-        for run, taken in zip(contenders, times, strict=True):
+        for run, elapsed in zip(contenders, times, strict=True):
             for number in range(first, first + FRAMES_PER_TURN):
                 frame = buffers[number % RING]
-                begin = time.perf_counter_ns()
+                start = time.perf_counter_ns()
                 run(frame)
-                taken.append(time.perf_counter_ns() - begin)
+                elapsed.append(time.perf_counter_ns() - start)
         step = (1 / 127.5 if dtype == "float32" else 1) * (8 if pixels == "rgb565" else 1)
         difference = np.abs(ours.astype(np.float64) - theirs.astype(np.float64)).max()
         same = same and bool(difference <= step * 1.001)
-    ours_us, theirs_us = (statistics.median(taken[FRAMES_PER_TURN:]) / 1e3 for taken in times)
+    ours_us, theirs_us = (statistics.median(elapsed[FRAMES_PER_TURN:]) / 1e3 for elapsed in times)
     return Row(model, pixels, feed.code, round(ours_us, 1), round(theirs_us, 1), same)
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Markdown: a line for each format, ours and OpenCV's for each model."""
+    """Return a Markdown table with one line per format, and Arenite's and OpenCV's time for each model."""
     lines = ["| µs | " + " | ".join(MODELS) + " |", "|-|" + "-:|" * len(MODELS)]
     for pixels in dict.fromkeys(row.format for row in rows):
         cells = [row for row in rows if row.format == pixels]

@@ -1,8 +1,8 @@
-"""The same comparison with OpenCV's real ``VideoCapture``: both sides play one uncompressed recording of the pictures.
+"""Compare with OpenCV's real ``VideoCapture``: both sides play one uncompressed recording of the pictures.
 
-Without a camera a recording is what ``VideoCapture`` can be given. It reads raw YUYV through FFmpeg, which costs more
-than OpenCV's own conversion of a camera's frames does; the loop maps the file. A recording fits the page cache: no disk
-is in the figures.
+There is no camera here, so ``VideoCapture`` gets a recording. It reads raw YUYV through FFmpeg, which costs more than
+OpenCV's own conversion of camera frames. The loop maps the file. The recording is in the page cache, so the figures
+contain no disk access.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FPS = 30
 
 
 def write_avi(path: Path, frames: list[np.ndarray]) -> None:
-    """Raw YUYV, each frame uint8 of 1280x720; an index at the end, as players want it."""
+    """Write raw 1280x720 YUYV frames (uint8) to an AVI file, with an index at the end, which players require."""
     size = frames[0].nbytes
     main = (1_000_000 // FPS, size * FPS, 0, 0x10, len(frames), 0, 1, size, WIDTH, HEIGHT, 0, 0, 0, 0)
     stream = (0, 0, 0, 0, 1, FPS, 0, len(frames), size, 0, 0, 0, 0, WIDTH, HEIGHT)
@@ -58,13 +58,14 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 class _CapturedLoop(BaselineLoop):
-    """The baseline loop from ``VideoCapture.read`` on. The file is opened anew at its end, outside the times."""
+    """The baseline loop with a real ``VideoCapture.read``. ``rewind`` opens the file again, outside of the measured
+    times."""
 
     def __init__(self, case: Case, path: Path) -> None:
         super().__init__(case)
         self._path = path
         self._capture: Any = None
-        # One thread, as all of the table.
+        # One thread, like all contenders of the table.
         os.environ["OPENCV_FFMPEG_THREADS"] = "1"
         os.environ["OPENCV_FFMPEG_CAPTURE_OPTIONS"] = "threads;1"
         self.rewind()
@@ -78,14 +79,14 @@ class _CapturedLoop(BaselineLoop):
 
     def read(self, yuyv: np.ndarray) -> np.ndarray:
         assert self._capture is not None
-        good, picture = self._capture.read()
-        if not good:
+        ok, picture = self._capture.read()
+        if not ok:
             raise ToolError("OpenCV's VideoCapture stopped in the middle of the recording.", "")
         return picture
 
 
 def compare_with_recording(case: Case, frames: int) -> LoopComparison:
-    """At least ``frames`` of each, after warming up."""
+    """Measure at least ``frames`` frames of both loops after a warm-up."""
     shown = [picture.yuyv for picture in ring(LARGE_RING)]
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         path = Path(folder) / "recording.avi"
@@ -106,13 +107,13 @@ def compare_with_recording(case: Case, frames: int) -> LoopComparison:
                 naive.run(unused)
                 interruptions.begin()
                 for _ in range(len(shown) - 1):
-                    begun = time.perf_counter_ns()
+                    start = time.perf_counter_ns()
                     naive.run(unused)
-                    taken = time.perf_counter_ns() - begun
+                    elapsed = time.perf_counter_ns() - start
                     if not interruptions.happened():
-                        comparison.naive.append(taken)
+                        comparison.naive.append(elapsed)
                         comparison.naive_invoke.append(naive.invoke_ns)
                 ours.run(FRAMES_PER_TURN, source=source)
-                if min(len(comparison.naive), len(comparison.ours.whole)) >= frames:
+                if min(len(comparison.naive), len(comparison.ours.frame_ns)) >= frames:
                     break
     return comparison

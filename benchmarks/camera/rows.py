@@ -19,7 +19,7 @@ COLD_SECONDS, COLD_MB = 0.25, 60.0
 
 @dataclass(frozen=True)
 class Row:
-    """``met``: None without a target. ``group``: rows of one subject are listed together."""
+    """A row of the table. ``met`` is None without a target. Rows of the same ``group`` are listed together."""
 
     group: str
     what: str
@@ -33,41 +33,41 @@ class Row:
 
 
 def ms(values: list[int]) -> float:
-    """The median of times in ns, in ms."""
+    """Return the median of times in ns, in ms."""
     return float(np.median(values)) / 1e6
 
 
 def stage_text(comparison: LoopComparison) -> str:
     times = comparison.ours
     parts = {name: ms(values) for name, values in times.stages.items()}
-    rest = ms(times.whole) - sum(parts.values())
+    rest = ms(times.frame_ns) - sum(parts.values())
     return ", ".join(f"{name} {value:.3f}" for name, value in (parts | {"the rest": rest}).items())
 
 
 def memory_row(comparison: LoopComparison) -> Row:
-    """The same as the first of ``naive_rows`` on frames that no cache holds; it has no target."""
+    """Return the overhead for frames in main memory. This row has no target."""
     times = comparison.ours
-    invoke, besides = ms(times.stages["invoke"]), ms(times.besides_invoke())
+    invoke, overhead = ms(times.stages["invoke"]), ms(times.without_invoke_ns())
     return Row(
         "overhead",
         f"overhead without invoke, {comparison.case.title}, frames in main memory",
         "",
-        f"{besides / invoke:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs; "
-        f"{ms(comparison.naive) / ms(times.whole):.2f} × faster than plain OpenCV code)",
+        f"{overhead / invoke:.3f} × invoke ({overhead * 1e3:.0f} of {invoke * 1e3:.0f} µs; "
+        f"{ms(comparison.naive) / ms(times.frame_ns):.2f} × faster than plain OpenCV code)",
     )
 
 
 def naive_rows(comparison: LoopComparison) -> list[Row]:
     case, times = comparison.case, comparison.ours
-    invoke, besides, whole = ms(times.stages["invoke"]), ms(times.besides_invoke()), ms(times.whole)
+    invoke, overhead, total = ms(times.stages["invoke"]), ms(times.without_invoke_ns()), ms(times.frame_ns)
     theirs, rows = ms(comparison.naive), []
-    share = besides / invoke
+    share = overhead / invoke
     rows.append(
         Row(
             "overhead",
             f"overhead without invoke, {case.title}",
             f"≤ {case.overhead} × invoke" if case.overhead else "",
-            f"{share:.3f} × invoke ({besides * 1e3:.0f} of {invoke * 1e3:.0f} µs)",
+            f"{share:.3f} × invoke ({overhead * 1e3:.0f} of {invoke * 1e3:.0f} µs)",
             share <= case.overhead if case.overhead else None,
         )
     )
@@ -78,7 +78,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
             "naive",
             f"whole frame against plain OpenCV code, frames in memory, {case.title}",
             "",
-            f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms; invoke alone would be {bound:.2f} ×)",
+            f"{theirs / total:.2f} × ({theirs:.2f} against {total:.2f} ms; invoke alone would be {bound:.2f} ×)",
         )
     )
     return rows
@@ -86,17 +86,18 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
 
 def recorded_row(comparison: LoopComparison) -> Row:
     case, times = comparison.case, comparison.ours
-    theirs, whole = ms(comparison.naive), ms(times.whole)
+    theirs, total = ms(comparison.naive), ms(times.frame_ns)
     return Row(
         "naive",
         f"whole frame against plain OpenCV code, cv2.VideoCapture on a recording, {case.title}",
         f"≥ {case.speedup:g} × faster",
-        f"{theirs / whole:.2f} × ({theirs:.2f} against {whole:.2f} ms)",
-        theirs / whole >= case.speedup,
+        f"{theirs / total:.2f} × ({theirs:.2f} against {total:.2f} ms)",
+        theirs / total >= case.speedup,
     )
 
 
-#: MediaPipe's input, its processors, their label, and the target: the whole table is for one thread.
+#: MediaPipe's input format, number of processors (0: all), label, and target. Only a row with one processor has a
+#: target, because all contenders of the table use one thread.
 _PEERS = (
     ("rgb", 1, "given RGB, on one processor", PEER_SPEEDUP),
     ("yuyv", 1, "from the camera's YUYV, on one processor", None),
@@ -105,41 +106,43 @@ _PEERS = (
 
 
 def peer_rows(comparison: PeerComparison) -> list[Row]:
-    """Return the faster one of MediaPipe's two modes."""
-    ours, invoke = ms(comparison.ours.whole), ms(comparison.ours.stages["invoke"])
+    """Return the rows for MediaPipe, each with the faster one of its two modes."""
+    ours, invoke = ms(comparison.ours.frame_ns), ms(comparison.ours.stages["invoke"])
     rows = []
-    for given, processors, text, least in _PEERS:
+    for input_format, processors, text, min_ratio in _PEERS:
         theirs, mode = min(
-            (ms(values), way[0]) for way, values in comparison.peer.items() if way[1:] == (given, processors)
+            (ms(values), way[0])
+            for way, values in comparison.peer.items()
+            if way[1:] == (input_format, processors)
         )
         rows.append(
             Row(
                 "peer",
                 f"whole frame against MediaPipe Tasks FaceDetector {comparison.version}, {text}",
-                f"≥ {least} × faster" if least else "",
+                f"≥ {min_ratio} × faster" if min_ratio else "",
                 f"{theirs / ours:.2f} × ({theirs:.2f} against {ours:.2f} ms, {mode} mode; "
                 f"invoke alone would be {theirs / invoke:.2f} ×)",
-                theirs / ours >= least if least else None,
+                theirs / ours >= min_ratio if min_ratio else None,
             )
         )
     return rows
 
 
 def steady_row(jitter: FrameJitter) -> Row:
-    how = "at full speed" if jitter.fps is None else f"at {jitter.fps:g} frames per second"
+    rate = "at full speed" if jitter.fps is None else f"at {jitter.fps:g} frames per second"
     return Row(
         "steady",
-        f"p99 / p50 of the loop, BlazeFace, {how}",
+        f"p99 / p50 of the loop, BlazeFace, {rate}",
         f"≤ {MAX_JITTER_RATIO}",
         f"{jitter.ratio:.2f} ({jitter.p99:.2f} and {jitter.p50:.2f} ms over {jitter.frames} frames)",
         jitter.ratio <= MAX_JITTER_RATIO,
     )
 
 
-def cold_row(what: str, cold_start: ColdStart) -> Row:
+def cold_row(start: str, cold_start: ColdStart) -> Row:
     return Row(
         "cold",
-        f"cold start to the first answer, BlazeFace on LiteRT, {what}",
+        f"cold start to the first answer, BlazeFace on LiteRT, {start}",
         f"≤ {COLD_SECONDS} s, ≤ {COLD_MB:.0f} MB",
         f"{cold_start.seconds:.3f} s, {cold_start.peak_mb:.1f} MB (medians of {cold_start.runs})",
         cold_start.seconds <= COLD_SECONDS and cold_start.peak_mb <= COLD_MB,

@@ -1,16 +1,16 @@
-"""Count the bytes that a piece of the camera loop writes to memory, every single one.
+"""Count every byte that the camera loop writes to memory.
 
-The program runs under QEMU in user mode with a plugin (``written.c``) that sees each store instruction: nothing is
-sampled or guessed, and a copy inside NumPy, libc or a driver's library counts like one in our own code. Around the
-runtime's ``invoke`` counting pauses, so what is left is everything but the runtime's own work.
+The program runs under QEMU in user mode with a plugin (``store_plugin.c``) that sees each store instruction. Nothing is
+sampled, and a copy inside NumPy, libc or a driver's library counts like one in Arenite's code. Counting pauses during
+the runtime's ``invoke``, so the counts contain everything except the runtime's own work.
 
-Of each frame's bytes those that fall into the tensors are told apart from the others. Python itself writes all the
-time, reference counts and small objects; what must not be there is a buffer: a run of at least ``RUN`` consecutive
-bytes, all written in one frame. A copied plane, tensor or frame makes such runs, however it is copied; ``objects`` has
-all the rest, so that nothing hides in small pieces.
+The bytes of each frame are counted in three groups. The first are bytes inside the tensors. The second are buffers:
+runs of at least ``MIN_BUFFER_BYTES`` consecutive bytes outside the tensors that were all written in one frame. A copied
+plane, tensor or frame leaves such runs, in whatever way it is copied. The third, ``objects``, are shorter runs: mostly
+reference counts and small objects that Python writes all the time.
 
 ``count_stores("package.module:function", "argument", …)`` calls the function in the emulated process; it returns a
-``MeasuredLoop``. Needs ``qemu-user`` (apt) and a C compiler.
+``MeasuredLoop``. It needs ``qemu-user`` (apt) and a C compiler.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ import numpy as np
 from arenite.errors import ToolError
 from arenite.host.camera.runtimes.base import Runtime
 
-#: Consecutive bytes written in one frame that make a buffer. Python's objects, of at most 512 bytes each in memory of
-#: their own, stay below; C's stack under a foreign call does not always, and counts.
-RUN = 1024
+#: Minimum number of consecutive bytes that count as a buffer. Python's small objects have at most 512 bytes and stay
+#: below it. The C stack of a foreign call can exceed it and then counts.
+MIN_BUFFER_BYTES = 1024
 _PAGE = 4096
 _MARK, _BEGIN, _END, _PAUSE, _RESUME, _WATCH = 41500, 1, 2, 3, 4, 5
-_SOURCE = Path(__file__).with_name("written.c")
+_SOURCE = Path(__file__).with_name("store_plugin.c")
 _HEADERS = Path(__file__).parents[2] / "host" / "emulator" / "plugin"
 _FLAGS = (
     "-std=c99",
@@ -57,8 +57,13 @@ _FLAGS = (
 
 @dataclass(frozen=True)
 class MeasuredLoop:
-    """The program to measure. ``run(count, after)`` does ``count`` frames and calls ``after`` behind each;
-    ``regions`` are tensors, as address and bytes; ``runtime``: its ``invoke`` is not counted."""
+    """The program to measure.
+
+    Args:
+        run: ``run(count, after)`` processes ``count`` frames and calls ``after`` after each one.
+        regions: address and size in bytes of each tensor, by name.
+        runtime: the runtime whose ``invoke`` is not counted.
+    """
 
     run: Callable[[int, Callable[[], None]], None]
     regions: dict[str, tuple[int, int]]
@@ -67,8 +72,8 @@ class MeasuredLoop:
 
 @dataclass(frozen=True)
 class StoreRun:
-    """Consecutive bytes outside the regions. ``where``: the mapped file or area; ``by``: the file with the code that
-    wrote there last."""
+    """A run of consecutive written bytes outside the regions. ``where`` is the mapped file or area, ``by`` the file
+    with the code that wrote there last."""
 
     start: int
     bytes: int
@@ -78,14 +83,14 @@ class StoreRun:
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """Counts of one frame, in bytes. Each address counts once, but in ``stored``, where every store counts."""
+    """Counts of one frame, in bytes. Each address counts once, except in ``stored``, where every store counts."""
 
     stored: int
     regions: dict[str, int]
-    buffers: int  # elsewhere, in runs of at least RUN
-    objects: int  # elsewhere, in shorter runs
-    received: int  # by system calls that read into memory
-    runs: tuple[StoreRun, ...] = field(repr=False)  # elsewhere, longest first
+    buffers: int  # outside the regions, in runs of at least MIN_BUFFER_BYTES
+    objects: int  # outside the regions, in shorter runs
+    received: int  # written by system calls that read into memory
+    runs: tuple[StoreRun, ...] = field(repr=False)  # outside the regions, longest first
 
     @property
     def total(self) -> int:
@@ -94,9 +99,9 @@ class StoreCounts:
 
 
 def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -> list[StoreCounts]:
-    """Return the counts of each of ``frames`` frames, after ``warm`` that are not counted.
+    """Return the counts of each of ``frames`` frames, after ``warm`` frames that are not counted.
 
-    Raises ``ToolError`` without QEMU or a C compiler, and when the measured program fails.
+    Raises ``ToolError`` without QEMU or a C compiler, and if the measured program fails.
     """
     qemu = shutil.which(f"qemu-{platform.machine()}")
     if qemu is None:
@@ -123,13 +128,13 @@ def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -
 
 
 def median_counts(frames: list[StoreCounts]) -> StoreCounts:
-    """The frame with the median total. Emulated frames take long, so that what the loop does once a second falls into
-    one frame of a few."""
+    """Return the frame with the median total. Emulated frames are slow, so work that the loop does once a second falls
+    into many of them; the median leaves it out."""
     return sorted(frames, key=lambda frame: frame.total)[len(frames) // 2]
 
 
 class _Map:
-    """Addresses to names, of /proc/self/maps."""
+    """Maps addresses to the names of mapped files, from /proc/self/maps."""
 
     def __init__(self, text: str) -> None:
         rows = []
@@ -180,14 +185,14 @@ def _frame(
         writer = pages[(start + size - 1) // _PAGE][0]
         runs.append(StoreRun(start, size, names.name(start), names.name(writer)))
     runs.sort(key=lambda run: -run.bytes)
-    buffers = sum(run.bytes for run in runs if run.bytes >= RUN)
+    buffers = sum(run.bytes for run in runs if run.bytes >= MIN_BUFFER_BYTES)
     return StoreCounts(
         stored, inside, buffers, sum(run.bytes for run in runs) - buffers, received, tuple(runs)
     )
 
 
 def _runs(pages: dict[int, tuple[int, np.ndarray]]) -> list[tuple[int, int]]:
-    """Start and bytes of each run of written bytes, over the borders of pages."""
+    """Return start and size of each run of written bytes. A run can continue over several pages."""
     runs: list[tuple[int, int]] = []
     for number in sorted(pages):
         edges = np.flatnonzero(np.diff(pages[number][1].astype(np.int8), prepend=0, append=0))
@@ -201,7 +206,7 @@ def _runs(pages: dict[int, tuple[int, np.ndarray]]) -> list[tuple[int, int]]:
 
 
 def _plugin(folder: Path) -> Path:
-    library = folder / f"written-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:8]}.so"
+    library = folder / f"store-plugin-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:8]}.so"
     compiler = os.environ.get("CC", "gcc")
     try:
         command = [compiler, *_FLAGS, f"-I{_HEADERS}", str(_SOURCE), "-o", str(library)]
@@ -212,17 +217,17 @@ def _plugin(folder: Path) -> Path:
         ) from error
     if done.returncode:
         raise ToolError(
-            f"{_SOURCE.name} does not compile: {done.stderr.strip()}", "Try another compiler: set CC."
+            f"{_SOURCE.name} does not compile: {done.stderr.strip()}", "Set CC to another compiler."
         )
     return library
 
 
 def _child(about: str, target: str, frames: str, warm: str, *arguments: str) -> None:
-    """In the emulated process."""
+    """Run the measured program in the emulated process and write its regions and memory map to ``about``."""
     call = ctypes.CDLL(None).syscall
 
-    def mark(what: int) -> None:
-        call(_MARK, what)
+    def mark(request: int) -> None:
+        call(_MARK, request)
 
     module, _, function = target.partition(":")
     subject: MeasuredLoop = getattr(importlib.import_module(module), function)(*arguments)

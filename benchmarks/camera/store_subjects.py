@@ -1,4 +1,4 @@
-"""Programs for the store counter: the loop as it is, on frames of a camera of 1280 by 720 that sends YUYV."""
+"""Programs for the store counter: the camera loop, and a loop with one copy, on YUYV frames of 1280x720."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ WIDTH, HEIGHT, BUFFERS = 1280, 720, 3
 
 
 class Camera:
-    """A ``Source``: buffers on page edges, filled once with noise, handed over by address and taken back.
+    """A ``Source`` with page-aligned buffers of noise, which it delivers by address.
 
-    What a real driver adds are its own writes, by DMA, and two system calls."""
+    A real driver adds its own writes (by DMA) and two system calls."""
 
     name = "noise"
     live = False
@@ -60,7 +60,7 @@ class Camera:
 
 
 class _After:
-    """The sink that reports the end of a frame."""
+    """A sink that calls ``after`` at the end of each frame."""
 
     def __init__(self, after: Callable[[], None]) -> None:
         self._after = after
@@ -73,7 +73,7 @@ class _After:
 
 
 def tensors(runtime: Runtime) -> dict[str, tuple[int, int]]:
-    """The memory of all slots."""
+    """Return address and size of all tensors of all slots."""
     regions = {}
     for place, slot in enumerate(runtime.slots):
         for kind, memories in (("input", slot.inputs), ("output", slot.outputs)):
@@ -83,7 +83,7 @@ def tensors(runtime: Runtime) -> dict[str, tuple[int, int]]:
 
 
 def loop(path: str, server: type[ModelServer] = ModelServer) -> MeasuredLoop:
-    """Everything that ``arenite camera`` does per frame, from the hand-over of a buffer to the sinks."""
+    """Return a program that does all work of ``arenite camera`` per frame, from the camera's buffer to the sinks."""
     runtime = open_runtime(Path(path))
     camera = Camera()
     model_server = server(open_model(path), runtime)
@@ -96,7 +96,7 @@ def loop(path: str, server: type[ModelServer] = ModelServer) -> MeasuredLoop:
 
 
 class CopyingServer(ModelServer):
-    """Copies the input tensor once, out and in again, as ``set_tensor`` does: what the loop must not do."""
+    """Copies the input tensor once, as ``set_tensor`` does. A test checks that the counter sees this copy."""
 
     def invoke(self, slot: int = 0) -> None:
         tensor = self.runtime.slots[slot].inputs[0].array()

@@ -1,4 +1,4 @@
-"""The measurements as the tables of docs/camera-performance.md."""
+"""Format the measurements as the tables of docs/camera-performance.md."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def targets_table(rows: Sequence[Row]) -> str:
 
 
 def stages_table(stages: Sequence[Mapping[str, Any]]) -> str:
-    """Milliseconds per frame."""
+    """Return the table of milliseconds per frame, by stage."""
     names = ("capture", "preprocess", "invoke", "postprocess", "rest", "whole")
-    head = ["model", "runtime", *names, "plain OpenCV code", "its invoke", "frames"]
+    head = ["model", "runtime", *names[:-1], "total", "plain OpenCV code", "its invoke", "frames"]
     cells = []
     for each in stages:
         cell = [each["model"], f"`{each['runtime']}`"]

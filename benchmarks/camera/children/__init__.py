@@ -1,1 +1,1 @@
-"""Programs that a camera benchmark starts as processes of their own."""
+"""Programs that a camera benchmark starts as separate processes."""

@@ -1,9 +1,9 @@
-"""From nothing to the first answer, in a process of its own.
+"""Start, compute one answer, and report when it was ready.
 
-    python cold.py loop MODEL FRAME.yuyv     the shortest way: model, runtime, one frame, one answer
-    python cold.py cli ARGUMENTS ...         the command line itself
+    python cold_start.py loop MODEL FRAME.yuyv     open the model and the runtime in Python, and run one frame
+    python cold_start.py cli ARGUMENTS ...         run the command ``arenite`` with these arguments
 
-Ends with a line on standard error: {"first_ns": time.monotonic_ns of the first answer or null, "peak_kb": VmHWM}.
+The last line on standard error is {"first_ns": time.monotonic_ns of the first answer or null, "peak_kb": VmHWM}.
 """
 
 import atexit
@@ -18,7 +18,7 @@ def peak_kb() -> int:
 
 
 def loop(model_name: str, frame: str) -> int:
-    """When the first answer was there."""
+    """Run one frame and return the time of the answer, as ``time.monotonic_ns``."""
     import ctypes
     import mmap
 
@@ -43,16 +43,16 @@ def main() -> None:
     first = None
     if sys.argv[1] == "cli":
         sys.argv = ["arenite", *sys.argv[2:]]
-        atexit.register(lambda: start_report(None))
+        atexit.register(lambda: print_report(None))
         from arenite.host.cli.main import run
 
         run()
     else:
         first = loop(*sys.argv[2:])
-        start_report(first)
+        print_report(first)
 
 
-def start_report(first: "int | None") -> None:
+def print_report(first: "int | None") -> None:
     print(json.dumps({"first_ns": first, "peak_kb": peak_kb()}), file=sys.stderr, flush=True)
 
 

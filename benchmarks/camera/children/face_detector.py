@@ -1,11 +1,11 @@
-"""MediaPipe Tasks' FaceDetector in an environment of its own; it knows nothing of Arenite.
+"""Measure MediaPipe Tasks' FaceDetector. This program runs in MediaPipe's environment and does not import Arenite.
 
     python face_detector.py MODEL.tflite RGB.npy YUYV.npy
 
-A line of JSON on standard input asks for a round: {"mode": "image" or "video", "input": "rgb" or "yuyv", "frames": N,
-"processors": how many its threads may use, 0 for all}.
-The reply is a line, too: {"ns": [per frame; with all processors only those in which no thread was interrupted],
-"found": [per picture: [left, top, right, bottom, score] or null]}.
+Each line of JSON on standard input requests a round: {"mode": "image" or "video", "input": "rgb" or "yuyv", "frames":
+N, "processors": number of processors that its threads may use, 0 for all}. The reply is one line of JSON: {"ns": [time
+of each frame; with all processors only frames in which no thread was interrupted], "found": [for each picture [left,
+top, right, bottom, score] or null]}.
 """
 
 import importlib
@@ -23,17 +23,16 @@ from mediapipe.tasks.metadata import metadata_schema_py_generated as metadata
 from mediapipe.tasks.metadata import schema_py_generated as schema
 from mediapipe.tasks.python import BaseOptions, vision
 
-# Type checkers take `import mediapipe` for the module of that name in the folder above.
+# Imported by name, because type checkers would resolve `import mediapipe` to the module in the parent folder.
 mp: Any = importlib.import_module("mediapipe")
 
 
-def with_normalisation(model: bytes) -> bytes:
-    """``model`` with the metadata that MediaPipe requires for a float input: (p - 127.5) / 127.5. Nothing else
-    changes."""
-    normalisation = metadata.NormalizationOptionsT()
-    normalisation.mean, normalisation.std = [127.5], [127.5]
+def with_normalization(model: bytes) -> bytes:
+    """Return ``model`` with the metadata that MediaPipe requires for a float input: (p - 127.5) / 127.5."""
+    normalization = metadata.NormalizationOptionsT()
+    normalization.mean, normalization.std = [127.5], [127.5]
     unit = metadata.ProcessUnitT()
-    unit.optionsType, unit.options = metadata.ProcessUnitOptions.NormalizationOptions, normalisation
+    unit.optionsType, unit.options = metadata.ProcessUnitOptions.NormalizationOptions, normalization
     pixels = metadata.ImagePropertiesT()
     pixels.colorSpace = metadata.ColorSpaceType.RGB
     content = metadata.ContentT()
@@ -45,35 +44,35 @@ def with_normalisation(model: bytes) -> bytes:
     tensors[0].content, tensors[0].processUnits = content, [unit]
     graph = metadata.SubGraphMetadataT()
     graph.inputTensorMetadata, graph.outputTensorMetadata = tensors[:1], tensors[1:]
-    whole = metadata.ModelMetadataT()
-    whole.name, whole.subgraphMetadata = "face detector", [graph]
+    model_metadata = metadata.ModelMetadataT()
+    model_metadata.name, model_metadata.subgraphMetadata = "face detector", [graph]
 
     loaded = schema.ModelT.InitFromObj(schema.Model.GetRootAsModel(model, 0))
     buffer = schema.BufferT()
-    buffer.data = np.frombuffer(packed(whole, b"M001"), np.uint8)
+    buffer.data = np.frombuffer(serialize(model_metadata, b"M001"), np.uint8)
     loaded.buffers.append(buffer)
     entry = schema.MetadataT()
     entry.name, entry.buffer = "TFLITE_METADATA", len(loaded.buffers) - 1
     loaded.metadata = [*(loaded.metadata or []), entry]
-    return packed(loaded, b"TFL3")
+    return serialize(loaded, b"TFL3")
 
 
-def packed(table, identifier: bytes) -> bytes:
+def serialize(table, identifier: bytes) -> bytes:
     builder = flatbuffers.Builder(0)
     builder.Finish(table.Pack(builder), identifier)
     return bytes(builder.Output())
 
 
 class Detectors:
-    """Both running modes on the same model."""
+    """Detectors for both running modes of the same model."""
 
     def __init__(self, model: bytes) -> None:
-        def made(mode):
+        def create(mode):
             options = vision.FaceDetectorOptions(BaseOptions(model_asset_buffer=model), running_mode=mode)
             return vision.FaceDetector.create_from_options(options)
 
-        self.image = made(vision.RunningMode.IMAGE)
-        self.video = made(vision.RunningMode.VIDEO)
+        self.image = create(vision.RunningMode.IMAGE)
+        self.video = create(vision.RunningMode.VIDEO)
         self.now_ms = 0
 
     def detect(self, mode: str, rgb: np.ndarray):
@@ -89,15 +88,16 @@ class Detectors:
 
 
 def confine(processors: int, allowed: set) -> None:
-    """Bind all threads of this process, and those that they start, to ``count`` processors; 0: to all ``allowed``
-    ones."""
-    chosen = set(sorted(allowed)[:processors]) if processors else allowed
+    """Restrict all threads of this process, and threads that they start later, to the first ``processors`` processors
+    of ``allowed``. 0 permits all of them."""
+    permitted = set(sorted(allowed)[:processors]) if processors else allowed
     for thread in os.listdir("/proc/self/task"):
-        os.sched_setaffinity(int(thread), chosen)
+        os.sched_setaffinity(int(thread), permitted)
 
 
 def best(result, width: int, height: int):
-    """The best face in parts of the picture, or None."""
+    """Return left, top, right and bottom of the best face as fractions of the picture, and its score; None without a
+    face."""
     if not result.detections:
         return None
     detection = max(result.detections, key=lambda each: each.categories[0].score)
@@ -110,7 +110,7 @@ def best(result, width: int, height: int):
 def main() -> None:
     cv2.setNumThreads(1)
     with open(sys.argv[1], "rb") as stream:
-        detectors = Detectors(with_normalisation(stream.read()))
+        detectors = Detectors(with_normalization(stream.read()))
     rgb, yuyv = np.load(sys.argv[2]), np.load(sys.argv[3])
     height, width = rgb.shape[1:3]
     allowed = os.sched_getaffinity(0)
@@ -127,11 +127,11 @@ def main() -> None:
             start = time.perf_counter_ns()
             picture = cv2.cvtColor(yuyv[k], cv2.COLOR_YUV2RGB_YUYV) if from_camera else rgb[k]
             result = detectors.detect(request["mode"], picture)
-            taken = time.perf_counter_ns() - start
+            elapsed = time.perf_counter_ns() - start
             before, interrupted = interrupted, resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-            # On one processor its own threads interrupt each other: that is part of what a frame costs.
+            # On one processor MediaPipe's own threads interrupt each other, which is a part of a frame's cost.
             if interrupted == before or request["processors"] == 1:
-                times.append(taken)
+                times.append(elapsed)
             detections[k] = best(result, width, height)
         print(json.dumps({"ns": times, "found": detections}), flush=True)
     detectors.close()

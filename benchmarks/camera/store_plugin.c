@@ -1,14 +1,14 @@
-/* QEMU TCG plugin for user mode: every byte that a program stores while it says so.
+/* QEMU TCG plugin for user mode: records every byte that a program stores while counting is on.
  *
- * The program speaks by a system call that no kernel has, with what it wants as the argument: begin a frame, end it, and
- * for the calling thread alone pause and resume. At the end of a frame one line is written per page of memory that was
- * stored to:
+ * The program controls the plugin with a system call number that no kernel uses. The argument is the request: begin or end a
+ * frame, or pause or resume counting for the calling thread alone. At the end of a frame the plugin writes one line for each
+ * page of memory that was stored to:
  *     P page stored writer bitmap
- * the page's number, how many bytes were stored to it in all, the address of the instruction that stored most recently,
- * and in hexadecimal which of its 4096 bytes were stored to, eight to two digits, lowest bit first; then
+ * page is the page's number, stored the number of bytes stored to it, and writer the address of the instruction that stored
+ * most recently. bitmap marks which of the 4096 bytes were stored to: one bit per byte, lowest bit first. The last line is:
  *     E stored read
- * how many bytes were stored in all, and how many the kernel wrote into the program's memory for read, pread and recvfrom.
- * All numbers are hexadecimal. Memory that the kernel writes otherwise, and devices, are not seen.
+ * stored is the number of all stored bytes, and read the number of bytes that the kernel wrote into the program's memory for
+ * read, pread and recvfrom. All numbers are hexadecimal. Other writes by the kernel, and writes by devices, are not seen.
  *
  * Argument: out=FILE. */
 #include <pthread.h>
@@ -20,7 +20,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* Further declarations of the same interface. */
+/* Functions of QEMU's plugin interface that qemu_plugin.h does not declare. */
 typedef void (*qemu_plugin_vcpu_syscall_cb_t)(qemu_plugin_id_t id, unsigned int vcpu, int64_t number,
                                               uint64_t a1, uint64_t a2, uint64_t a3, uint64_t a4, uint64_t a5,
                                               uint64_t a6, uint64_t a7, uint64_t a8);
@@ -36,7 +36,7 @@ enum { MARK = 41500, BEGIN = 1, END = 2, PAUSE = 3, RESUME = 4, WATCH = 5 };
 enum { THREADS = 256, PAGE = 4096, BUCKETS = 1 << 16 };
 
 typedef struct page {
-    struct page *next; /* of the same bucket */
+    struct page *next; /* next page of the same bucket */
     uint64_t number, stored, writer;
     uint8_t bitmap[PAGE / 8];
 } page;
@@ -48,10 +48,10 @@ static page *buckets[BUCKETS];
 static uint64_t total, received;
 static volatile bool counting;
 static bool paused[THREADS];
-static int64_t receives[3]; /* numbers of read, pread64 and recvfrom */
+static int64_t receive_syscalls[3]; /* numbers of read, pread64 and recvfrom */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-static page *find(uint64_t number)
+static page *find_page(uint64_t number)
 {
     page **slot = &buckets[number % BUCKETS];
     page *p;
@@ -70,7 +70,7 @@ static page *find(uint64_t number)
     return p;
 }
 
-static void stored(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *instruction)
+static void on_store(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t address, void *instruction)
 {
     unsigned size = 1U << qemu_plugin_mem_size_shift(info);
     if (!counting || paused[vcpu % THREADS] || !qemu_plugin_mem_is_store(info)) {
@@ -79,11 +79,11 @@ static void stored(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t addre
     pthread_mutex_lock(&lock);
     total += size;
     for (unsigned i = 0; i < size; i++) {
-        uint64_t at = address + i;
-        page *p = find(at / PAGE);
+        uint64_t byte = address + i;
+        page *p = find_page(byte / PAGE);
         p->stored++;
         p->writer = (uint64_t)(uintptr_t)instruction;
-        p->bitmap[at % PAGE / 8] |= (uint8_t)(1U << at % 8);
+        p->bitmap[byte % PAGE / 8] |= (uint8_t)(1U << byte % 8);
     }
     pthread_mutex_unlock(&lock);
 }
@@ -118,15 +118,15 @@ static void report(void)
 
 static void watch(qemu_plugin_id_t id);
 
-static void called(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1, uint64_t a2,
-                   uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
+static void on_syscall(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint64_t a1, uint64_t a2,
+                       uint64_t a3, uint64_t a4, uint64_t a5, uint64_t a6, uint64_t a7, uint64_t a8)
 {
     (void)a2, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     if (number != MARK) {
         return;
     }
     if (a1 == WATCH) {
-        qemu_plugin_reset(id, watch); /* forgets what is translated, and then calls it */
+        qemu_plugin_reset(id, watch); /* discards all translated code, then calls watch */
         return;
     }
     pthread_mutex_lock(&lock);
@@ -142,43 +142,43 @@ static void called(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, uint6
     pthread_mutex_unlock(&lock);
 }
 
-static void returned(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
+static void on_syscall_return(qemu_plugin_id_t id, unsigned int vcpu, int64_t number, int64_t result)
 {
     (void)id;
     if (counting && !paused[vcpu % THREADS] && result > 0 &&
-        (number == receives[0] || number == receives[1] || number == receives[2])) {
+        (number == receive_syscalls[0] || number == receive_syscalls[1] || number == receive_syscalls[2])) {
         pthread_mutex_lock(&lock);
         received += (uint64_t)result;
         pthread_mutex_unlock(&lock);
     }
 }
 
-static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     (void)id;
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        qemu_plugin_register_vcpu_mem_cb(insn, stored, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W,
+        qemu_plugin_register_vcpu_mem_cb(insn, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W,
                                          (void *)(uintptr_t)qemu_plugin_insn_vaddr(insn));
     }
 }
 
-/* From here on every store is seen. Before, the program runs at the emulator's full speed. */
+/* Starts to observe every store. Until then the program runs at the emulator's full speed. */
 static void watch(qemu_plugin_id_t id)
 {
-    qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-    qemu_plugin_register_vcpu_syscall_cb(id, called);
-    qemu_plugin_register_vcpu_syscall_ret_cb(id, returned);
+    qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
+    qemu_plugin_register_vcpu_syscall_ret_cb(id, on_syscall_return);
 }
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
     bool arm = strcmp(info->target_name, "aarch64") == 0;
-    receives[0] = arm ? 63 : 0;
-    receives[1] = arm ? 67 : 17;
-    receives[2] = arm ? 207 : 45;
+    receive_syscalls[0] = arm ? 63 : 0;
+    receive_syscalls[1] = arm ? 67 : 17;
+    receive_syscalls[2] = arm ? 207 : 45;
     if (argc != 1 || strncmp(argv[0], "out=", 4) != 0 || info->system_emulation) {
-        fputs("written: give out=FILE, in user mode\n", stderr);
+        fputs("store_plugin: pass out=FILE, and use QEMU in user mode\n", stderr);
         return 1;
     }
     out = fopen(argv[0] + 4, "w");
@@ -186,6 +186,6 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         perror(argv[0] + 4);
         return 1;
     }
-    qemu_plugin_register_vcpu_syscall_cb(id, called);
+    qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
     return 0;
 }
