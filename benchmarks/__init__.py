@@ -1,1 +1,1 @@
-"""Measurements of Arenite against other runtimes and against its own predictions."""
+"""Compare Arenite with other runtimes and with its own predictions."""

@@ -1,10 +1,10 @@
-"""Channels that take two values: the ones that an analysis better than that of intervals could still fold.
+"""Search for inputs that change a channel, to find out how many channels a better analysis could still prove constant.
 
     python -m benchmarks.channel_values model.tflite ...
 
-Runs LiteRT's reference kernels on random inputs: noise, noise in blocks, extremes. In a chain of FULLY_CONNECTED layers
-it also climbs, for each unit that has not varied yet, along the gradient to the unit's largest and smallest sum. A
-channel that was seen to vary is not constant; one that was not may be.
+This program runs LiteRT's reference kernels on random inputs: noise, noise in blocks, extreme values. In a chain of
+FULLY_CONNECTED layers it also follows the gradient to the largest and the smallest sum of each unit that has not varied
+yet. A channel that varied is not constant. A channel that did not vary may be constant.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 from arenite.converters.tflite.image import to_flatbuffer
 
+#: Number of random inputs, of gradient searches per unit, and of steps per search.
 INPUTS, STARTS, STEPS = 40, 24, 80
 
 
-class ChannelWatch:
-    """Lowest and highest value seen of each channel of each layer with weights."""
+class ChannelRanges:
+    """Records the lowest and highest observed value of each channel of each layer with weights."""
 
     def __init__(self, model: Model) -> None:
         self.graph: Subgraph = model.main
@@ -45,12 +46,12 @@ class ChannelWatch:
             self._interpreter.set_tensor(index, value)
         self._interpreter.invoke()
         for k, layer in enumerate(self.layers):
-            seen = self._interpreter.get_tensor(layer.out.index).reshape(-1, len(layer.bias)).astype(int)
-            self.low[k] = np.minimum(self.low[k], seen.min(axis=0))
-            self.high[k] = np.maximum(self.high[k], seen.max(axis=0))
+            observed = self._interpreter.get_tensor(layer.out.index).reshape(-1, len(layer.bias)).astype(int)
+            self.low[k] = np.minimum(self.low[k], observed.min(axis=0))
+            self.high[k] = np.maximum(self.high[k], observed.max(axis=0))
 
-    def still(self, k: int) -> np.ndarray:
-        """The channels of layer ``k`` that have not varied."""
+    def unvaried(self, k: int) -> np.ndarray:
+        """Return the channels of layer ``k`` that have not varied."""
         return np.flatnonzero(self.low[k] >= self.high[k])
 
 
@@ -69,23 +70,26 @@ def random_input(shape: tuple[int, ...], kind: int, rng: np.random.Generator) ->
 
 
 def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.random.Generator) -> np.ndarray:
-    """Inputs [len(units), depth] with a large (``sign`` 1) or small sum in ``units`` of layer ``k``, one for each."""
+    """Return inputs of shape [len(units), depth]. Input i maximizes (``sign`` 1) or minimizes (``sign`` -1) the sum of
+    unit ``units[i]`` of layer ``k``."""
     depth = chain[0].weights[0].size
     x = rng.integers(-128, 128, (len(units), depth)).astype(np.float64)
     for step in range(STEPS):
-        value, open_ = x, []
+        value, unsaturated = x, []
         for layer in chain[: k + 1]:
             zero, low, high = layer.out.zero_point, *layer.limits
             sums = (value - layer.inp.zero_point) @ layer.weights.reshape(len(layer.bias), -1).T + layer.bias
             real = sums * layer.scale + zero
-            open_.append((real > low) & (real < high))
+            unsaturated.append((real > low) & (real < high))
             value = np.clip(real, low, high)
         slope = np.zeros_like(value)
         slope[np.arange(len(units)), units] = sign
         for j in range(k, -1, -1):
             layer = chain[j]
             if j < k:
-                slope = slope * np.where(open_[j], 1.0, 0.02)  # a little, so that closed units can open
+                slope = slope * np.where(
+                    unsaturated[j], 1.0, 0.02
+                )  # a small slope, so that a saturated unit can leave its limit
             slope = (slope * layer.scale) @ layer.weights.reshape(len(layer.bias), -1)
         share = max(0.02, 0.5 * (1 - step / STEPS))
         strong = np.abs(slope) >= np.quantile(np.abs(slope), 1 - share, axis=1, keepdims=True)
@@ -93,30 +97,33 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
     return x
 
 
-def watch(path: Path) -> None:
+def report(path: Path) -> None:
+    """Print the table row of one model."""
     model, _ = fold_constants(load_any(path))
     rng = np.random.default_rng(0)
-    seen = ChannelWatch(model)
+    ranges = ChannelRanges(model)
     shapes = [model.main.tensors[i].shape for i in model.main.inputs]
     for n in range(INPUTS):
-        seen.run([random_input(shape, n % 4, rng) for shape in shapes])
+        ranges.run([random_input(shape, n % 4, rng) for shape in shapes])
     if all(op.name == "FULLY_CONNECTED" for op in model.main.ops) and len(shapes) == 1:
-        for k in range(len(seen.layers)):
+        for k in range(len(ranges.layers)):
             for sign in (1, -1):
-                units = np.repeat(seen.still(k), STARTS)
-                for x in climb(seen.layers, k, units, sign, rng) if len(units) else ():
-                    seen.run([x.reshape(shapes[0]).astype(np.int8)])
-    known = analyze_intervals(model.main)
-    proven = [known[layer.out.index].constant for layer in seen.layers]
-    still = sum(len(seen.still(k)) for k in range(len(seen.layers)))
-    print(f"| {path.stem} | {sum(map(len, proven)):,} | {still:,} | {sum(int(p.sum()) for p in proven):,} |")
+                units = np.repeat(ranges.unvaried(k), STARTS)
+                for x in climb(ranges.layers, k, units, sign, rng) if len(units) else ():
+                    ranges.run([x.reshape(shapes[0]).astype(np.int8)])
+    intervals = analyze_intervals(model.main)
+    proven = [intervals[layer.out.index].constant for layer in ranges.layers]
+    unvaried = sum(len(ranges.unvaried(k)) for k in range(len(ranges.layers)))
+    print(
+        f"| {path.stem} | {sum(map(len, proven)):,} | {unvaried:,} | {sum(int(p.sum()) for p in proven):,} |"
+    )
 
 
 def main(paths: list[str]) -> int:
     print("| model | channels | never seen to vary | proven constant |")
     print("|-|-:|-:|-:|")
     for path in paths:
-        watch(Path(path))
+        report(Path(path))
     return 0
 
 

@@ -1,9 +1,9 @@
-"""An int8 model with lighter weights, to compare sizes and speed: ``python -m benchmarks.compressed_weights KIND IN
-OUT``.
+"""Compress the weights of an int8 model, to compare sizes and speed:
+``python -m benchmarks.compressed_weights KIND IN OUT``.
 
-``int4``: rounded to [-7, 7], with scales and biases to match. ``clustered``: 16 values per layer. ``pruned``: the 80 %
-of each layer that are nearest to zero are 0. Accuracy falls: this is no way to quantize a model, ``arenite convert``
-has one.
+KIND ``int4`` rounds weights to [-7, 7] and adapts scales and biases. ``clustered`` leaves 16 different values per
+layer. ``pruned`` sets the 80 % of each layer's weights that are nearest to zero to 0. The accuracy falls, because the
+weights are not trained again. To quantize a model, use ``arenite convert``.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from arenite.files import write_atomic
 
 #: The largest int4 weight; -8 is left out, so that weights are symmetric.
 _MAX_INT4 = 7
-_KINDS, _PRUNED = 16, 80
+#: Different values per layer of a clustered model, and percentage of zeros in a pruned one.
+_CLUSTERS, _PRUNED_PERCENT = 16, 80
 
-#: Tensors of the weights and of the bias (None: there is none) to those that take their places.
-_Change = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
+#: Maps the tensors of weights and bias (None without a bias) to the tensors that replace them.
+_WeightChange = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
 
 
 def int4(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
@@ -37,38 +38,40 @@ def int4(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
     largest = np.abs(w.data.astype(np.int64)).max(axis=others, keepdims=True)
     factor = np.maximum(largest, _MAX_INT4) / _MAX_INT4
     values = np.clip(np.rint(w.data / factor), -_MAX_INT4, _MAX_INT4).astype(np.int8)
-    scale = _times(w.quant, factor.reshape(-1))
+    scale = _scale_by(w.quant, factor.reshape(-1))
     weights = replace(w, dtype="int4", data=pack_int4_weights(values), quant=scale)
     if bias is None or bias.data is None:
         return weights, bias
     sums = np.rint(bias.data / factor.reshape(-1)).astype(bias.data.dtype)
-    quant = None if bias.quant is None else _times(bias.quant, factor.reshape(-1))
+    quant = None if bias.quant is None else _scale_by(bias.quant, factor.reshape(-1))
     return weights, replace(bias, data=sums, quant=quant)
 
 
 def clustered(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
     assert w.data is not None
-    centres = np.unique(np.rint(np.quantile(w.data, np.linspace(0, 1, _KINDS)))).astype(np.int64)
-    nearest = np.abs(w.data.astype(np.int64)[..., None] - centres).argmin(axis=-1)
-    return replace(w, data=centres[nearest].astype(np.int8)), bias
+    centers = np.unique(np.rint(np.quantile(w.data, np.linspace(0, 1, _CLUSTERS)))).astype(np.int64)
+    nearest = np.abs(w.data.astype(np.int64)[..., None] - centers).argmin(axis=-1)
+    return replace(w, data=centers[nearest].astype(np.int8)), bias
 
 
 def pruned(w: Tensor, bias: Tensor | None) -> tuple[Tensor, Tensor | None]:
     assert w.data is not None
     size = np.abs(w.data.astype(np.int64))
-    return replace(w, data=np.where(size <= np.percentile(size, _PRUNED), 0, w.data).astype(np.int8)), bias
+    return replace(
+        w, data=np.where(size <= np.percentile(size, _PRUNED_PERCENT), 0, w.data).astype(np.int8)
+    ), bias
 
 
-def _times(quant: Quantization, factor: np.ndarray) -> Quantization:
+def _scale_by(quant: Quantization, factor: np.ndarray) -> Quantization:
     scale = (np.array(quant.scale) * factor).astype(np.float32)
     return replace(quant, scale=tuple(float(s) for s in scale))
 
 
-KINDS: dict[str, _Change] = {"int4": int4, "clustered": clustered, "pruned": pruned}
+KINDS: dict[str, _WeightChange] = {"int4": int4, "clustered": clustered, "pruned": pruned}
 
 
-def lighter(model: Model, change: _Change) -> Model:
-    """``model`` with each layer's int8 weights changed."""
+def change_weights(model: Model, change: _WeightChange) -> Model:
+    """Return ``model`` with ``change`` applied to the int8 weights of each layer."""
     graph = model.main
     tensors = list(graph.tensors)
     for op in graph.ops:
@@ -90,7 +93,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("output", type=Path)
     args = parser.parse_args(argv)
     model = load_any_image(args.model).model
-    write_atomic(args.output, to_flatbuffer(lighter(model, KINDS[args.kind])))
+    write_atomic(args.output, to_flatbuffer(change_weights(model, KINDS[args.kind])))
     return 0
 
 

@@ -1,9 +1,10 @@
-"""The gain of a second core: every model on the emulated machine with two, against the same machine with one.
+"""Measure the gain of a second core: bench every model on an emulated machine with two cores, and with one of them.
 
     python -m benchmarks.dual_core [--model NAME]... [--optimise MODE]... [--write-docs]
 
-Instructions are counted by a plugin in the emulator, those of waiting left out. The critical path is an estimate: per
-layer the busier core, and what fork and join cost. Models come from $ARENITE_MODELS (../shared/models).
+A plugin in the emulator counts the instructions of each core, without those spent waiting. The critical path is an
+estimate: the busier core of each layer, plus the cost of fork and join. Models are read from $ARENITE_MODELS (default:
+../shared/models).
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ PAGE = DOCS / "dual-core.md"
 
 
 def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
-    """One row: the model on one core and on two."""
+    """Bench a model on one core and on two, and return the row."""
     prepared = prepare(model)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     inputs = random_samples(tensors, samples)
@@ -72,7 +73,7 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line per model and mode."""
+    """Return a table with one line per model and mode."""
     head = ["model", "optimise", "layers split", "one core: instructions", "two cores: critical path (est.)"]
     head += ["speed-up (est.)", "in cycles (est.)", "serial", "RAM B: one, two", "flash B: one, two"]
     lines = [
@@ -94,7 +95,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def layers(row: dict[str, Any]) -> str:
-    """The layers of one model."""
+    """Return a table of the layers of one model."""
     head = ["#", "operator", "first core", "second core", "critical path (est.)", "not split because"]
     lines = [
         [
@@ -112,10 +113,10 @@ def layers(row: dict[str, Any]) -> str:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.dual_core", description=__doc__)
-    parser.add_argument("--model", action="append", help="default: all int8 models")
-    parser.add_argument("--optimise", action="append", help="default: speed")
+    parser.add_argument("--model", action="append", help="Model to measure. Default: all int8 models.")
+    parser.add_argument("--optimise", action="append", help="Optimization goal. Default: speed.")
     parser.add_argument("--samples", type=int, default=3)
-    parser.add_argument("--write-docs", action="store_true", help=f"put the tables into docs/{PAGE.name}")
+    parser.add_argument("--write-docs", action="store_true", help=f"Write the tables to docs/{PAGE.name}.")
     args = parser.parse_args(argv)
     models = [m for m in sorted(MODELS.glob("*_int8.tflite")) if not args.model or m.stem in args.model]
     rows = []
@@ -131,7 +132,7 @@ def main(argv: list[str] | None = None) -> int:
         write_atomic(PAGE, with_section(page, "layers", layers(keyword)))
     print(text)
     if wrong:
-        print(f"not bit-exact, or not of the predicted size: {', '.join(wrong)}", file=sys.stderr)
+        print(f"not bit-exact, or not as large as predicted: {', '.join(wrong)}", file=sys.stderr)
     return 1 if wrong else 0
 
 

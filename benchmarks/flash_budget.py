@@ -1,8 +1,9 @@
-"""A network whose int8 weights exceed a board's flash, and the recipe that fits: ``python -m benchmarks.flash_budget``.
+"""Find a recipe for a network whose int8 weights exceed a board's flash: ``python -m benchmarks.flash_budget``.
 
-Trains a dense network on MNIST, checks that plain int8 does not fit the board, searches under the board's own limits
-and one point of accuracy, confirms on all 10,000 test pictures, and benches the result. Writes the float model, the
-image, the front and the figures of docs/search.md to ``out/budget``.
+This program trains a dense network on MNIST and checks that plain int8 does not fit the board. It searches for a recipe
+within the board's limits and a loss of one point of accuracy, confirms the accuracy on all 10,000 test pictures, and
+benches the result. It writes the float model, the image, the Pareto front and the figures of docs/search.md to
+``out/budget``.
 """
 
 from __future__ import annotations
@@ -33,10 +34,10 @@ from arenite.models.datasets import dataset
 from arenite.profiles.boards import load_board
 from tests.converters.quantize.trained_models import dense_net, train
 
-#: 1.33 million weights.
+#: Units of the hidden layers: 1.33 million weights in total.
 HIDDEN = (1024, 512)
 
-#: Pictures of the training set that the search compares with, and that training does not see.
+#: Pictures of the training set that only the search uses.
 HELD_OUT = 2000
 
 
@@ -46,7 +47,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--budget", default="drop=1%")
     parser.add_argument("--trials", type=int, default=30)
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--steps", type=int, default=800, help="of training, 64 pictures each")
+    parser.add_argument("--steps", type=int, default=800, help="Training steps with 64 pictures each.")
     parser.add_argument("--out", type=Path, default=Path("out/budget"))
     args = parser.parse_args(argv)
     args.out.mkdir(parents=True, exist_ok=True)
@@ -55,20 +56,20 @@ def main(argv: list[str] | None = None) -> int:
     x_train, x_test = data.x_train.reshape(-1, 784), data.x_test.reshape(-1, 784)
     model = args.out / "dense.tflite"
     if not model.exists():
-        began = time.monotonic()
+        start = time.monotonic()
         model.write_bytes(
             dense_net(train(x_train[:-HELD_OUT], data.y_train[:-HELD_OUT], HIDDEN, steps=args.steps))
         )
-        print(f"trained in {time.monotonic() - began:.0f} s", file=sys.stderr)
+        print(f"trained in {time.monotonic() - start:.0f} s", file=sys.stderr)
     flatbuffer = model.read_bytes()
     calibration = _samples(x_train[:300], data.y_train[:300])
-    seen = observe(flatbuffer, calibration)
+    observations = observe(flatbuffer, calibration)
     held_out = _samples(x_train[-HELD_OUT:], data.y_train[-HELD_OUT:])
-    began = time.monotonic()
+    start = time.monotonic()
     outcome = search(
         flatbuffer,
         load_recipe("int8"),
-        seen,
+        observations,
         held_out,
         BoardCosts(board),
         parse_budget(args.budget).within(board.ram_bytes, board.flash_bytes),
@@ -76,9 +77,9 @@ def main(argv: list[str] | None = None) -> int:
             trials=args.trials, workers=args.workers, samples=1000, keep=args.out / "search.db"
         ),
         identity=[board.name],
-        progress=lambda what, done, total: print(f"{done}/{total} {what}", file=sys.stderr),
+        progress=lambda step, done, total: print(f"{done}/{total} {step}", file=sys.stderr),
     )
-    print(f"searched in {time.monotonic() - began:.0f} s", file=sys.stderr)
+    print(f"searched in {time.monotonic() - start:.0f} s", file=sys.stderr)
     table = outcome.to_json()
     (args.out / "search.json").write_text(json.dumps(table, indent=1) + "\n")
     (args.out / "front.svg").write_text(front_svg(table) + "\n")

@@ -1,4 +1,4 @@
-"""The savings of the graph optimizations: the tables of docs/passes.md.
+"""Measure the savings of the graph optimizations and print the tables of docs/passes.md.
 
 python -m benchmarks.graph_passes model.tflite ...
 """
@@ -24,17 +24,17 @@ def constants(model: Model) -> int:
 
 
 def channels(model: Model) -> int:
-    """Output channels of all layers with weights."""
+    """Return the number of output channels of all layers with weights."""
     graph = model.main
     return sum(graph.tensors[op.outputs[0]].shape[-1] for op in graph.ops if layer_macs(graph, op))
 
 
 def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
-    """One line of the table, and the reports behind it."""
+    """Return the table line of one model, and the reports of its passes."""
     model, _ = fold_constants(load_any(path))
-    small, reports = run_passes(model)
+    optimized, reports = run_passes(model)
     removed = sum(c.removed for r in reports for c in r.layers)
-    before, after = macs(model), macs(small)
+    before, after = macs(model), macs(optimized)
     share = f"{1 - after / before:.1%}" if before else "-"
     cells = (
         path.stem,
@@ -42,8 +42,8 @@ def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
         f"{before:,}",
         f"{after:,} (−{share})" if after != before else "the same",
         f"{constants(model):,}",
-        f"{constants(small):,}" if constants(small) != constants(model) else "the same",
-        f"{len(model.main.ops) - len(small.main.ops)}",
+        f"{constants(optimized):,}" if constants(optimized) != constants(model) else "the same",
+        f"{len(model.main.ops) - len(optimized.main.ops)}",
     )
     return f"| {' | '.join(cells)} |", reports
 

@@ -1,9 +1,10 @@
-"""The planner's choice of tensors for a slow memory, beside simpler ones: ``python -m benchmarks.memory_split``.
+"""Compare the planner's choice of tensors for a slow memory with simpler ones: ``python -m benchmarks.memory_split``.
 
-For each model and each size of the fast memory, four ways to choose: the planner's; the largest tensors first out (the
-usual advice); tensors into the fast memory in the order in which they are made, while there is room (what an allocator
-does); and everything out. Each is built, runs one inference in QEMU, and its loads and stores in the second memory are
-counted by a plugin. Writes out/split.json; ``--markdown`` prints the table of docs/memory-split.md.
+There are four strategies for each model and each size of the fast memory: the planner's; moving the largest tensors
+first; putting tensors into the fast memory in the order in which they are computed, while there is room, as an
+allocator does; and moving everything. Each result is built and runs one inference in QEMU, where a plugin counts the
+loads and stores in the second memory. The program writes out/split.json; ``--markdown`` prints the table of
+docs/memory-split.md.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from benchmarks.estimates.access_counts import MODELS, count_tensor_accesses
 OUT = Path("out/split.json")
 BOARD = "qemu_mps2_an386"
 NAMES = ("vww01_int8", "ic01_int8", "person_detect_int8", "kws01_int8")
-#: Bytes that the arena may take of the fast memory, in percent of what it takes in one memory.
+#: Limits of the arena in the fast memory, in percent of the arena in one memory.
 SHARES = (75, 50, 25)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    given = sys.argv[1:] if argv is None else argv
-    if "--markdown" in given:
+    arguments = sys.argv[1:] if argv is None else argv
+    if "--markdown" in arguments:
         print(table(json.loads(OUT.read_text())["rows"]))
         return 0
     board = load_board(BOARD)
@@ -49,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         prepared = prepare(MODELS / f"{name}.tflite").retarget(Target.of(board.core, "speed", False))
         for share in SHARES:
             limit = prepared.plan.arena_bytes * share // 100
-            for way, choose in STRATEGIES.items():
+            for strategy, choose in STRATEGIES.items():
                 planned = choose(prepared, (limit, second.size - GUARD_BYTES))
                 if planned is None:
                     continue
-                rows.append({"model": name, "share": share, "limit": limit, "way": way, **_run(planned)})
+                rows.append({"model": name, "share": share, "limit": limit, "way": strategy, **_run(planned)})
                 print(json.dumps(rows[-1]), file=sys.stderr)
     write_atomic(OUT, json.dumps({"board": BOARD, "rows": rows}, indent=1) + "\n")
     print(table(rows))
@@ -61,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(planned: Prepared) -> dict[str, Any]:
-    """Build it, run it and count."""
+    """Build a planned model, run one inference, and count its accesses to the second memory."""
     board = load_board(BOARD)
     second = board.second_rams[0] if planned.plan.slow_bytes else None
     counted = count_tensor_accesses(planned, board, "speed", second)
@@ -85,7 +86,7 @@ Limits = tuple[int, int]
 
 
 def _planned(prepared: Prepared, limits: Limits, placed: dict[int, bool] | None = None) -> Prepared | None:
-    """The planner's choice, but for the tensors that are ``placed``; checked."""
+    """Plan and check the split. ``placed`` fixes tensors to the fast (True) or the slow memory (False)."""
     graph, needs, persistent = prepared.model.main, prepared.needs, resource_sizes(prepared.model)
     accesses = estimate_accesses(prepared.generated)
     planned = plan_split(
@@ -99,7 +100,7 @@ def _planned(prepared: Prepared, limits: Limits, placed: dict[int, bool] | None 
 
 
 def _placeable(prepared: Prepared) -> list[int]:
-    """Tensors with bytes in the arena, in the order in which they are made."""
+    """Return the tensors in the arena, in the order in which they are computed."""
     graph, plan = prepared.model.main, prepared.plan
     order = [*graph.inputs, *(t for k in plan.order for t in graph.ops[k].outputs)]
     return [t for t in dict.fromkeys(order) if t in plan.offsets and graph.tensors[t].nbytes]
@@ -108,8 +109,8 @@ def _placeable(prepared: Prepared) -> list[int]:
 def _largest_out(prepared: Prepared, limits: Limits) -> Prepared | None:
     graph: Subgraph = prepared.model.main
     tensors = sorted(_placeable(prepared), key=lambda t: -graph.tensors[t].nbytes)
-    for gone in range(len(tensors) + 1):
-        planned = _planned(prepared, limits, {t: n >= gone for n, t in enumerate(tensors)})
+    for moved in range(len(tensors) + 1):
+        planned = _planned(prepared, limits, {t: n >= moved for n, t in enumerate(tensors)})
         if planned is not None:
             return planned
     return None
@@ -139,16 +140,17 @@ STRATEGIES: dict[str, Callable[[Prepared, Limits], Prepared | None]] = {
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """One line per model and limit: the planner's figures, and the other ways' counts as multiples of its own."""
+    """Return one line per model and limit: the planner's figures, and the counts of the other strategies as multiples
+    of the planner's."""
     lines = [
         "| model | fast limit B | arena: fast + slow B | slow accesses: estimated | counted | "
-        + " | ".join(way for way in STRATEGIES if way != "planner")
+        + " | ".join(name for name in STRATEGIES if name != "planner")
         + " |",
         "|-|-:|-:|-:|-:|" + "-:|" * (len(STRATEGIES) - 1),
     ]
     for row in (r for r in rows if r["way"] == "planner"):
-        same = {r["way"]: r for r in rows if (r["model"], r["limit"]) == (row["model"], row["limit"])}
-        others = [_times(same.get(way), row) for way in STRATEGIES if way != "planner"]
+        results = {r["way"]: r for r in rows if (r["model"], r["limit"]) == (row["model"], row["limit"])}
+        others = [_multiple(results.get(name), row) for name in STRATEGIES if name != "planner"]
         lines.append(
             f"| {row['model'].removesuffix('_int8')} | {row['limit']:,} | {row['fast']:,} + {row['slow']:,} | "
             f"{row['estimated']:,} | {row['counted']:,} | {' | '.join(others)} |"
@@ -156,7 +158,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def _times(other: dict[str, Any] | None, row: dict[str, Any]) -> str:
+def _multiple(other: dict[str, Any] | None, row: dict[str, Any]) -> str:
     return "–" if other is None else f"{other['counted'] / max(row['counted'], 1):.2f}×"
 
 

@@ -1,1 +1,1 @@
-"""Conversions of models from several frameworks, with their accuracy: ``python -m benchmarks.conversions``."""
+"""Measure conversions of models from several frameworks: ``python -m benchmarks.conversions``."""

@@ -1,10 +1,10 @@
-"""Every kind of source converted and benched, with scores before and after: ``python -m benchmarks.conversions``.
+"""Convert and bench every kind of source, with scores before and after: ``python -m benchmarks.conversions``.
 
-Trains one network on MNIST, writes it in every format, converts each with ``arenite convert`` and benches the image on
-an emulated Cortex-M4; then the same network by every recipe, and, with ``--shared FOLDER``, the MLPerf Tiny float
-models that lie in its ``models`` and ``data``. Leaves images, reports and an object per row in out/conversions;
-``--docs`` brings docs/conversions.md up to date with all rows that are there. NAMES are parts of rows' names, to run
-only those.
+This program trains one network on MNIST, writes it in every format, converts each file with ``arenite convert``, and
+benches the image on an emulated Cortex-M4. Then it converts the same network with every recipe. With ``--shared
+FOLDER`` it also converts the MLPerf Tiny float models in FOLDER/models with the data in FOLDER/data. Images, reports
+and a JSON object per row are written to out/conversions. ``--docs`` updates docs/conversions.md from all rows in that
+folder. NAMES runs only the rows whose names contain one of them.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ DENSE = Path("out/budget/dense.tflite").resolve()
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conversions", description=__doc__)
     parser.add_argument("names", nargs="*")
-    parser.add_argument("--shared", type=Path, help="folder with models/*_float32.tflite and data/kws01.npz")
-    parser.add_argument("--docs", action="store_true", help="also bring docs/conversions.md up to date")
-    parser.add_argument("--only-docs", action="store_true", help="run nothing")
+    parser.add_argument("--shared", type=Path, help="Folder with models/*_float32.tflite and data/kws01.npz.")
+    parser.add_argument("--docs", action="store_true", help="Also update docs/conversions.md.")
+    parser.add_argument("--only-docs", action="store_true", help="Only update docs/conversions.md.")
     options = parser.parse_args(argv)
     cases = all_cases(options.shared)
     failed = 0
-    for case in [] if options.only_docs else [c for c in cases if _wanted(c, options.names)]:
+    for case in [] if options.only_docs else [c for c in cases if _selected(c, options.names)]:
         try:
             row = run(case, OUT)
         except AreniteError as error:
@@ -76,7 +76,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 1 if failed else 0
 
 
-def _wanted(case: Case, names: Sequence[str]) -> bool:
+def _selected(case: Case, names: Sequence[str]) -> bool:
     return not names or any(name in case.slug for name in names)
 
 
@@ -89,7 +89,7 @@ def all_cases(shared: Path | None) -> list[Case]:
     cases += [Case(MNIST, r, network, calibration, test, ("--recipe", r)) for r in RECIPES]
     if DENSE.exists():
         calibration, test = dense_samples(folder)
-        given = (
+        options = (
             "--calibration-samples",
             "300",
             "--board",
@@ -99,7 +99,7 @@ def all_cases(shared: Path | None) -> list[Case]:
             "--trials",
             "12",
         )
-        cases.append(Case(BUDGET, "drop=1%", str(DENSE), calibration, test, given, board=SMALL_BOARD))
+        cases.append(Case(BUDGET, "drop=1%", str(DENSE), calibration, test, options, board=SMALL_BOARD))
     if shared is None:
         return cases
     models = shared.resolve() / "models"
@@ -116,7 +116,7 @@ def all_cases(shared: Path | None) -> list[Case]:
 
 
 def sections(cases: Sequence[Case]) -> dict[str, str]:
-    """The generated parts of the page, of the rows that were run."""
+    """Return the generated tables of the page, from all stored rows."""
     records: dict[str, list[dict[str, Any]]] = {}
     for case in cases:
         path = OUT / f"{case.slug}.json"

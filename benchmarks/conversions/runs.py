@@ -1,4 +1,4 @@
-"""One conversion of the tables: ``arenite convert``, then ``arenite bench`` of the image, as a user runs them."""
+"""Measure one row of the tables: run ``arenite convert``, then ``arenite bench`` with the image, as a user does."""
 
 from __future__ import annotations
 
@@ -31,8 +31,19 @@ SCHEMA = "arenite.conversions/1"
 
 @dataclass(frozen=True)
 class Case:
-    """``group``: its table. ``test``: labelled or not, in real values or with their scale. ``reference``: an int8 model
-    that somebody else made of the same network, to be scored on the same samples."""
+    """One conversion.
+
+    Args:
+        group: table that the row belongs to.
+        name: name of the row.
+        source: source for ``arenite convert``.
+        calibration: calibration samples.
+        test: test samples, with or without labels, in real values or with their scale.
+        options: more options for ``arenite convert``.
+        reference: published int8 model of the same network, which is scored on the same samples.
+        samples: number of samples for the emulated board.
+        board: name of the emulated board.
+    """
 
     group: str
     name: str
@@ -41,7 +52,7 @@ class Case:
     test: Path
     options: tuple[str, ...] = ()
     reference: Path | None = None
-    samples: int = 20  # that the emulated board gets
+    samples: int = 20
     board: str = BOARD
 
     @property
@@ -50,16 +61,16 @@ class Case:
 
 
 def run(case: Case, out: Path) -> dict[str, Any]:
-    """The row of ``case``; also left in ``out`` beside the image. Raises ``ToolError`` where a command fails."""
+    """Return the row of ``case``, and write it to ``out`` with the image. Raises ``ToolError`` if a command fails."""
     image = out / f"{case.slug}.image.tflite"
-    given = [case.source, "-o", str(image), "--test", str(case.test), *case.options]
-    if "--html" not in given:
-        given += ["--html", str(out / f"{case.slug}.html")]
+    arguments = [case.source, "-o", str(image), "--test", str(case.test), *case.options]
+    if "--html" not in arguments:
+        arguments += ["--html", str(out / f"{case.slug}.html")]
     if not case.source.endswith("_int8.tflite"):
-        given += ["--calibration", str(case.calibration)]
-    conversion, convert_s = _arenite("convert", *given)
-    stored = _stored(image, case, out / f"{case.slug}.npz")
-    benched, bench_s = _arenite("bench", str(image), "--board", case.board, "--data", str(stored))
+        arguments += ["--calibration", str(case.calibration)]
+    conversion, convert_s = _arenite("convert", *arguments)
+    samples = _write_samples(image, case, out / f"{case.slug}.npz")
+    bench, bench_s = _arenite("bench", str(image), "--board", case.board, "--data", str(samples))
     source = Path(case.source)
     files = [p for p in ([source] if source.is_file() else source.rglob("*")) if p.is_file()]
     row = {
@@ -68,7 +79,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
         "name": case.name,
         "source_bytes": sum(p.stat().st_size for p in files) if source.exists() else None,
         "convert": conversion,
-        "bench": benched,
+        "bench": bench,
         "seconds": {"convert": convert_s, "bench": bench_s},
         "reference": None if case.reference is None else _reference(case, image),
     }
@@ -77,21 +88,22 @@ def run(case: Case, out: Path) -> dict[str, Any]:
 
 
 def _arenite(*words: str) -> tuple[dict[str, Any], float]:
-    """The JSON object of a command, and its seconds."""
+    """Run a command; return its JSON object and its duration in seconds."""
     command = [sys.executable, "-m", "arenite.host.cli.main", *words, "--json"]
     variables = os.environ | {"MNIST_PT2": str(SOURCES / "mnist.pt2")}
     start = time.monotonic()
-    # A module:function source is looked for in the current folder.
+    # `arenite convert` imports a module:function source from the current folder.
     done = subprocess.run(command, capture_output=True, text=True, env=variables, cwd=CHILDREN)
     if done.returncode != 0:
         raise ToolError(
-            f"{' '.join(words)} ended with {done.returncode}: {done.stderr[-2000:]}", "Run it by hand."
+            f"'arenite {' '.join(words)}' ended with exit code {done.returncode}: {done.stderr[-2000:]}",
+            "Run this command in a terminal.",
         )
     return json.loads(done.stdout), time.monotonic() - start
 
 
-def _stored(image: Path, case: Case, path: Path) -> Path:
-    """The first samples of the test file as the image's input stores them."""
+def _write_samples(image: Path, case: Case, path: Path) -> Path:
+    """Write the first samples of the test file to ``path``, quantized like the image's input, and return ``path``."""
     main = load_any_image(image).model.main
     (tensor,) = (main.tensors[i] for i in main.inputs)
     dataset = load_dataset(case.test, [tensor], limit=case.samples, calibration=False)
@@ -108,10 +120,10 @@ def _stored(image: Path, case: Case, path: Path) -> Path:
 
 
 def _reference(case: Case, image: Path) -> dict[str, Any]:
-    """The other int8 model, by the reference kernels, against the labels or the float model's decisions.
+    """Score the published int8 model with the reference kernels, against the labels or the float model's decisions.
 
-    ``difference``: the largest difference of an output from the float model's, mean over the samples, of the other
-    model and of the image.
+    ``difference`` is the largest difference between an output and the float model's, averaged over the samples: for the
+    published model (``elsewhere``) and for the image (``here``).
     """
     assert case.reference is not None
     main = load(case.source).main

@@ -1,4 +1,4 @@
-"""One trained network as every kind of source, and samples for the reference models."""
+"""Write one trained network as every kind of source, and samples for the reference models."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
 CHILDREN = Path(__file__).parent / "children"
-#: The folder of the trained network and the samples.
+#: Folder of the trained network and the samples.
 SOURCES = Path("out/conversions/sources").resolve()
 FACTORY = "mnist_factory:network"
 
-#: Trained by ``arenite train`` for the table.
+#: Arguments of ``arenite train`` for the network of the tables.
 TRAINING = ("dscnn", "--data", "mnist", "--width", "0.5", "--epochs", "3")
 
-#: The scale and zero point of the stored int8 values of the keyword samples: those of kws01_int8's input.
-_KEYWORDS = (0.5847029089927673, 83)
+#: Scale and zero point of the stored int8 keyword samples, equal to those of kws01_int8's input.
+_KEYWORD_QUANTIZATION = (0.5847029089927673, 83)
 
 _PHOTOGRAPHS = ("sklearn/datasets/images/china.jpg", "sklearn/datasets/images/flower.jpg")
 _PHOTOGRAPHS_SHA256 = "c1ef34f251839d4aea0f512ef005eeba01e9109bce8f7f4b7c4da6e3f45c54e5"
 
 
 def mnist_sources(folder: Path) -> dict[str, str]:
-    """Train once, and write the network in every format; kind to what ``arenite convert`` gets."""
+    """Train the network once and write it in every format. Return the source for ``arenite convert`` by kind."""
     folder.mkdir(parents=True, exist_ok=True)
     formats = ["mnist.keras", "mnist.h5", "mnist_saved", "mnist.tflite", "mnist.pt2"]
     if not all((folder / name).exists() for name in [*formats, "test.npz", "train.json"]):
@@ -48,8 +48,8 @@ def mnist_sources(folder: Path) -> dict[str, str]:
         (folder / "train.json").write_text(done.stdout)
     if not (folder / "mnist.onnx").exists():
         packages = environment("onnx").run(CHILDREN / "locate_onnx.py").strip().splitlines()[-1]
-        given = (str(folder / "mnist.pt2"), str(folder / "mnist.onnx"), packages)
-        environment("torch").run(CHILDREN / "export_onnx.py", *given)
+        arguments = (str(folder / "mnist.pt2"), str(folder / "mnist.onnx"), packages)
+        environment("torch").run(CHILDREN / "export_onnx.py", *arguments)
     if not (folder / "mnist_int8.tflite").exists():
         files = ("mnist.keras", "calibration.npz", "mnist_float16.tflite", "mnist_int8.tflite")
         environment("tensorflow").run(CHILDREN / "tflite_types.py", *(str(folder / f) for f in files))
@@ -67,44 +67,44 @@ def mnist_sources(folder: Path) -> dict[str, str]:
 
 
 def training(folder: Path) -> dict:
-    """The ``arenite.train/1`` object of the network."""
+    """Return the ``arenite.train/1`` object of the network."""
     return json.loads((folder / "train.json").read_text())
 
 
 def keyword_samples(file: Path, folder: Path) -> tuple[Path, Path]:
-    """200 of the 1,000 keyword samples, evenly spread, to calibrate with, and the other 800 to score with."""
+    """Write 200 of the 1,000 keyword samples, evenly spread, for calibration, and the other 800 for the score."""
     folder.mkdir(parents=True, exist_ok=True)
     with np.load(file) as data:
         x, y = data["x"], data["y"]
-    chosen = np.arange(200) * len(x) // 200
-    rest = np.setdiff1d(np.arange(len(x)), chosen)
-    scale, zero_point = np.float32(_KEYWORDS[0]), _KEYWORDS[1]
+    calibration = np.arange(200) * len(x) // 200
+    test = np.setdiff1d(np.arange(len(x)), calibration)
+    scale, zero_point = np.float32(_KEYWORD_QUANTIZATION[0]), _KEYWORD_QUANTIZATION[1]
     paths = folder / "keywords_200.npz", folder / "keywords_800.npz"
-    for path, places in zip(paths, (chosen, rest), strict=True):
-        np.savez(path, x=x[places], y=y[places], scale=scale, zero_point=zero_point)
+    for path, indices in zip(paths, (calibration, test), strict=True):
+        np.savez(path, x=x[indices], y=y[indices], scale=scale, zero_point=zero_point)
     return paths
 
 
 def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path, Path]:
-    """Pieces of two photographs, in the size and range of the input of ``twin``, an int8 model: 200 to calibrate with,
-    the others to compare with. They have no labels."""
+    """Write patches of two photographs in the size and range of the input of ``twin``, an int8 model: 200 patches for
+    calibration, the others for the comparison. They have no labels."""
     main = load(twin).main
     tensor = main.tensors[main.inputs[0]]
-    span = representable_range(tensor)
-    assert span is not None
+    limits = representable_range(tensor)
+    assert limits is not None
     side = tensor.shape[1]
     rng = np.random.default_rng(0)
-    pieces = []
+    patches = []
     pictures = _photographs()
     for k in range(count):
         picture = pictures[k % len(pictures)]
         size = int(rng.integers(side, min(picture.size)))
         left, top = (int(rng.integers(0, edge - size + 1)) for edge in picture.size)
-        piece = picture.crop((left, top, left + size, top + size)).resize(
+        patch = picture.crop((left, top, left + size, top + size)).resize(
             (side, side), Image.Resampling.BILINEAR
         )
-        pieces.append(np.asarray(piece, np.float32))
-    x = span[0] + np.stack(pieces) / 255 * (span[1] - span[0])
+        patches.append(np.asarray(patch, np.float32))
+    x = limits[0] + np.stack(patches) / 255 * (limits[1] - limits[0])
     folder.mkdir(parents=True, exist_ok=True)
     paths = folder / f"{twin.stem}_200.npz", folder / f"{twin.stem}_rest.npz"
     np.savez(paths[0], x=x[:200].astype(np.float32))
@@ -113,8 +113,8 @@ def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path
 
 
 def dense_samples(folder: Path) -> tuple[Path, Path]:
-    """MNIST for the network of ``benchmarks.flash_budget``: 1,300 pictures that it was not trained with, and the
-    test set."""
+    """Write MNIST samples for the network of ``benchmarks.flash_budget``: 1,300 pictures that were not used in
+    training, and the test set."""
     data = dataset("mnist")
     paths = folder / "dense_1300.npz", folder / "dense_test.npz"
     np.savez(paths[0], x=data.x_train.reshape(-1, 784)[-1300:], y=data.y_train[-1300:])

@@ -1,4 +1,4 @@
-"""The rows of conversions as the tables of docs/conversions.md."""
+"""Format the rows as the tables of docs/conversions.md."""
 
 from __future__ import annotations
 
@@ -49,18 +49,34 @@ def references_table(rows: Sequence[Row]) -> str:
     for r in rows:
         score = r["convert"]["score"]
         before, after, lost = _scores(r)
-        other = ["–", "–", "–"]
+        published = ["–", "–", "–"]
         if (ref := r["reference"]) is not None:
-            other = [f"{ref['value']:.2%}", *(f"{ref['difference'][k]:.3f}" for k in ("elsewhere", "here"))]
+            published = [
+                f"{ref['value']:.2%}",
+                *(f"{ref['difference'][k]:.3f}" for k in ("elsewhere", "here")),
+            ]
         name, samples = score["source"]["metric"], f"{score['source']['samples']:,}"
         cells.append(
-            [r["name"], name, samples, before, other[0], after, lost, *other[1:], *_image(r), *_seconds(r)]
+            [
+                r["name"],
+                name,
+                samples,
+                before,
+                published[0],
+                after,
+                lost,
+                *published[1:],
+                *_image(r),
+                *_seconds(r),
+            ]
         )
     return markdown_table(head, cells, range(2, len(head)))
 
 
 def budget_table(rows: Sequence[Row]) -> str:
-    """What plain int8 missed, and what was taken; accuracy on samples that neither calibration nor search saw."""
+    """Return a table of the limits that plain int8 misses and of the chosen recipes.
+
+    The accuracy is for samples that neither calibration nor search used."""
     head = [
         "budget",
         "recipes tried",
@@ -76,11 +92,11 @@ def budget_table(rows: Sequence[Row]) -> str:
     cells = []
     for r in rows:
         outcome = r["convert"]["calibration"]["search"]
-        taken = outcome["trials"][outcome["chosen"]["trial"]]
+        chosen = outcome["trials"][outcome["chosen"]["trial"]]
         plain = "; ".join(outcome["trials"][0]["misses"]) or "meets it"
-        what = f"{taken['label']}, `{outcome['chosen']['build']['options']}`"
+        recipe = f"{chosen['label']}, `{outcome['chosen']['build']['options']}`"
         cells.append(
-            [r["name"], str(len(outcome["trials"])), plain, what, *_scores(r), *_image(r), *_seconds(r)]
+            [r["name"], str(len(outcome["trials"])), plain, recipe, *_scores(r), *_image(r), *_seconds(r)]
         )
     return markdown_table(head, cells, range(4, len(head)))
 
@@ -111,8 +127,8 @@ def _seconds(r: Row) -> list[str]:
 
 def training_sentence(trained: Mapping[str, Any], versions: Mapping[str, str]) -> str:
     score = trained["score"]
-    made_with = ", ".join(f"{k} {v}" for k, v in sorted(versions.items()))
+    frameworks = ", ".join(f"{k} {v}" for k, v in sorted(versions.items()))
     return (
         f"The network: `{trained['command']}`, {trained['parameters']:,} parameters, {score['metric']} "
-        f"{score['value']:.2%} on {score['samples']:,} test samples by Keras. Frameworks: {made_with}."
+        f"{score['value']:.2%} on {score['samples']:,} test samples by Keras. Frameworks: {frameworks}."
     )

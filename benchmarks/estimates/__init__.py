@@ -1,1 +1,1 @@
-"""Fits and checks of the estimates of time, memory accesses, energy and duty cycle."""
+"""Fit and check the estimates of time, memory accesses, energy and duty cycle."""

@@ -1,4 +1,4 @@
-"""Loads and stores of a model's tensors, counted in the emulator: what fit_accesses and split have in common."""
+"""Count the loads and stores of a model's tensors in the emulator, for fit_accesses and memory_split."""
 
 from __future__ import annotations
 
@@ -34,8 +34,17 @@ MODELS = Path(os.environ.get("ARENITE_MODELS", "../shared/models"))
 
 @dataclass(frozen=True)
 class ModelAccesses:
-    """One inference. ``layers``: per layer that has code, tensor to what was touched of it; ``exact``: the output was
-    that of LiteRT's reference kernels, byte for byte; ``guards``: guard words that were overwritten."""
+    """The memory accesses of one inference.
+
+    Args:
+        generated: the model's generated code and plan.
+        layers: accesses by tensor, for each layer that has code.
+        lines: accesses by address, for each of these layers.
+        places: addresses of the arena's parts.
+        sizes: sizes in the linked ELF.
+        exact: whether the output equals that of LiteRT's reference kernels, byte for byte.
+        guards: number of overwritten guard words.
+    """
 
     generated: Generated
     layers: list[dict[int, LineAccessCounts]]
@@ -47,14 +56,14 @@ class ModelAccesses:
 
     @property
     def slow(self) -> int:
-        """Loads and stores in the second memory."""
+        """Return the number of loads and stores in the second memory."""
         if self.places.slow is None:
             return 0
         end = self.places.slow + self.generated.plan.slow_bytes
         return sum(
-            touched.total
+            counts.total
             for lines in self.lines
-            for address, touched in lines.items()
+            for address, counts in lines.items()
             if self.places.slow <= address < end
         )
 
@@ -62,7 +71,7 @@ class ModelAccesses:
 def count_tensor_accesses(
     prepared: Prepared, board: Board, optimise: str, second: MemoryRegion | None
 ) -> ModelAccesses:
-    """Build the model as it is planned, run one inference of a random input, and count."""
+    """Build the planned model, run one inference with a random input, and count its loads and stores."""
     generated = prepared.generated
     sample = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
@@ -86,20 +95,20 @@ def count_tensor_accesses(
             board, elf, layer_code(elf, segment_layers(generated)), memories(generated.plan, places), infer
         )
         sizes = read_elf(elf)
-    want = Reference(prepared.reference).run(sample.inputs[0], reset=True)
-    got, memory = measured[0].outputs[0], measured[0].memory
+    expected = Reference(prepared.reference).run(sample.inputs[0], reset=True)
+    actual, memory = measured[0].outputs[0], measured[0].memory
     return ModelAccesses(
         generated,
         by_tensor(generated, places, lines),
         lines,
         places,
         sizes,
-        all(a.tobytes() == b.tobytes() for a, b in zip(want, got, strict=True)),
+        all(a.tobytes() == b.tobytes() for a, b in zip(expected, actual, strict=True)),
         memory.guards_damaged if memory is not None else 0,
     )
 
 
 def memories(plan: Plan, places: ArenaAddresses) -> list[tuple[int, int]]:
-    """(address, bytes) of the arena's parts."""
+    """Return address and size in bytes of each part of the arena."""
     regions = [(places.fast, max(plan.fast_bytes, 16))]
     return regions if places.slow is None else [*regions, (places.slow, plan.slow_bytes)]

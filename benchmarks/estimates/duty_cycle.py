@@ -1,7 +1,7 @@
-"""Duty-cycle predictions beside an emulated board: python -m benchmarks.estimates.duty_cycle MODEL [--check].
+"""Compare duty-cycle predictions with an emulated board: python -m benchmarks.estimates.duty_cycle MODEL [--check].
 
-MODEL is any model, ad01_int8.tflite of MLPerf Tiny in docs/duty-cycle.md, whose table this writes. Virtual time: the
-figures are the same on every computer.
+MODEL is any model; the table of docs/duty-cycle.md, which this program writes, is for MLPerf Tiny's ad01_int8.tflite.
+Times are virtual, so the figures are the same on every computer.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from arenite.profiles.boards import load_board
 
 PAGE = DOCS / "duty-cycle.md"
 EVENTS = 1000
-#: Kind of events, events per service time, places, time to wake and to linger in service times.
+#: Kind of events, events per service time, places of the queue, and time to wake and to linger in service times.
 CASES: list[tuple[str, float, int | None, float, float]] = [
-    ("PoissonEvents", 0.3, None, 0.0, 0.0),
-    ("PoissonEvents", 0.7, None, 0.0, 0.0),
-    ("PoissonEvents", 0.6, None, 0.5, 0.0),
-    ("PoissonEvents", 1.2, 2, 0.0, 0.0),
-    ("PoissonEvents", 0.8, 0, 0.2, 0.0),
+    ("Poisson", 0.3, None, 0.0, 0.0),
+    ("Poisson", 0.7, None, 0.0, 0.0),
+    ("Poisson", 0.6, None, 0.5, 0.0),
+    ("Poisson", 1.2, 2, 0.0, 0.0),
+    ("Poisson", 0.8, 0, 0.2, 0.0),
     ("periodic", 0.8, None, 0.1, 0.0),
     ("periodic", 1.4, 3, 0.0, 0.0),
     ("recorded, in bursts", 0.5, 4, 0.3, 1.0),
@@ -38,29 +38,36 @@ CASES: list[tuple[str, float, int | None, float, float]] = [
 
 
 def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
-    """One row per case: what the board did, and how far the prediction for the same events is from it."""
+    """Return one row per case: figures of the board, and the errors of the prediction for the same events."""
     cells_by_case = []
     for kind, offered, queue, wake, linger in CASES:
         rng = np.random.default_rng(11)
         gap = service_s / offered
         events: Events
-        if kind == "PoissonEvents":
+        if kind == "Poisson":
             events = PoissonEvents(1 / gap)
         elif kind == "periodic":
             events = PeriodicEvents(gap)
         else:
             events = RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 600)))
         arrivals = events.arrivals(EVENTS, rng)
-        seen = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
-        service = ServiceTimes.of(float(np.mean(seen.services_s)))
-        sleep = Sleep(seen.wake_s, linger * service_s)
+        observed = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
+        service = ServiceTimes.of(float(np.mean(observed.services_s)))
+        sleep = Sleep(observed.wake_s, linger * service_s)
         q = queueing(
-            RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1]))), service, queue, sleep
+            RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1]))),
+            service,
+            queue,
+            sleep,
         )
         pairs = [
-            (seen.utilisation, difference(q.utilisation, seen.utilisation), 1.0),
-            (seen.wait_mean_s, difference(q.wait_mean_s, seen.wait_mean_s, 0.02 * service_s), service_s),
-            (seen.dropped, difference(q.dropped, seen.dropped, 0.01), 1.0),
+            (observed.utilisation, difference(q.utilisation, observed.utilisation), 1.0),
+            (
+                observed.wait_mean_s,
+                difference(q.wait_mean_s, observed.wait_mean_s, 0.02 * service_s),
+                service_s,
+            ),
+            (observed.dropped, difference(q.dropped, observed.dropped, 0.01), 1.0),
         ]
         cells = [
             kind,
@@ -77,7 +84,7 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code."""
+    """Write or check the table and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     options, rest = parser.parse_known_args(arguments)

@@ -1,7 +1,8 @@
-"""Energy estimates beside published measurements: python -m benchmarks.estimates.energy MODELS [--check].
+"""Compare energy estimates with published measurements: python -m benchmarks.estimates.energy MODELS [--check].
 
 MODELS is a folder with vww01_int8.tflite, ic01_int8.tflite, kws01_int8.tflite and ad01_int8.tflite, the networks of
-MLPerf Tiny. Every estimate runs the network in the emulator. Writes the tables of docs/energy-estimates.md.
+MLPerf Tiny. Every estimate runs the network in the emulator. This program writes the tables of
+docs/energy-estimates.md.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ PAGE = DOCS / "energy-estimates.md"
 
 @dataclass(frozen=True)
 class Published:
-    """A submission to MLPerf Tiny, closed division: ms and µJ per inference, with a meter in the board's supply."""
+    """A result of MLPerf Tiny's closed division: ms and µJ per inference, measured in the board's supply."""
 
     board: str
     stack: str
@@ -41,7 +42,7 @@ def _rows(board: str, stack: str, **results: tuple[float, float]) -> list[Publis
     return [Published(board, stack, task, *values) for task, values in results.items()]
 
 
-#: github.com/mlcommons/tiny_results_v0.5 … v1.3. Supplies differ and are not all documented.
+#: From github.com/mlcommons/tiny_results_v0.5 to v1.3. The supplies differ, and some are not documented.
 PUBLISHED = [
     *_rows(
         "nucleo_l4r5zi",
@@ -95,18 +96,18 @@ PUBLISHED = [
 
 
 def estimates(models: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """(board, task) to ``arenite.energy/1``."""
+    """Return the ``arenite.energy/1`` object for each board and task."""
     prepared = {row.task: prepare(models / f"{row.task}_int8.tflite") for row in PUBLISHED}
     pairs = dict.fromkeys((row.board, row.task) for row in PUBLISHED)
     return {(b, t): estimate_energy(prepared[t], load_board(b), BuildOptions("speed")) for b, t in pairs}
 
 
 def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Watts: what can be compared whatever the kernels."""
+    """Return a table of power, which can be compared even between different kernels."""
     rows = []
     for row in PUBLISHED:
-        got = energy_by_task[row.board, row.task]
-        mw = got["average_power_w"] * 1e3
+        estimate = energy_by_task[row.board, row.task]
+        mw = estimate["average_power_w"] * 1e3
         rows.append(
             [
                 f"`{row.board}`",
@@ -114,7 +115,7 @@ def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
                 row.task,
                 f"{row.mw:.1f}",
                 f"{mw:.1f}",
-                got["per_cycle_pj"]["kind"],
+                estimate["per_cycle_pj"]["kind"],
                 f"{row.mw / mw:.2f}",
             ]
         )
@@ -123,20 +124,20 @@ def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
 
 
 def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Microjoules of this project's kernels, with the range."""
+    """Return a table of microjoules of this project's kernels, with their ranges."""
     rows = []
-    for (board, task), got in energy_by_task.items():
-        uj = got["energy_uj_per_inference"]
+    for (board, task), estimate in energy_by_task.items():
+        uj = estimate["energy_uj_per_inference"]
         best = min((r for r in PUBLISHED if (r.board, r.task) == (board, task)), key=lambda r: r.uj)
         rows.append(
             [
                 f"`{board}`",
                 task,
-                f"{got['duration_ms']['median']:.2f}",
+                f"{estimate['duration_ms']['median']:.2f}",
                 f"{uj['median']:,.0f}",
                 f"{uj['low']:,.0f} to {uj['high']:,.0f}",
                 uj["kind"],
-                f"{got['fit_uj']['value']:,.0f}",
+                f"{estimate['fit_uj']['value']:,.0f}",
                 f"{best.ms:g} / {best.uj:,.0f}",
             ]
         )
@@ -147,18 +148,18 @@ def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
 def spread(
     energy_by_task: dict[tuple[str, str], dict[str, Any]], boards: Iterable[str]
 ) -> tuple[float, float]:
-    """Least and most of published ÷ estimated power over ``boards``."""
-    wanted = set(boards)
+    """Return the smallest and the largest ratio of published to estimated power over ``boards``."""
+    selected = set(boards)
     ratios = [
         r.mw / (energy_by_task[r.board, r.task]["average_power_w"] * 1e3)
         for r in PUBLISHED
-        if r.board in wanted
+        if r.board in selected
     ]
     return min(ratios), max(ratios)
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Returns the exit code."""
+    """Write or check the tables and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path)
     options, rest = parser.parse_known_args(arguments)

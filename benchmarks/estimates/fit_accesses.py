@@ -1,14 +1,14 @@
 """Fit the estimated loads and stores of tensors to counted ones: ``python -m benchmarks.estimates.fit_accesses``.
 
-Runs one inference of each reference model on emulated boards of every tier, counts the loads and stores of each tensor
-in each layer with a plugin in QEMU, and writes profiles/accesses.json: per kernel the non-negative least-squares
-solutions of
+This program runs one inference of each reference model on emulated boards of every tier, and counts the loads and
+stores of each tensor in each layer with a plugin in QEMU. It writes profiles/accesses.json, which has for each kernel
+the non-negative least-squares solutions of
 
     loads of an input = per_input * bytes + per_window * bytes under its windows + per_mac * products
-    stores of an output = per_output * bytes,
+    stores of an output = per_output * bytes.
 
-each layer weighted by the inverse of its count's root, so that the largest matter most. Prints how far whole inferences
-are off.
+Each layer is weighted by the inverse root of its count, so that large layers have the most influence. The program
+prints the error of the estimate for whole inferences.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
 from benchmarks.estimates.access_counts import MODELS, ModelAccesses, count_tensor_accesses
 
-#: Small enough for the largest of the boards, one of each tier.
+#: Models that fit these boards. There is a board for each tier of kernels.
 JOBS = [
     (model, board)
     for board in ("qemu_mps2_an386", "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32")
     for model in ("vww01_int8", "ic01_int8", "kws01_int8", "ad01_int8", "person_detect_int8")
 ]
 
-#: Causes (bytes, window, products) of the loads, or (bytes,) of the stores; and the count.
+#: The regressors (bytes, window, products) of loads or (bytes,) of stores, and the count.
 Row = tuple[tuple[float, ...], float]
 
 
@@ -63,43 +63,44 @@ def main() -> int:
 
 
 def fit_all(counts: Iterable[ModelAccesses]) -> dict[str, AccessRates]:
-    """Kernel to its rates."""
+    """Return the access rates of each kernel."""
     loads: dict[str, list[Row]] = defaultdict(list)
     stores: dict[str, list[Row]] = defaultdict(list)
     for c in counts:
         graph = c.generated.model.main
-        for layer, touched in zip(c.generated.calls, c.layers, strict=True):
+        for layer, accesses in zip(c.generated.calls, c.layers, strict=True):
             assert layer.call is not None
             op = layer.op
             kernel = key_of(layer.call.kernel, first_work(graph, op, layer.macs))
             for position, t in enumerate(op.inputs):
                 # A tensor that is read twice, or written in place of itself, cannot be distinguished.
-                if t in touched and op.inputs.count(t) == 1 and t not in op.outputs and touched[t].loads:
+                if t in accesses and op.inputs.count(t) == 1 and t not in op.outputs and accesses[t].loads:
                     work = work_of(graph, op, layer.macs, position)
-                    loads[kernel].append(((work.nbytes, work.window, work.macs), touched[t].loads))
+                    loads[kernel].append(((work.nbytes, work.window, work.macs), accesses[t].loads))
             for t in op.outputs:
-                if t in touched and touched[t].stores:
-                    stores[kernel].append(((graph.tensors[t].nbytes,), touched[t].stores))
+                if t in accesses and accesses[t].stores:
+                    stores[kernel].append(((graph.tensors[t].nbytes,), accesses[t].stores))
     return {
         kernel: AccessRates(*solve(loads[kernel], 3), *solve(stores[kernel], 1))
         for kernel in sorted(set(loads) & set(stores))
     }
 
 
-def solve(rows: Sequence[Row], causes: int) -> list[float]:
-    """The non-negative solution with the smallest error; of about equals that with the fewest causes."""
+def solve(rows: Sequence[Row], regressors: int) -> list[float]:
+    """Return the non-negative solution with the smallest error. If errors are within 2 %, fewer regressors are
+    preferred."""
     counts = np.sqrt([count for _, count in rows])
     a = np.array([row for row, _ in rows]) / counts[:, None]
     best: tuple[float, list[float]] | None = None
-    for size in range(1, causes + 1):
-        for columns in combinations(range(causes), size):
-            part = a[:, columns]
-            coefficients, *_ = np.linalg.lstsq(part, counts, rcond=None)
-            if np.any(coefficients < 0) or np.linalg.matrix_rank(part) < size:
+    for size in range(1, regressors + 1):
+        for columns in combinations(range(regressors), size):
+            selected = a[:, columns]
+            coefficients, *_ = np.linalg.lstsq(selected, counts, rcond=None)
+            if np.any(coefficients < 0) or np.linalg.matrix_rank(selected) < size:
                 continue
-            error = float(np.sum((part @ coefficients - counts) ** 2))
+            error = float(np.sum((selected @ coefficients - counts) ** 2))
             if best is None or error < best[0] * 0.98 - 1e-9:
-                answer = np.zeros(causes)
+                answer = np.zeros(regressors)
                 answer[list(columns)] = coefficients
                 best = error, [float(x) for x in answer]
     assert best is not None
@@ -107,12 +108,12 @@ def solve(rows: Sequence[Row], causes: int) -> list[float]:
 
 
 def counted(c: ModelAccesses) -> int:
-    """Loads and stores of all tensors."""
-    return sum(touched.total for layer in c.layers for touched in layer.values())
+    """Return the counted loads and stores of all tensors."""
+    return sum(counts.total for layer in c.layers for counts in layer.values())
 
 
 def estimated(c: ModelAccesses) -> float:
-    """The same by the stored rates."""
+    """Return the loads and stores of all tensors that the stored rates predict."""
     return sum(sum(loads.values()) + sum(stores.values()) for _, loads, stores in per_layer(c.generated))
 
 

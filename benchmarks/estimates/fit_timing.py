@@ -1,13 +1,14 @@
-"""Fit the timing estimates of ``arenite fit`` to measured layers: ``python -m benchmarks.estimates.fit_timing
-[FILE.json ...]``.
+"""Fit the timing estimates of ``arenite fit`` to measured layers:
+``python -m benchmarks.estimates.fit_timing [FILE.json ...]``.
 
-Reads the results that ``python -m benchmarks.table`` left in out/bench/, of every variant, and writes
-profiles/timing.json: per core and kernel (and again for builds for size) the non-negative least-squares solution of
+This program reads the results of all variants that ``python -m benchmarks.table`` wrote to out/bench/. It writes
+profiles/timing.json, which has for each core and kernel (and separately for builds for size) the non-negative
+least-squares solution of
 
-    instructions = per_mac * MACs + per_output * outputs + per_call,
+    instructions = per_mac * MACs + per_output * outputs + per_call.
 
-each layer weighted by the inverse of its count so that small layers matter as much as large ones. Prints how far whole
-inferences are off.
+Each layer is weighted by the inverse of its count, so that small layers have as much influence as large ones. The
+program prints the error of the estimate for whole inferences.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from benchmarks.table.__main__ import OUT
 Row = tuple[float, float, float]
 
 
-#: MACs, outputs and calls, as columns.
-_CAUSES = ([0], [1], [0, 1], [0, 2], [1, 2], [0, 1, 2])
+#: Sets of regressors to try, as column numbers: 0 is MACs, 1 is outputs, 2 is calls.
+_REGRESSORS = ([0], [1], [0, 1], [0, 2], [1, 2], [0, 1, 2])
 
 
 def main(argv: list[str] | None = None, path: Path = PATH) -> int:
@@ -51,7 +52,8 @@ def main(argv: list[str] | None = None, path: Path = PATH) -> int:
 
 
 def read(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """The ``arenite.bench/1`` objects among the files that have counts; each run once, whatever its file's name."""
+    """Return the ``arenite.bench/1`` objects with instruction counts. A run that is in several files is returned
+    once."""
     results = {}
     for file in files:
         result = json.loads(file.read_text())
@@ -65,7 +67,7 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """(key of the kernel, MACs, outputs, instructions) of each layer that was counted."""
+    """Return the kernel's key, MACs, outputs and instructions of each counted layer."""
     rows: list[tuple[str, float, float, float]] = []
     for layer in result["layers"]:
         if layer["kernel"] is not None and layer["instructions"]:
@@ -78,7 +80,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost]]:
-    """Core to kernel to cost, in the order of their names."""
+    """Return the cost by core and kernel, sorted by name."""
     layers: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         for kernel, *row in rows_of(result):
@@ -96,24 +98,24 @@ def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) ->
 
 
 def fit(rows: Sequence[Row]) -> KernelCost:
-    """The non-negative costs with the smallest sum of squared relative errors.
+    """Return the non-negative costs with the smallest sum of squared relative errors.
 
-    Each set of causes is tried. Fewer causes win a tie, MACs before outputs; calls alone explain nothing, and a set
-    needs more layers than it has causes, or it would explain whatever was measured.
+    Each set of regressors is tried. In a tie the smaller set wins, and MACs before outputs. Calls are never the only
+    regressor. A set needs more layers than it has regressors; otherwise it would fit any measurement.
     """
     y = np.array([count for *_, count in rows], float)
-    causes = np.array([[macs, outputs, 1.0] for macs, outputs, _ in rows], float) / y[:, None]
-    best, least = np.zeros(3), math.inf
-    for chosen in _CAUSES:
-        part = causes[:, chosen]
+    regressors = np.array([[macs, outputs, 1.0] for macs, outputs, _ in rows], float) / y[:, None]
+    best, min_error = np.zeros(3), math.inf
+    for chosen in _REGRESSORS:
+        selected = regressors[:, chosen]
         enough = len(rows) > len(chosen) or len(chosen) == 1
-        if not enough or np.linalg.matrix_rank(part) < len(chosen):
+        if not enough or np.linalg.matrix_rank(selected) < len(chosen):
             continue
-        solution, *_ = np.linalg.lstsq(part, np.ones(len(rows)), rcond=None)
-        error = float(np.sum((part @ solution - 1) ** 2))
-        # Rounding must not let a cause in that explains nothing.
-        if (solution >= 0).all() and error < least - 1e-9:
-            best, least = np.zeros(3), error
+        solution, *_ = np.linalg.lstsq(selected, np.ones(len(rows)), rcond=None)
+        error = float(np.sum((selected @ solution - 1) ** 2))
+        # The margin rejects a regressor that improves the error only by rounding.
+        if (solution >= 0).all() and error < min_error - 1e-9:
+            best, min_error = np.zeros(3), error
             best[chosen] = solution
     return KernelCost(*(float(f"{v:.6g}") for v in best))
 

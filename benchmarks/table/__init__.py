@@ -1,1 +1,1 @@
-"""The table of all models on all emulated boards: ``python -m benchmarks.table``."""
+"""Measure all models on all emulated boards: ``python -m benchmarks.table``."""

@@ -1,8 +1,8 @@
 """Measure models on every emulated board in every variant: ``python -m benchmarks.table [MODEL.tflite ...]``.
 
-Leaves an ``arenite.bench/1`` object per run in out/bench/, and table.json and table.md beside them. Without models it
-takes the zoo's small int8 ones. With ``--compare BASELINE.json`` there are ratios, and verdicts on the targets of
-benchmarks/table/targets.toml; with ``--docs`` the short form goes into docs/performance.md.
+The program writes an ``arenite.bench/1`` object for each run to out/bench/, with table.json and table.md. Without
+models it uses the zoo's small int8 models. ``--compare BASELINE.json`` adds ratios, and verdicts on the targets of
+benchmarks/table/targets.toml. ``--docs`` writes the short table to docs/performance.md.
 """
 
 from __future__ import annotations
@@ -63,28 +63,30 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
         prog="python -m benchmarks.table", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("models", nargs="*", type=Path)
-    parser.add_argument("--board", action="append", help="default: every emulated board")
+    parser.add_argument("--board", action="append", help="Board to measure. Default: every emulated board.")
     parser.add_argument("--samples", type=int, default=3)
     parser.add_argument(
         "--optimise",
         default=",".join(VARIANTS),
-        help="variants, separated by commas; default: %(default)s",
+        help="Variants, separated by commas. Default: %(default)s.",
     )
-    parser.add_argument("--jobs", type=int, default=2, help="runs at once; default: %(default)s")
-    parser.add_argument("--compare", type=Path, help="records of another engine, or an earlier result")
-    parser.add_argument("--docs", action="store_true", help="also bring docs/performance.md up to date")
+    parser.add_argument(
+        "--jobs", type=int, default=2, help="Number of runs at the same time. Default: %(default)s."
+    )
+    parser.add_argument("--compare", type=Path, help="Records of another engine, or an earlier result.")
+    parser.add_argument("--docs", action="store_true", help="Also update docs/performance.md.")
     options = parser.parse_args(argv)
     options.variants = options.optimise.split(",")
     unknown = [name for name in options.variants if name not in VARIANTS]
     if unknown:
-        raise UsageError(f"Unknown variant '{unknown[0]}'.", f"Choose of {', '.join(VARIANTS)}.")
+        raise UsageError(f"Unknown variant '{unknown[0]}'.", f"Choose one of {', '.join(VARIANTS)}.")
     return options
 
 
 def verdicts_of_runs(
     runs: Sequence[BenchmarkRun], records: Sequence[BaselineRecord]
 ) -> dict[tuple[str, str, str, str], Verdict]:
-    """The verdicts on all targets that these runs and records can answer."""
+    """Return a verdict for each target for which ``runs`` and ``records`` have the figures."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     verdicts = {}
     for target in read_targets():
@@ -102,13 +104,13 @@ def verdicts_of_runs(
 
 
 def as_json(runs: Sequence[BenchmarkRun], verdicts: dict[tuple[str, str, str, str], Verdict]) -> dict:
-    """``arenite.table/1``: every run with its verdicts."""
+    """Return an ``arenite.table/1`` object with every run and its verdicts."""
     rows = []
     for run in runs:
         key = run.job.model.stem, run.job.board.name, run.job.variant
-        judged = [v.to_json() for k, v in verdicts.items() if k[:3] == key]
+        run_verdicts = [v.to_json() for k, v in verdicts.items() if k[:3] == key]
         row = {"model": key[0], "board": key[1], "variant": key[2], "result": run.result}
-        rows.append({**row, "note": run.note or None, "targets": judged})
+        rows.append({**row, "note": run.note or None, "targets": run_verdicts})
     return {"schema": "arenite.table/1", "rows": rows}
 
 

@@ -1,4 +1,4 @@
-"""The table as Markdown: everything that was run, and the short form that docs/performance.md shows."""
+"""Format the table as Markdown: all runs, and the short form for docs/performance.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Verdicts = Mapping[tuple[str, str, str, str], Verdict]
 
 
 def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
-    """One row per run."""
+    """Return the table with one row per run."""
     head = ["model", "board", "variant", "bit-exact", "instructions", "÷ baseline", "per MAC", "est. cycles"]
     head += ["cycles per instruction", "init", "arena B", "stack B", "RAM B", "code B", "weights B"]
     rows = []
@@ -47,7 +47,7 @@ def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     parts = [markdown_table(head, rows, range(4, len(head)))]
     notes = [f"- {run.job}: {text}" for run in runs for text in _notes(run.result)]
     missed = [
-        f"- {model} on {board}, {variant}: {figure} {_shown(v.value)}, wanted at most {_shown(v.limit)}"
+        f"- {model} on {board}, {variant}: {figure} {_format(v.value)}, the target is at most {_format(v.limit)}"
         for (model, board, variant, figure), v in sorted(verdicts.items())
         if not v.met
     ]
@@ -56,7 +56,7 @@ def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     if missed:
         parts.append("Targets missed:\n\n" + "\n".join(missed))
     if notes:
-        parts.append("Where instructions alone do not tell:\n\n" + "\n".join(notes))
+        parts.append("Runs whose instructions say little about time:\n\n" + "\n".join(notes))
     return "\n\n".join(parts) + "\n"
 
 
@@ -68,7 +68,8 @@ def _notes(result: Mapping[str, Any] | None) -> list[str]:
 
 
 def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
-    """Instructions by core, then memory and code; a figure with a target has it beside."""
+    """Return tables of instructions per board, then of memory and code. A figure with a target shows it in
+    parentheses."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     models = list(dict.fromkeys(r.job.model.stem for r in runs))
     boards = {r.job.board.name: r.job.board for r in runs}
@@ -136,11 +137,11 @@ def _plain(value: float, verdict: Verdict | None) -> str:
     if verdict is None:
         return f"{value:,}"
     mark = "" if verdict.met else " ✗"
-    rendered = f"{_shown(verdict.value)} ≤ " if verdict.target.kind != "at_most" else "≤ "
+    rendered = f"{_format(verdict.value)} ≤ " if verdict.target.kind != "at_most" else "≤ "
     if not verdict.met:
         rendered = rendered.replace("≤", ">")
-    return f"{value:,} ({rendered}{_shown(verdict.limit)}{mark})"
+    return f"{value:,} ({rendered}{_format(verdict.limit)}{mark})"
 
 
-def _shown(value: float) -> str:
+def _format(value: float) -> str:
     return f"{value:,}" if value >= 100 else f"{value:.3g}"

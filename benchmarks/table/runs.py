@@ -1,4 +1,4 @@
-"""One measurement of the table: a model, a board and a variant, by the command that users run."""
+"""Run the measurements of the table: each is a model, a board and a variant, measured with ``arenite bench``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from arenite.files import write_atomic
 from arenite.profiles.boards import Board
 
-#: Variant to the options of ``arenite bench`` that make it.
+#: Options of ``arenite bench`` for each variant.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "speed": ("--optimise", "speed"),
     "balanced": ("--optimise", "balanced"),
@@ -23,8 +23,8 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "speed-no-passes": ("--optimise", "speed", "--no-passes"),
     "ram-stream-input": ("--optimise", "ram", "--stream-input"),
 }
-#: Seconds for one run, the build included.
-_TIMEOUT = 900
+#: Time limit of one run in seconds, including the build.
+_TIMEOUT_S = 900
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,9 @@ class Job:
 
 @dataclass(frozen=True)
 class BenchmarkRun:
-    """``result`` is an ``arenite.bench/1`` object, or None with the reason in ``note``.
+    """The result of a job: an ``arenite.bench/1`` object, or None with the reason in ``note``.
 
-    ``failed``: it did not come to an answer, or an output differs. A model that does not fit is an answer.
+    ``failed`` is True if the run gave no result or an output differs. A model that does not fit is not a failure.
     """
 
     job: Job
@@ -52,7 +52,7 @@ class BenchmarkRun:
 
 
 def run_all(jobs: Sequence[Job], at_once: int, out: Path) -> Iterator[BenchmarkRun]:
-    """Run the jobs, ``at_once`` at a time; each result is also left in ``out``. In the order in which they finish."""
+    """Run the jobs, ``at_once`` at a time, and yield each run when it finishes. Results are also written to ``out``."""
     with ThreadPoolExecutor(at_once) as pool:
         for done in as_completed([pool.submit(_run, job, out) for job in jobs]):
             yield done.result()
@@ -62,15 +62,17 @@ def _run(job: Job, out: Path) -> BenchmarkRun:
     command = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(job.model), "--json"]
     command += ["--board", job.board.name, "--samples", str(job.samples), *VARIANTS[job.variant]]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S)
     except subprocess.TimeoutExpired:
-        return BenchmarkRun(job, None, f"not finished within {_TIMEOUT} s", failed=True)
+        return BenchmarkRun(job, None, f"not finished within {_TIMEOUT_S} s", failed=True)
     if not done.stdout:
-        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["it said nothing"]
-        said = next((line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1])
-        # 1: it does not fit. 2: refused; not every model can take its input in rows.
-        refused = done.returncode == 2 and "--stream-input" in VARIANTS[job.variant]
-        return BenchmarkRun(job, None, said, failed=done.returncode != 1 and not refused)
+        lines = [line for line in done.stderr.splitlines() if line.strip()] or ["no output"]
+        message = next(
+            (line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1]
+        )
+        # Exit code 1: the model does not fit. 2: rejected; not every model supports row-by-row input.
+        rejected = done.returncode == 2 and "--stream-input" in VARIANTS[job.variant]
+        return BenchmarkRun(job, None, message, failed=done.returncode != 1 and not rejected)
     result = json.loads(done.stdout)
     write_atomic(out / f"{job}.json", json.dumps(result, indent=1) + "\n")
     return BenchmarkRun(job, result, failed=done.returncode != 0)

@@ -1,4 +1,4 @@
-"""Targets for the figures of the table, read from targets.toml, and whether the figures meet them."""
+"""Read the targets for the figures of the table from targets.toml, and check whether the figures meet them."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ PATH = Path(__file__).parent / "targets.toml"
 
 @dataclass(frozen=True)
 class Target:
-    """``limits``: model (or "*") to the most that ``value`` may be."""
+    """A target. ``limits`` maps a model (or "*" for all others) to the maximum of the value."""
 
     figure: str
     variant: str
     board: str
     kind: str  # "ratio", "at_most" or "times"
     limits: Mapping[str, float]
-    core: str | None = None  # of the baseline's record
+    core: str | None = None  # core and engine of the baseline's record
     engine: str | None = None
-    other: str = ""  # the variant that "times" is to
+    other: str = ""  # variant that a "times" target compares with
 
     def limit(self, model: str) -> float | None:
         return self.limits.get(model, self.limits.get("*"))
@@ -33,7 +33,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``value`` and ``limit``: both a ratio, or both in the figure's unit."""
+    """A figure compared with its target: ``value`` and ``limit`` are both ratios, or both in the figure's unit."""
 
     target: Target
     value: float
@@ -56,7 +56,7 @@ class Verdict:
 
 
 def read_targets(path: Path = PATH) -> tuple[Target, ...]:
-    """Raises ``UsageError`` for a file that is malformed."""
+    """Read all targets. Raises ``UsageError`` if the file is malformed."""
     try:
         return tuple(_target(row) for row in tomllib.loads(path.read_text("utf-8"))["target"])
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
@@ -79,15 +79,15 @@ def verdict_on(
     records: Sequence[BaselineRecord],
     other: Callable[[str], Mapping[str, Any] | None],
 ) -> Verdict | None:
-    """Return the verdict on one result; None without a target. ``other``: a variant's own result."""
+    """Return the verdict on one result, or None without a target. ``other`` returns the result of another variant."""
     limit, figure = target.limit(model), figures_of(result)[target.figure]
     if limit is None or figure is None:
         return None
     if target.kind == "at_most":
         return Verdict(target, figure, limit)
     if target.kind == "times":
-        fellow = other(target.other)
-        base = figures_of(fellow)[target.figure] if fellow is not None else None
+        other_result = other(target.other)
+        base = figures_of(other_result)[target.figure] if other_result is not None else None
         return Verdict(target, round(figure / base, 3), limit) if base else None
     compared = compare(result, records, target.core, target.engine)
     compared_figure = compared["figures"].get(target.figure) if compared is not None else None

@@ -1,4 +1,4 @@
-"""The ways to choose what lies in the slow memory: none is better than the planner's, by its own estimate."""
+"""Tests of the strategies to split an arena: by the planner's estimate, none is better than the planner's choice."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 @pytest.mark.parametrize("share", [80, 60, 40])
-def test_the_planner_is_at_least_as_good_as_every_naive_way(small: Prepared, share: int) -> None:
+def test_the_planner_is_at_least_as_good_as_every_simple_strategy(small: Prepared, share: int) -> None:
     limits = (small.plan.arena_bytes * share // 100, 1 << 20)
     accesses = estimate_accesses(small.generated)
-    made = {way: choose(small, limits) for way, choose in STRATEGIES.items()}
-    best = made["planner"]
+    plans = {strategy: choose(small, limits) for strategy, choose in STRATEGIES.items()}
+    best = plans["planner"]
     assert best is not None and best.plan.split is not None and best.plan.split.status == "optimal"
     assert slow_accesses(best.plan, accesses) == best.plan.split.accesses
-    for way, other in made.items():
-        assert other is not None, way
+    for strategy, other in plans.items():
+        assert other is not None, strategy
         assert other.plan.fast_bytes <= limits[0]
         assert slow_accesses(other.plan, accesses) >= best.plan.split.accesses
-    everything = made["all moved"]
+    everything = plans["all moved"]
     assert everything is not None
     assert slow_accesses(everything.plan, accesses) == sum(accesses.tensors.values())
 

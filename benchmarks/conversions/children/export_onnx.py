@@ -1,6 +1,6 @@
-"""A PyTorch program (.pt2) as ONNX. Arguments: the program, the new file, and the folder that has the package onnx.
+"""Export a PyTorch program (.pt2) to ONNX. Arguments: the program, the ONNX file, and the folder with the package onnx.
 
-Runs in the environment "torch", which has no ONNX of its own.
+This program runs in the environment "torch", which does not contain the package onnx.
 """
 
 import sys
@@ -11,7 +11,7 @@ source, target, packages = sys.argv[1:]
 sys.path.append(packages)
 program = torch.export.load(source)
 module = program.module()
-# The exporter switches to evaluation, which an exported program is in for good.
+# The exporter calls train(False), which an exported program does not support: it is always in evaluation mode.
 module.train = lambda mode=True: module
 inputs = program.example_inputs[0]
 torch.onnx.export(module, inputs, target, dynamo=False, opset_version=17, input_names=["image"])

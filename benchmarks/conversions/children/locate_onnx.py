@@ -1,4 +1,4 @@
-"""Prints the folder that has the package onnx."""
+"""Print the folder with the package onnx."""
 
 from pathlib import Path
 

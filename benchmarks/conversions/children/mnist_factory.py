@@ -1,4 +1,4 @@
-"""A module:function source: the network as PyTorch code, with the weights of the program that ``MNIST_PT2`` names."""
+"""A ``module:function`` source: the network as PyTorch code, with the weights of the program in ``MNIST_PT2``."""
 
 import os
 
@@ -8,16 +8,16 @@ from torch.nn import functional
 
 
 class DsCnn(nn.Module):
-    """A convolution, four depthwise separable ones, the mean over all places, and a dense layer."""
+    """A convolution, four depthwise-separable convolutions, the mean over all positions, and a dense layer."""
 
     def __init__(self, weights):
         super().__init__()
         for name, value in weights.items():
             self.register_buffer(name, value)
 
-    def _layer(self, name, x, **how):
+    def _layer(self, name, x, **options):
         return functional.relu(
-            functional.conv2d(x, getattr(self, f"{name}_w"), getattr(self, f"{name}_b"), **how)
+            functional.conv2d(x, getattr(self, f"{name}_w"), getattr(self, f"{name}_b"), **options)
         )
 
     def forward(self, image):

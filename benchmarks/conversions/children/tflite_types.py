@@ -1,6 +1,6 @@
-"""A Keras model as float16 and as int8 TFLite, by TensorFlow's own converter. Runs in the environment "tensorflow".
+"""Convert a Keras model to float16 and to int8 TFLite with TensorFlow's own converter.
 
-Arguments: the model, calibration.npz, and the two new files.
+This program runs in the environment "tensorflow". Arguments: the model, calibration.npz, and the two TFLite files.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""What the tests of ``written`` measure; it runs in the emulated process."""
+"""Programs with known stores, which the tests of the store counter run in the emulated process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ COPIED, PART, READ = 100_000, 1_234, 5_000
 
 
 def known() -> MeasuredLoop:
-    """Per frame: ``PART`` bytes of a region, 8 of them twice; a copy of ``COPIED`` bytes; ``READ`` bytes from a file;
-    and as much again in ``invoke``, which must not count."""
+    """Return a program with known stores per frame: ``PART`` bytes of a region, 8 of them twice, a copy of ``COPIED``
+    bytes, and ``READ`` bytes from a file. ``invoke`` also writes, which must not count."""
     region, source, target = (np.ones(COPIED, np.uint8) for _ in range(3))
     file = os.memfd_create("file")
     os.write(file, bytes(READ))
@@ -28,20 +28,22 @@ def known() -> MeasuredLoop:
             os.preadv(file, [received], 0)
 
     runtime = Runtime()
-    address, shown = region.ctypes.data, target.ctypes.data
+    region_address, target_address = region.ctypes.data, target.ctypes.data
     library = ctypes.CDLL(None)
 
     def run(count: int, after: Callable[[], None]) -> None:
         for _ in range(count):
-            ctypes.memset(address + 100, 3, PART)
-            ctypes.memset(address + 100, 3, 8)
+            ctypes.memset(region_address + 100, 3, PART)
+            ctypes.memset(region_address + 100, 3, 8)
             runtime.invoke()
-            ctypes.memmove(shown, source.ctypes.data, COPIED)
+            ctypes.memmove(target_address, source.ctypes.data, COPIED)
             library.pread(file, ctypes.c_char_p(bytes(READ)), ctypes.c_size_t(READ), ctypes.c_long(0))
             after()
 
-    return MeasuredLoop(run, {"region": (address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime)  # type: ignore[arg-type]
+    return MeasuredLoop(
+        run, {"region": (region_address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime
+    )  # type: ignore[arg-type]
 
 
-def breaks() -> MeasuredLoop:
+def fails() -> MeasuredLoop:
     raise RuntimeError("no such camera")

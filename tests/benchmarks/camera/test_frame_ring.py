@@ -1,4 +1,4 @@
-"""The frames of the benchmark, and the ring that hands them out."""
+"""Tests of the benchmark's frames and of the ring that delivers them."""
 
 from __future__ import annotations
 
@@ -16,42 +16,43 @@ cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
 def test_yuyv_and_rgb_are_the_same_picture() -> None:
     rng = np.random.default_rng(3)
-    # Chroma is shared by two pixels: pairs of equal ones lose nothing of it.
+    # Two pixels share their chroma, so pairs of equal pixels lose nothing.
     rgb = rng.integers(0, 256, (8, 6, 3), np.uint8).repeat(2, axis=1)
-    back = cv2.cvtColor(to_yuyv(rgb).reshape(8, 12, 2), cv2.COLOR_YUV2RGB_YUYV)
-    assert np.abs(back.astype(int) - rgb).max() <= 4
+    converted = cv2.cvtColor(to_yuyv(rgb).reshape(8, 12, 2), cv2.COLOR_YUV2RGB_YUYV)
+    assert np.abs(converted.astype(int) - rgb).max() <= 4
     assert to_yuyv(np.zeros((2, 2, 3), np.uint8)).tolist() == [[16, 128, 16, 128]] * 2
 
 
-def test_pictures_lie_as_a_camera_leaves_them() -> None:
+def test_pictures_are_page_aligned_like_camera_buffers() -> None:
     shown = pictures()
     assert {picture.face for picture in shown} == {True, False}
     assert len({picture.name for picture in shown}) == len(shown) == 12
     for picture in shown:
         assert picture.yuyv.shape == (HEIGHT, 2 * WIDTH) and picture.rgb.shape == (HEIGHT, WIDTH, 3)
         assert picture.yuyv.ctypes.data % 4096 == 0 and picture.rgb.std() > 20
-    few, many = ring(), ring(LARGE_RING)
-    assert [len(few), len(many)] == [RING, LARGE_RING] and {each.face for each in few} == {True, False}
-    assert len({each.yuyv.ctypes.data for each in (*few, *many)}) == RING + LARGE_RING
-    for each in (*few, *many):
+    small, large = ring(), ring(LARGE_RING)
+    assert [len(small), len(large)] == [RING, LARGE_RING] and {each.face for each in small} == {True, False}
+    assert len({each.yuyv.ctypes.data for each in (*small, *large)}) == RING + LARGE_RING
+    for each in (*small, *large):
         (same,) = (picture for picture in shown if picture.name == each.name)
         assert np.array_equal(each.yuyv, same.yuyv)
 
 
-def test_the_ring_hands_out_every_buffer_in_turn_without_a_copy() -> None:
+def test_the_ring_delivers_every_buffer_in_turn_without_a_copy() -> None:
     source = FrameRing()
     source.open()
-    seen = []
+    addresses = []
     for number in range(2 * len(ring())):
         frame = source.read(0.1)
         assert frame is not None and frame.sequence == number
         assert np.array_equal(frame.rows()[::90], ring()[number % len(ring())].yuyv[::90])
-        seen.append(frame.planes[0])
+        addresses.append(frame.planes[0])
         frame.release()
-    assert seen[: len(ring())] == [each.yuyv.ctypes.data for each in ring()] == seen[len(ring()) :]
+    expected = [each.yuyv.ctypes.data for each in ring()]
+    assert addresses[: len(ring())] == expected == addresses[len(ring()) :]
 
 
-def test_a_buffer_that_is_not_given_back_is_told() -> None:
+def test_a_buffer_that_is_not_released_raises_an_error() -> None:
     source = FrameRing()
     source.open()
     for _ in ring():
@@ -60,7 +61,7 @@ def test_a_buffer_that_is_not_given_back_is_told() -> None:
         source.read(0.1)
 
 
-def test_a_paced_ring_counts_what_nobody_read() -> None:
+def test_a_paced_ring_counts_dropped_frames() -> None:
     source = FrameRing(200.0)
     assert source.open().fps == 200.0
     first = source.read(1.0)
@@ -71,5 +72,5 @@ def test_a_paced_ring_counts_what_nobody_read() -> None:
     assert late.sequence == first.sequence + 1 + late.missed
     assert source.counters.dropped == late.missed and source.counters.captured == late.sequence + 1
     assert late.time_ns <= time.monotonic_ns()
-    assert source.set_rate(0.1) == 0.1 and source.read(0.05) is not None  # the one that was due already
+    assert source.set_rate(0.1) == 0.1 and source.read(0.05) is not None  # this frame was already due
     assert source.read(0.001) is None

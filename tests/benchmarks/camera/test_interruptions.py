@@ -1,4 +1,4 @@
-"""What takes the processor away is seen."""
+"""Tests of the detection of interruptions."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import pytest
 from benchmarks.camera.interruptions import Interruptions
 
 
-def test_a_sleep_is_no_interruption() -> None:
+def test_a_sleep_does_not_count_as_an_interruption() -> None:
     interruptions = Interruptions()
-    # Something else may interrupt this process: one clean try is enough.
+    # Other processes may interrupt this one, so one try without an interruption is enough.
     for _ in range(50):
         interruptions.begin()
         time.sleep(0.001)
@@ -23,7 +23,7 @@ def test_a_sleep_is_no_interruption() -> None:
 
 def test_two_threads_on_one_processor_interrupt_each_other() -> None:
     allowed = os.sched_getaffinity(0)
-    interruptions = Interruptions(whole=True)
+    interruptions = Interruptions(all_threads=True)
     os.sched_setaffinity(0, {min(allowed)})
     child = os.fork()
     if child == 0:

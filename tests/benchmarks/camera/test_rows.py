@@ -1,4 +1,4 @@
-"""What a row says of a measurement, and that the page has a place for every table."""
+"""Tests of the rows of the table, and that the page has a place for every table."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CASE = Case("x", "a model", Path("x.tflite"), "classes", 0.35, 6.0)
 def _times(invoke_us: int, rest_us: int) -> LoopTimes:
     times = LoopTimes()
     for _ in range(3):
-        times.whole.append((invoke_us + rest_us) * 1000)
+        times.frame_ns.append((invoke_us + rest_us) * 1000)
         times.stages.setdefault("invoke", []).append(invoke_us * 1000)
         times.stages.setdefault("preprocess", []).append(rest_us * 500)
     return times
@@ -43,7 +43,7 @@ def _comparison(rest_us: int, naive_us: int) -> LoopComparison:
     return LoopComparison(CASE, _times(100, rest_us), [naive_us * 1000] * 3, [100_000] * 3, "r")
 
 
-def test_rows_against_a_user() -> None:
+def test_rows_compared_with_plain_opencv_code() -> None:
     assert [row.met for row in naive_rows(_comparison(20, 800))] == [True, None]
     assert [row.met for row in naive_rows(_comparison(36, 500))] == [False, None]
     assert recorded_row(_comparison(20, 800)).met and not recorded_row(_comparison(36, 500)).met
@@ -56,7 +56,7 @@ def test_rows_against_a_user() -> None:
 
 
 @pytest.mark.parametrize(("best_us", "met"), [(180, True), (170, False)])
-def test_the_peer_at_its_best_counts(best_us: int, met: bool) -> None:
+def test_the_faster_mode_of_mediapipe_counts(best_us: int, met: bool) -> None:
     peer = {
         ("image", "rgb", 1): [200_000], ("video", "rgb", 1): [best_us * 1000], ("image", "rgb", 0): [150_000],
         ("video", "rgb", 0): [160_000], ("image", "yuyv", 1): [300_000], ("video", "yuyv", 1): [310_000],
@@ -79,8 +79,8 @@ def test_other_rows() -> None:
         None,
         True,
     ]
-    found = AnswerAgreement(12, {FLOAT: 11, PILLOW: 11}, ("a",), 1)
-    assert [row.met for row in answer_rows("x", found)] == [False, None, False]
+    agreement = AnswerAgreement(12, {FLOAT: 11, PILLOW: 11}, ("a",), 1)
+    assert [row.met for row in answer_rows("x", agreement)] == [False, None, False]
 
 
 def test_the_page_has_every_table() -> None:
@@ -93,24 +93,24 @@ def test_the_page_has_every_table() -> None:
         "processor": "P", "cores": 2, "system": "Linux", "python": "3.11", "load_before": 0.1,
         "packages": {"numpy": "2"},
     }  # fmt: skip
-    made = sections({"rows": rows, "stages": [stage], "machine": machine})
+    tables = sections({"rows": rows, "stages": [stage], "machine": machine})
     page = (DOCS / "camera-performance.md").read_text("utf-8")
-    for name, content in made.items():
+    for name, content in tables.items():
         assert content in with_section(page, name, content)
-    assert "**missed**" in made["targets"] and "| 300 |" in made["stages"]
-    for table in (made["targets"], made["stages"]):
+    assert "**missed**" in tables["targets"] and "| 300 |" in tables["stages"]
+    for table in (tables["targets"], tables["stages"]):
         assert len({line.count("|") for line in table.splitlines()}) == 1
 
 
 @pytest.mark.parametrize(
     "arguments", [["speed"], ["--frames", "0"], ["--docs", "naive"], ["--docs", "--frames", "30"]]
 )
-def test_mistakes_are_told(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_invalid_arguments_print_an_error(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         main(arguments)
     assert stopped.value.code == 2 and "Traceback" not in capsys.readouterr().err
 
 
 def test_groups_are_in_the_order_of_the_table() -> None:
-    found = [row.group for row in naive_rows(_comparison(20, 800))]
-    assert all(group in GROUPS for group in found)
+    groups = [row.group for row in naive_rows(_comparison(20, 800))]
+    assert all(group in GROUPS for group in groups)

@@ -1,4 +1,4 @@
-"""The counter of written bytes; and with it that the loop writes each byte once, where the model reads it."""
+"""Tests of the store counter, and that the loop writes each byte of the input once, where the model reads it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INPUT, OUTPUT = 96 * 96 * 3 * 4, 40
 
 
 def classifier() -> Model:
-    """float32 [1, 96, 96, 3] to [1, 10]: light, with an input of the usual size."""
+    """Return a small model from float32 [1, 96, 96, 3] to [1, 10], with an input of the usual size."""
     net = Net(3)
     x = net.input((1, 96, 96, 3), "float32")
     mean = net.op("MEAN", [x, net.ints([1, 2])], (1, 3), "float32", options="ReducerOptions")
@@ -50,7 +50,7 @@ def test_known_writes_are_counted_to_the_byte() -> None:
         assert copied.bytes == COPIED
         assert copied.by.startswith("libc")
         assert frame.received == READ
-        # Beside these there is only a small buffer for what is read.
+        # The only other buffer is a small one for the bytes that are read.
         assert COPIED <= frame.buffers < COPIED + READ + 4096
         assert frame.objects < 20_000
         assert frame.stored > COPIED + PART + 8
@@ -63,10 +63,10 @@ def test_known_writes_are_counted_to_the_byte() -> None:
 def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
     frames = count_stores("benchmarks.camera.store_subjects:loop", str(path), frames=5)
-    assert all(frame.regions["input 0.0"] == INPUT for frame in frames)  # every byte, once or more
+    assert all(frame.regions["input 0.0"] == INPUT for frame in frames)  # every byte is written at least once
     frame = median_counts(frames)
     assert frame.total <= INPUT + OUTPUT + 4096, frame.runs[:5]
-    # Nor does anything hide in small pieces: Python's own objects are all there is.
+    # Short runs contain Python's own objects only, no copy in small parts.
     assert frame.objects < 20_000
 
 
@@ -74,7 +74,7 @@ def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
-def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
+def test_a_copy_of_the_tensor_is_counted(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
     for frame in count_stores("benchmarks.camera.store_subjects:copying_loop", str(path), frames=1):
         assert frame.total >= 2 * INPUT
@@ -84,12 +84,12 @@ def test_a_copy_of_the_tensor_is_seen(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
-def test_what_fails_inside_is_told() -> None:
+def test_an_error_in_the_emulated_process_is_reported() -> None:
     with pytest.raises(ToolError, match="RuntimeError: no such camera"):
-        count_stores("tests.benchmarks.camera.known_stores:breaks")
+        count_stores("tests.benchmarks.camera.known_stores:fails")
 
 
-def test_without_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_qemu_an_error_names_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_counter.shutil, "which", lambda _: None)
     with pytest.raises(ToolError, match="is not installed") as error:
         count_stores("tests.benchmarks.camera.known_stores:known")
@@ -97,11 +97,11 @@ def test_without_qemu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 5 * 4096), st.integers(1, 3000)), max_size=6))
-def test_runs_over_the_borders_of_pages(pieces: list[tuple[int, int]]) -> None:
+def test_runs_can_cross_page_borders(intervals: list[tuple[int, int]]) -> None:
     memory = np.zeros(7 * 4096, np.uint8)
-    for start, size in pieces:
+    for start, size in intervals:
         memory[start : start + size] = 1
     pages = {k: (0, page.copy()) for k, page in enumerate(memory.reshape(7, 4096)) if page.any()}
     text = "".join(map(str, memory.tolist()))
-    expected = [(found.start(), len(found[0])) for found in re.finditer("1+", text)]
+    expected = [(match.start(), len(match[0])) for match in re.finditer("1+", text)]
     assert store_counter._runs(pages) == expected

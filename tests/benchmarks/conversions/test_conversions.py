@@ -1,4 +1,4 @@
-"""A row of the conversion tables is what the commands say, and the page has a place for every table."""
+"""Tests of the conversion tables: the rows have the figures of the commands, and the page has every table."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def case(tmp_path: Path) -> Case:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_a_row_is_converted_benched_and_shown(case: Case, tmp_path: Path) -> None:
+def test_a_row_has_the_figures_of_convert_and_bench(case: Case, tmp_path: Path) -> None:
     row = run(case, tmp_path / "out")
     samples, score = row["bench"]["samples"], row["convert"]["score"]
     assert (samples["count"], samples["bit_exact"]) == (4, 4) and samples["accuracy"] is not None
@@ -46,7 +46,7 @@ def test_a_row_is_converted_benched_and_shown(case: Case, tmp_path: Path) -> Non
         assert len({text.count("|") for text in table.splitlines()}) == 1
 
 
-def test_a_command_that_fails_is_told(case: Case, tmp_path: Path) -> None:
+def test_a_failing_command_raises_an_error(case: Case, tmp_path: Path) -> None:
     case.test.unlink()
     with pytest.raises(ToolError, match=r"test\.npz does not exist"):
         run(case, tmp_path / "out")
@@ -64,6 +64,7 @@ def test_keyword_samples_are_split_and_keep_their_scale(tmp_path: Path) -> None:
     tensors = [main.tensors[i] for i in main.inputs]
     first, second = (load_dataset(p, tensors) for p in (calibration, test))
     assert (len(first), len(second)) == (200, 800)
-    seen = {s[0].tobytes() for s in first.inputs}
-    assert len(seen & {s[0].tobytes() for s in second.inputs}) < 10  # a few recordings are there twice
+    calibration_inputs = {s[0].tobytes() for s in first.inputs}
+    test_inputs = {s[0].tobytes() for s in second.inputs}
+    assert len(calibration_inputs & test_inputs) < 10  # the data set has a few recordings twice
     assert -130 < min(float(s[0].min()) for s in second.inputs) < -100

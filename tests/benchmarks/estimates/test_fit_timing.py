@@ -1,4 +1,4 @@
-"""The fit of the timing estimates: known costs come back, and unknown kernels have an estimate."""
+"""Tests of the fit of the timing estimates: it recovers known costs, and unknown kernels have an estimate."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ SHAPES = [(1000, 50), (90_000, 800), (500, 600), (20_000, 20), (64_000, 6400)]
         KernelCost(0, 31, 40),
     ],
 )
-def test_known_costs_come_back(cost: KernelCost) -> None:
-    found = fit([(macs, outputs, cost.of(macs, outputs)) for macs, outputs in SHAPES])
-    assert found == pytest.approx(cost, abs=1e-3)
+def test_the_fit_recovers_known_costs(cost: KernelCost) -> None:
+    fitted = fit([(macs, outputs, cost.of(macs, outputs)) for macs, outputs in SHAPES])
+    assert fitted == pytest.approx(cost, abs=1e-3)
 
 
 def test_a_single_layer_is_explained_by_its_macs_or_its_outputs() -> None:
@@ -36,7 +36,7 @@ def test_a_single_layer_is_explained_by_its_macs_or_its_outputs() -> None:
 
 
 def test_no_cost_is_negative() -> None:
-    """Larger layers that are cheaper than proportional would want a negative one."""
+    """The best unconstrained fit of these layers has a negative cost, because larger layers are cheaper."""
     assert min(fit([(100, 100, 100), (200, 100, 90), (300, 100, 80), (900, 100, 70)])) >= 0
 
 
@@ -59,7 +59,7 @@ def result(optimise: str, counts: list[int]) -> dict[str, Any]:
 def test_results_of_all_variants_are_fitted_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each run counts once, other files in the folder and runs without counts are passed over."""
+    """A run in two files counts once. Other files in the folder, and runs without counts, are ignored."""
     cost = KernelCost(1.5, 12, 200)
     counts = [round(cost.of(m, o)) for m, o in SHAPES]
     files = {
@@ -73,12 +73,12 @@ def test_results_of_all_variants_are_fitted_together(
         (tmp_path / name).write_text(json.dumps(text))
     assert len(read(sorted(tmp_path.glob("*.json")))) == 2
     assert main([str(p) for p in tmp_path.glob("*.json")], tmp_path / "timing.out") == 0
-    made = json.loads((tmp_path / "timing.out").read_text())
-    assert made["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp"] == pytest.approx(list(cost), rel=1e-2)
-    assert made["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp -Os"] == pytest.approx(
+    stored = json.loads((tmp_path / "timing.out").read_text())
+    assert stored["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp"] == pytest.approx(list(cost), rel=1e-2)
+    assert stored["cores"]["cortex-m4f"]["ar_conv_2d_s8_dsp -Os"] == pytest.approx(
         [2 * c for c in cost], rel=1e-2
     )
-    assert made["source"].startswith("fitted to 2 runs") and "2 runs" in capsys.readouterr().out
+    assert stored["source"].startswith("fitted to 2 runs") and "2 runs" in capsys.readouterr().out
 
 
 def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +89,7 @@ def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.Monk
     }
     monkeypatch.setattr(timing, "coefficients", lambda: table)
     assert (cost_of("m", "b", "speed"), cost_of("m", "b", "flash")) == (KernelCost(9, 9), KernelCost(11, 9))
-    assert cost_of("k", "a", "flash") == KernelCost(1, 2, 3)  # measured here, in another build
+    assert cost_of("k", "a", "flash") == KernelCost(1, 2, 3)  # measured on this core in another build
     assert cost_of("small", "a", "speed") == KernelCost(4, 4)
     assert cost_of("k", "cortex-m4", "speed") == KernelCost(2, 2, 3)  # the median of the others
     assert (
@@ -98,7 +98,7 @@ def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.Monk
     assert cost_of("ar_new_s8", "a", "speed") == DEFAULTS[""]
 
 
-def test_the_stored_table_is_whole() -> None:
+def test_the_stored_table_has_costs_for_every_core() -> None:
     for core, rows in timing.coefficients().items():
         assert rows, core
         assert all(min(cost) >= 0 and sum(cost) > 0 for cost in rows.values()), core

@@ -1,4 +1,4 @@
-"""The table of the benchmarks: targets, verdicts, pages, and one real run of it."""
+"""Tests of the benchmark table: targets, verdicts, pages, and one real run."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def result(instructions: int, ram: int = 1000) -> dict[str, Any]:
     }
 
 
-def run(variant: str, found: dict[str, Any] | None, note: str = "") -> BenchmarkRun:
-    return BenchmarkRun(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), found, note)
+def run(variant: str, bench_result: dict[str, Any] | None, note: str = "") -> BenchmarkRun:
+    return BenchmarkRun(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), bench_result, note)
 
 
 RECORDS = (BaselineRecord("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instructions": 1000}),)
@@ -43,8 +43,8 @@ RECORDS = (BaselineRecord("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {
 def test_verdicts_of_all_three_kinds() -> None:
     runs = [run("speed", result(230)), run("ram", result(300, 40000)), run("flash", None, "does not fit")]
     verdicts = table.verdicts_of_runs(runs, RECORDS)
-    found = {key[2:]: (v.value, v.limit, v.met) for key, v in verdicts.items()}
-    assert found == {
+    actual = {key[2:]: (v.value, v.limit, v.met) for key, v in verdicts.items()}
+    assert actual == {
         ("speed", "instructions"): (0.23, 0.24, True),
         ("speed", "code"): (20000, 24576, True),
         ("speed", "init"): (10, 1000, True),
@@ -53,7 +53,7 @@ def test_verdicts_of_all_three_kinds() -> None:
     }
     text = full(runs, verdicts)
     assert "3 of 5 targets met" in text and "does not fit" in text
-    assert "vww01_int8 on qemu_mps2_an386, ram: ram_total 40,000, wanted at most 33,792" in text
+    assert "vww01_int8 on qemu_mps2_an386, ram: ram_total 40,000, the target is at most 33,792" in text
     page = short(runs, verdicts)
     assert "230 (0.23 ≤ 0.24)" in page and "300 (1.3 > 1.15 ✗)" in page and "40,000 (> 33,792 ✗)" in page
     assert all(row.count("|") == 6 for row in page.splitlines() if row.startswith("| vww01_int8 | 230"))
@@ -66,28 +66,28 @@ def test_without_a_baseline_there_are_no_verdicts_on_ratios() -> None:
     assert {key[3] for key in verdicts} == {"code", "init"}
 
 
-def test_the_targets_name_boards_and_variants_that_there_are() -> None:
+def test_the_targets_name_existing_boards_and_variants() -> None:
     targets = read_targets()
     assert {t.board for t in targets} <= {b.name for b in all_boards() if b.emulated}
     assert {t.variant for t in targets} | {t.other for t in targets} - {""} <= set(VARIANTS)
-    # Every emulated core has a target of its own.
+    # Every emulated core has its own target.
     assert len({load_board(t.board).core for t in targets}) == 8
 
 
-def test_targets_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+def test_a_malformed_targets_file_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "t.toml").write_text("[[target]]\nfigure = 1\n")
     with pytest.raises(UsageError, match="no readable targets"):
         read_targets(tmp_path / "t.toml")
 
 
-def test_an_unknown_variant_is_a_mistake() -> None:
+def test_an_unknown_variant_raises_an_error() -> None:
     with pytest.raises(UsageError, match="Unknown variant 'quick'"):
         table.main(["--optimise", "speed,quick"])
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_one_command_makes_the_table(
+def test_one_command_writes_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     if not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")):
