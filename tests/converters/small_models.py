@@ -1,4 +1,4 @@
-"""Small models of many kinds of operators, made by hand: seeds for the reader, the writer and the fuzzer."""
+"""Small hand-written models with many kinds of operators, for tests of the reader, the writer and the fuzzer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arenite.converters.tflite.verifier import defaults_of
 
 
 class Net:
-    """Appends tensors and operators; every quantised tensor gets a scale of its own."""
+    """Builds a graph tensor by tensor and operator by operator. By default, every int8 or int16 tensor has another
+    scale."""
 
     def __init__(self, seed: int = 0) -> None:
         self.rng = np.random.default_rng(seed)
@@ -46,15 +47,15 @@ class Net:
         return self.inputs[-1]
 
     def weights(self, shape: tuple[int, ...], axis: int) -> int:
-        """Per-channel int8 weights."""
+        """Add per-channel int8 weights."""
         scale = tuple(float(np.float32(0.01 + 0.001 * i)) for i in range(shape[axis]))
         values = self.rng.integers(-127, 128, shape)
         return self.tensor(shape, data=values, quant=Quantization(scale, (0,) * len(scale), axis))
 
     def bias(self, x: int, weights: int, count: int, dtype: str = "int32") -> int:
-        of_x, of_w = self.tensors[x].quant, self.tensors[weights].quant
-        assert of_x is not None and of_w is not None
-        scale = tuple(float(np.float32(of_x.scale[0]) * np.float32(s)) for s in of_w.scale)
+        x_quant, weights_quant = self.tensors[x].quant, self.tensors[weights].quant
+        assert x_quant is not None and weights_quant is not None
+        scale = tuple(float(np.float32(x_quant.scale[0]) * np.float32(s)) for s in weights_quant.scale)
         quant = Quantization(scale, (0,) * len(scale))
         return self.tensor((count,), dtype, data=self.rng.integers(-500, 500, count), quant=quant)
 
@@ -72,7 +73,7 @@ class Net:
         quant: Quantization | str | None = "own",
         **values: Any,
     ) -> int:
-        """An operator with one new output tensor."""
+        """Add an operator with one new output tensor and return that tensor."""
         out = self.tensor(shape, dtype, quant=quant)
         self.add(name, inputs, [out], options, **values)
         return out
@@ -84,15 +85,15 @@ class Net:
     def graph(self, outputs: list[int], name: str = "main") -> Subgraph:
         return Subgraph(name, tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
 
-    def model(self, outputs: list[int], *others: Subgraph) -> Model:
+    def model(self, outputs: list[int], *other_graphs: Subgraph) -> Model:
         named_in = tuple((f"in{k}", i) for k, i in enumerate(self.inputs))
         named_out = tuple((f"out{k}", i) for k, i in enumerate(outputs))
         signature = Signature("serving_default", 0, named_in, named_out)
-        return Model((self.graph(outputs), *others), "made for a test", {}, (signature,))
+        return Model((self.graph(outputs), *other_graphs), "made for a test", {}, (signature,))
 
 
 def conv_net() -> Model:
-    """Convolutions, a residual ADD, pooling, RESHAPE, FULLY_CONNECTED, SOFTMAX: the usual classifier."""
+    """Return a common classifier: convolutions, a residual ADD, pooling, RESHAPE, FULLY_CONNECTED, SOFTMAX."""
     n = Net(1)
     x = n.input((1, 8, 8, 3))
     w = n.weights((4, 3, 3, 3), 0)
@@ -107,11 +108,11 @@ def conv_net() -> Model:
     )  # fmt: skip
     c = n.op("ADD", [a, b], (1, 8, 8, 4), options="AddOptions")
     pool: dict[str, Any] = {"stride_w": 2, "stride_h": 2, "filter_width": 2, "filter_height": 2, "padding": 1}
-    same = n.tensors[c].quant
-    d = n.op("MAX_POOL_2D", [c], (1, 4, 4, 4), options="Pool2DOptions", quant=same, **pool)
-    e = n.op("AVERAGE_POOL_2D", [d], (1, 2, 2, 4), options="Pool2DOptions", quant=same, **pool)
+    quant = n.tensors[c].quant
+    d = n.op("MAX_POOL_2D", [c], (1, 4, 4, 4), options="Pool2DOptions", quant=quant, **pool)
+    e = n.op("AVERAGE_POOL_2D", [d], (1, 2, 2, 4), options="Pool2DOptions", quant=quant, **pool)
     f = n.op(
-        "RESHAPE", [e, n.ints([1, 16])], (1, 16), options="ReshapeOptions", quant=same, new_shape=(1, 16)
+        "RESHAPE", [e, n.ints([1, 16])], (1, 16), options="ReshapeOptions", quant=quant, new_shape=(1, 16)
     )
     w = n.tensor((5, 16), data=n.rng.integers(-127, 128, (5, 16)), quant=Quantization((0.01171875,), (0,)))
     g = n.op("FULLY_CONNECTED", [f, w, n.bias(f, w, 5)], (1, 5), options="FullyConnectedOptions")
@@ -122,7 +123,7 @@ def conv_net() -> Model:
 
 
 def elementwise() -> Model:
-    """Two inputs, two outputs, arithmetic and shape operators, a float edge."""
+    """Return a model of arithmetic and shape operators with two inputs and two outputs, one of them float."""
     n = Net(2)
     x, y = n.input((1, 4, 6)), n.input((1, 4, 6))
     a = n.op("MUL", [x, y], (1, 4, 6), options="MulOptions")
@@ -144,7 +145,7 @@ def elementwise() -> Model:
 
 
 def int16_net() -> Model:
-    """int16 activations with int8 weights and an int64 bias."""
+    """Return a model with int16 activations, int8 weights and an int64 bias."""
     n = Net(3)
     x = n.input((1, 5, 5, 2), "int16")
     w = n.weights((3, 3, 3, 2), 0)
@@ -167,7 +168,7 @@ def float_net() -> Model:
 
 
 def with_state() -> Model:
-    """A resource variable, set by CALL_ONCE and moved on by each run; a second subgraph."""
+    """Return a model whose resource variable is set by CALL_ONCE, in a second subgraph, and changed by each run."""
     start = Net(5)
     h = start.op("VAR_HANDLE", [], (), "resource", options="VarHandleOptions", shared_name="state")
     quant = Quantization((0.05,), (3,))
@@ -184,7 +185,7 @@ def with_state() -> Model:
 
 
 def svdf(biased: bool = False) -> Model:
-    """A variable tensor, and an absent optional input unless ``biased``."""
+    """Return a model with a variable tensor and, unless ``biased``, an absent optional input."""
     n = Net(7)
     x = n.input((1, 6))
     feature = n.tensor((4, 6), data=n.rng.integers(-127, 128, (4, 6)), quant=Quantization((0.02,), (0,)))
@@ -207,15 +208,15 @@ def svdf(biased: bool = False) -> Model:
 
 
 def reshapes() -> Model:
-    """RESHAPE and its kin in a row, which a plan puts at one address."""
+    """Return a chain of RESHAPE, EXPAND_DIMS and SQUEEZE, which a plan places at one address."""
     n = Net(8)
     x = n.input((1, 4, 4, 2))
     a = n.op("RELU", [x], (1, 4, 4, 2))
-    same = n.tensors[a].quant
-    b = n.op("RESHAPE", [a, n.ints([4, 8])], (4, 8), options="ReshapeOptions", new_shape=(4, 8), quant=same)
-    c = n.op("EXPAND_DIMS", [b, n.ints([0])], (1, 4, 8), options="ExpandDimsOptions", quant=same)
-    d = n.op("SQUEEZE", [c], (4, 8), options="SqueezeOptions", squeeze_dims=(0,), quant=same)
-    y = n.op("TRANSPOSE", [d, n.ints([1, 0])], (8, 4), options="TransposeOptions", quant=same)
+    quant = n.tensors[a].quant
+    b = n.op("RESHAPE", [a, n.ints([4, 8])], (4, 8), options="ReshapeOptions", new_shape=(4, 8), quant=quant)
+    c = n.op("EXPAND_DIMS", [b, n.ints([0])], (1, 4, 8), options="ExpandDimsOptions", quant=quant)
+    d = n.op("SQUEEZE", [c], (4, 8), options="SqueezeOptions", squeeze_dims=(0,), quant=quant)
+    y = n.op("TRANSPOSE", [d, n.ints([1, 0])], (8, 4), options="TransposeOptions", quant=quant)
     return n.model([y])
 
 

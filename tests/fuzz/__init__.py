@@ -1,1 +1,1 @@
-"""Random models, compared with LiteRT bit for bit, and hostile model files."""
+"""Random models, compared with LiteRT bit for bit, and corrupted model files."""

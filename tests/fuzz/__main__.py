@@ -1,9 +1,10 @@
-"""The differential fuzzer: random graphs over all operators, generated C against LiteRT's reference kernels.
+"""The differential fuzzer compares generated C code for random graphs with LiteRT's reference kernels.
 
     python -m tests.fuzz --cases 20000 --seed 0 [--jobs 2] [--op CONV_2D ...] [--length 4]
 
-Prints the seed and how many graphs held each operator. A mismatch is shrunk to the fewest operators that still
-show it and saved as a .tflite file under --save; exit code 1. A graph that crashes is found and saved as well.
+It prints the seed and the number of graphs with each operator. A graph with a mismatch is reduced to the fewest
+operators that still show it and saved as a .tflite file in the folder --save; the exit code is then 1. A graph that
+crashes is saved as well.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--op", action="append", help="only these operators")
-    parser.add_argument("--length", type=int, default=4, help="most operators after the first")
+    parser.add_argument("--length", type=int, default=4, help="maximum number of operators after the first")
     parser.add_argument("--batch", type=int, default=100, help="graphs per compiler run")
-    parser.add_argument("--jobs", type=int, default=1, help="processes at once")
+    parser.add_argument("--jobs", type=int, default=1, help="number of parallel processes")
     parser.add_argument("--save", type=Path, default=Path("out/fuzz"))
     args = parser.parse_args(argv)
-    known = sorted(load_all())
-    if unknown := sorted(set(args.op or []) - set(known)):
-        parser.error(f"no random case for {', '.join(unknown)}; there are {', '.join(known)}")
-    ops = tuple(args.op or known)
+    names = sorted(load_all())
+    if unknown := sorted(set(args.op or []) - set(names)):
+        parser.error(f"no random case for {', '.join(unknown)}; there are {', '.join(names)}")
+    ops = tuple(args.op or names)
     last = args.first + args.cases
     batches = [
         Batch(args.seed, start, min(args.batch, last - start), ops, args.length, args.save)

@@ -1,4 +1,4 @@
-"""A run over many random graphs: batches in worker processes, so that a kernel that crashes takes only its own down."""
+"""Run many random graphs in batches. Each batch has a worker process, so a crash of a kernel ends only that process."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from tests.fuzz.shrinking import minimize
 T = TypeVar("T")
 
 
-#: Chains of operators can make scales that no calibration gives, and that LiteRT does not define: such graphs are made
-#: anew. The reader refuses what is far outside of this range.
+#: The allowed range of scales. Chains of operators can give scales that no calibration gives and for which LiteRT's
+#: results are undefined; such graphs are replaced. The reader refuses scales far outside this range.
 SCALES = (1e-8, 1e4)
 
 
 def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
-    """The graph of one case: a function of its arguments alone."""
+    """Return the graph of one case. Equal arguments give equal graphs."""
     for attempt in range(100):
         model = _random_model(np.random.default_rng([seed, case, attempt]), case, ops, length)
         scales = [s for t in model.main.tensors if t.quant is not None for s in t.quant.scale]
@@ -43,58 +43,58 @@ def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
 def _random_model(rng: np.random.Generator, case: int, ops: list[str], length: int) -> Model:
     cases = load_all()
     b = GraphBuilder(rng)
-    # Each operator comes first in its turn, so that all of them are covered evenly.
+    # The cases take turns with the first operator, so that all operators are covered evenly.
     first = ops[case % len(ops)]
     cases[first](b)
-    others = [op for op in ops if op not in ALONE]
+    combinable = [op for op in ops if op not in ALONE]
     if first not in ALONE:
-        for _ in range(int(rng.integers(0, length)) if others else 0):
-            cases[str(rng.choice(others))](b)
+        for _ in range(int(rng.integers(0, length)) if combinable else 0):
+            cases[str(rng.choice(combinable))](b)
     return b.build()
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs ``first`` to ``first + count - 1`` of a seed: one compiler run."""
+    """Graphs ``first`` to ``first + count - 1`` of a seed, which are compiled together."""
 
     seed: int
     first: int
     count: int
     ops: tuple[str, ...]
     length: int
-    save: Path  # where shrunk mismatches go
+    save: Path  # folder of reduced graphs with mismatches
 
     def model(self, number: int) -> Model:
         return random_model(self.seed, number, list(self.ops), self.length)
 
-    def one(self, number: int) -> Batch:
+    def single(self, number: int) -> Batch:
         return Batch(self.seed, number, 1, self.ops, self.length, self.save)
 
 
 @dataclass
 class Result:
     graphs: int = 0
-    operators: Counter[str] = field(default_factory=Counter)  # graphs that hold each operator
-    failures: list[str] = field(default_factory=list)  # a paragraph each
+    operators: Counter[str] = field(default_factory=Counter)  # number of graphs with each operator
+    failures: list[str] = field(default_factory=list)  # one paragraph per failure
 
-    def add(self, other: Result) -> None:
-        self.graphs += other.graphs
-        self.operators.update(other.operators)
-        self.failures += other.failures
+    def add(self, result: Result) -> None:
+        self.graphs += result.graphs
+        self.operators.update(result.operators)
+        self.failures += result.failures
 
 
 def run_batch(batch: Batch) -> Result:
-    """Build, compare, and shrink what differs; mismatches of one graph count once."""
+    """Build and compare the graphs, and reduce those that differ. Several mismatches of one graph count once."""
     numbers = range(batch.first, batch.first + batch.count)
     models = [batch.model(number) for number in numbers]
     result = Result(batch.count)
     for model in models:
         result.operators.update({op.name for op in model.main.ops})
-    seen = set()
+    reported = set()
     target = FUZZ_TARGETS[batch.first // max(len(models), 1) % len(FUZZ_TARGETS)]
     for mismatch in compare(models, seed=batch.seed + batch.first, runs=2, keep=False, targets=[target]):
-        if mismatch.case not in seen:
-            seen.add(mismatch.case)
+        if mismatch.case not in reported:
+            reported.add(mismatch.case)
             number = batch.first + mismatch.case
             small = minimize(models[mismatch.case], target)
             path = save_graph(batch, number, small)
@@ -113,13 +113,13 @@ def save_graph(batch: Batch, number: int, model: Model) -> Path:
 
 
 def describe_failure(batch: Batch, problem: str) -> Result:
-    """The result of a graph that could not be compared at all."""
+    """Return the result of a graph that could not be compared."""
     path = save_graph(batch, batch.first, batch.model(batch.first))
     return Result(1, failures=[f"seed {batch.seed} graph {batch.first}: {problem}\n  saved as {path}"])
 
 
 class Worker:
-    """One process at a time, replaced by a new one when it dies."""
+    """Runs batches in one process, and replaces the process if it crashes."""
 
     def __init__(self) -> None:
         self._pool: ProcessPoolExecutor | None = None
@@ -135,13 +135,13 @@ class Worker:
             raise
 
     def run(self, batch: Batch) -> Result:
-        """Run a batch; when it crashes or cannot be built, run its graphs one by one to name the guilty."""
+        """Run a batch. If it crashes or cannot be built, run its graphs one by one to find the graphs that fail."""
         try:
             return self.call(run_batch, batch)
         except BrokenProcessPool:
             problem = "the process crashed"
         except Exception as error:
-            # The worker's own traceback comes as the cause; its end tells where.
+            # The worker's own traceback is the cause. Its last lines contain the location.
             problem = "\n".join(
                 "".join(traceback.format_exception(error.__cause__ or error)).splitlines()[-6:]
             )
@@ -149,7 +149,7 @@ class Worker:
             return describe_failure(batch, problem)
         total = Result()
         for number in range(batch.first, batch.first + batch.count):
-            total.add(self.run(batch.one(number)))
+            total.add(self.run(batch.single(number)))
         return total
 
     def close(self) -> None:
@@ -158,7 +158,7 @@ class Worker:
 
 
 def run_all(batches: list[Batch], jobs: int) -> Iterator[Result]:
-    """Run the batches on ``jobs`` processes; results come in the order in which they are ready."""
+    """Run the batches on ``jobs`` processes. Yield each result when it is ready."""
     local = threading.local()
     workers: list[Worker] = []
 
@@ -171,8 +171,8 @@ def run_all(batches: list[Batch], jobs: int) -> Iterator[Result]:
 
     with ThreadPoolExecutor(jobs) as threads:
         try:
-            for done in as_completed([threads.submit(run, batch) for batch in batches]):
-                yield done.result()
+            for future in as_completed([threads.submit(run, batch) for batch in batches]):
+                yield future.result()
         finally:
             threads.shutdown(cancel_futures=True)
             for worker in workers:

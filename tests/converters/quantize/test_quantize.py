@@ -1,4 +1,4 @@
-"""Quantised models: near the float ones in LiteRT's reference kernels, and taken by the firmware generator."""
+"""Quantized models have little error in LiteRT's reference kernels, and the firmware generator supports them."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ def dtypes(graph: Subgraph) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("recipe", "least"),
+    ("recipe", "min_db"),
     [
         ("int8", 28), ("int8_per_tensor", 24), ("int8_mse", 28), ("int8_percentile", 28), ("int8_entropy", 12),
         ("int16x8", 38), ("w4", 12), ("w4_mixed", 12), ("float16", 55), ("dynamic", 28), ("weight_only", 38),
     ],
 )  # fmt: skip
-def test_every_shipped_recipe_stays_near_the_float_model(recipe: str, least: float) -> None:
-    assert quality(classifier(), load_recipe(recipe)) > least
+def test_every_shipped_recipe_has_little_error(recipe: str, min_db: float) -> None:
+    assert quality(classifier(), load_recipe(recipe)) > min_db
 
 
 @pytest.mark.parametrize("recipe", [n for n, r in shipped_recipes().items() if r.needs_observations])
-def test_recipes_for_firmware_have_integers_from_edge_to_edge(recipe: str) -> None:
-    made, _ = quantized(classifier(), load_recipe(recipe))
-    model = parse(made.flatbuffer)
-    wanted = "int16" if recipe == "int16x8" else "int8"
-    assert dtypes(model.main) == {wanted}
-    assert {model.main.tensors[i].dtype for i in (*model.main.inputs, *model.main.outputs)} == {wanted}
+def test_recipes_for_firmware_leave_no_float_tensors(recipe: str) -> None:
+    quantized_model, _ = quantized(classifier(), load_recipe(recipe))
+    model = parse(quantized_model.flatbuffer)
+    dtype = "int16" if recipe == "int16x8" else "int8"
+    assert dtypes(model.main) == {dtype}
+    assert {model.main.tensors[i].dtype for i in (*model.main.inputs, *model.main.outputs)} == {dtype}
     assert model.repairs == ()
     check_supported(int8_weights(model))
 
@@ -56,39 +56,41 @@ def test_the_same_arguments_give_the_same_bytes() -> None:
         assert first.layers == second.layers
 
 
-def test_one_layer_alone_leaves_all_others_float() -> None:
+def test_quantizing_one_layer_leaves_all_others_float() -> None:
     model = classifier()
-    whole = quality(model, load_recipe("int8"))
+    full_quality = quality(model, load_recipe("int8"))
     for layer in (0, 1, 2, 3, 6):
-        made, data = quantized(model, load_recipe("int8"), only=[layer])
-        g = parse(made.flatbuffer).main
+        quantized_model, data = quantized(model, load_recipe("int8"), only=[layer])
+        g = parse(quantized_model.flatbuffer).main
         assert {g.tensors[i].dtype for i in (*g.inputs, *g.outputs)} == {"float32"}
-        assert [f.index for f in made.layers if f.activations == "int8"] == [layer]
+        assert [f.index for f in quantized_model.layers if f.activations == "int8"] == [layer]
         integer = [
-            o for o, op in zip(made.origins, g.ops, strict=True) if g.tensors[op.outputs[0]].dtype == "int8"
+            o
+            for o, op in zip(quantized_model.origins, g.ops, strict=True)
+            if g.tensors[op.outputs[0]].dtype == "int8"
         ]
         assert set(integer) == {-1, layer}
         exact = run(to_flatbuffer(model), data.inputs)
-        assert whole < sqnr_db(exact, run(made.flatbuffer, data.inputs)) < 100
+        assert full_quality < sqnr_db(exact, run(quantized_model.flatbuffer, data.inputs)) < 100
 
 
-def test_rules_mix_types_and_conversions_stand_between_them() -> None:
+def test_conversions_are_inserted_between_layers_of_different_types() -> None:
     model = classifier()
     recipe = load_recipe("int8").with_layers(
         LayerRule("DEPTHWISE_CONV_2D", {"activations": "int16"}), LayerRule("#2", {"weights": "int4"})
     )
-    made, _ = quantized(model, recipe)
-    g = parse(made.flatbuffer).main
-    assert [op.name for op in g.ops].count("QUANTIZE") == 2  # into int16, and back
-    assert [(f.activations, f.weights) for f in made.layers[:3]] == [
+    quantized_model, _ = quantized(model, recipe)
+    g = parse(quantized_model.flatbuffer).main
+    assert [op.name for op in g.ops].count("QUANTIZE") == 2  # to int16 and back
+    assert [(f.activations, f.weights) for f in quantized_model.layers[:3]] == [
         ("int8", "int8"), ("int16", "int8"), ("int8", "int4"),
     ]  # fmt: skip
     assert quality(model, recipe) > 15
 
 
-def test_int4_weights_take_half_a_byte_and_come_back() -> None:
-    made, _ = quantized(classifier(), load_recipe("w4"))
-    g = parse(made.flatbuffer).main
+def test_int4_weights_take_half_a_byte_and_are_unpacked() -> None:
+    quantized_model, _ = quantized(classifier(), load_recipe("w4"))
+    g = parse(quantized_model.flatbuffer).main
     packed = [t for t in g.tensors if t.dtype == "int4"]
     assert len(packed) == 4
     for t in packed:
@@ -97,18 +99,20 @@ def test_int4_weights_take_half_a_byte_and_come_back() -> None:
         values = unpack_int4_weights(t.data, t.shape)
         assert values.min() >= -7
         assert values.max() == 7 or values.min() == -7
-    assert all(f.weight_bytes < 0.3 * f.weight_bytes_before for f in made.layers if f.name == "CONV_2D")
+    assert all(
+        f.weight_bytes < 0.3 * f.weight_bytes_before for f in quantized_model.layers if f.name == "CONV_2D"
+    )
 
 
-def test_weights_that_lie_on_a_grid_keep_it() -> None:
+def test_weights_that_are_multiples_of_a_step_are_stored_exactly() -> None:
     n = FloatNet(5)
     x = n.input((1, 24), "float32")
     grid = np.random.default_rng(0).integers(-40, 41, (6, 24))
     steps = np.linspace(0.01, 0.03, 6)[:, None]
     w = n.real(grid * steps)
     y = n.layer("FULLY_CONNECTED", [x, w, n.random(6)], (1, 6), "FullyConnectedOptions")
-    made, _ = quantized(n.model([y]), load_recipe("int8"))
-    stored = next(t for t in parse(made.flatbuffer).main.tensors if t.shape == (6, 24))
+    quantized_model, _ = quantized(n.model([y]), load_recipe("int8"))
+    stored = next(t for t in parse(quantized_model.flatbuffer).main.tensors if t.shape == (6, 24))
     assert stored.data is not None
     assert stored.quant is not None
     assert np.allclose(stored.data * np.array(stored.quant.scale)[:, None], grid * steps, rtol=1e-5)
@@ -120,29 +124,29 @@ def test_a_bias_beyond_32_bits_gets_coarser_weights() -> None:
     w = np.full((2, 8), 1e-9)
     w[0] = np.linspace(-1, 1, 8)
     y = n.layer("FULLY_CONNECTED", [x, n.real(w), n.real([0.5, 100.0])], (1, 2), "FullyConnectedOptions")
-    made, data = quantized(n.model([y]), load_recipe("int8"))
-    assert run(made.flatbuffer, data.inputs)[..., 1] == pytest.approx(100, rel=0.01)
+    quantized_model, data = quantized(n.model([y]), load_recipe("int8"))
+    assert run(quantized_model.flatbuffer, data.inputs)[..., 1] == pytest.approx(100, rel=0.01)
 
 
-def test_what_is_constant_zero_has_a_scale_all_the_same() -> None:
+def test_a_tensor_that_is_always_zero_has_a_valid_scale() -> None:
     n = FloatNet(7)
     x = n.input((1, 8), "float32")
     y = n.layer(
         "FULLY_CONNECTED", [x, n.real(np.zeros((3, 8))), n.real(np.zeros(3))], (1, 3), "FullyConnectedOptions"
     )
-    made, data = quantized(n.model([y]), load_recipe("int8"))
-    assert not run(made.flatbuffer, data.inputs).any()
+    quantized_model, data = quantized(n.model([y]), load_recipe("int8"))
+    assert not run(quantized_model.flatbuffer, data.inputs).any()
 
 
-def test_a_joined_softmax_is_read_in_a_form_that_does_not_clip() -> None:
+def test_a_concatenated_softmax_is_rescaled_without_clipping() -> None:
     n = FloatNet(8)
     x = n.input((1, 6), "float32")
     a = n.layer("SOFTMAX", [x], (1, 6), "SoftmaxOptions", beta=1.0)
     b = n.dense(x, 6)
     y = n.layer("CONCATENATION", [a, b], (1, 12), "ConcatenationOptions", axis=1)
     model = n.model([y])
-    made, _ = quantized(model, load_recipe("int8"))
-    g = parse(made.flatbuffer).main
+    quantized_model, _ = quantized(model, load_recipe("int8"))
+    g = parse(quantized_model.flatbuffer).main
     joined = next(op for op in g.ops if op.name == "CONCATENATION")
     assert len({g.tensors[i].quant for i in (*joined.inputs, *joined.outputs)}) == 1
     softmax = next(op for op in g.ops if op.name == "SOFTMAX")
@@ -150,30 +154,30 @@ def test_a_joined_softmax_is_read_in_a_form_that_does_not_clip() -> None:
     assert quality(model, load_recipe("int8")) > 30
 
 
-def test_layers_without_an_integer_kernel_stay_float_and_are_named() -> None:
+def test_layers_without_an_integer_kernel_stay_float_and_give_a_note() -> None:
     n = FloatNet(9)
     x = n.input((1, 6), "float32")
     y = n.dense(n.layer("SIN", [n.dense(x, 6)], (1, 6)), 4)
-    made, _ = quantized(n.model([y]), load_recipe("int8"))
-    assert made.notes == ("Layer 1 SIN has no integer kernel: it stays float32.",)
-    names = [op.name for op in parse(made.flatbuffer).main.ops]
+    quantized_model, _ = quantized(n.model([y]), load_recipe("int8"))
+    assert quantized_model.notes == ("Layer 1 SIN has no integer kernel: it stays float32.",)
+    names = [op.name for op in parse(quantized_model.flatbuffer).main.ops]
     assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "SIN", "QUANTIZE", "FULLY_CONNECTED"]
 
 
 def test_bad_arguments_are_usage_errors() -> None:
     model = classifier()
     flatbuffer = to_flatbuffer(model)
-    seen = observe(flatbuffer, samples_for(model))
-    made = quantize(flatbuffer, load_recipe("int8"), seen)
+    observations = observe(flatbuffer, samples_for(model))
+    quantized_model = quantize(flatbuffer, load_recipe("int8"), observations)
     with pytest.raises(UsageError, match="already quantized"):
-        quantize(made.flatbuffer, load_recipe("int8"), seen)
+        quantize(quantized_model.flatbuffer, load_recipe("int8"), observations)
     with pytest.raises(UsageError, match="another model"):
-        quantize(to_flatbuffer(classifier(seed=3)), load_recipe("int8"), seen)
+        quantize(to_flatbuffer(classifier(seed=3)), load_recipe("int8"), observations)
     with pytest.raises(UsageError, match="needs calibration samples"):
         quantize(flatbuffer, load_recipe("int8"), None)
 
 
-def test_activation_quantisation_holds_zero_exactly() -> None:
+def test_activation_quantization_represents_zero_exactly() -> None:
     for low, high in ((-1.0, 3.0), (0.0, 6.0), (-2.5, 0.0), (0.0, 0.0), (-1e-9, 1e9)):
         q = activation_quantization(low, high, "int8")
         assert -128 <= q.zero_point[0] <= 127
@@ -194,8 +198,8 @@ def _unary(name: str, options: str = "", **values: Any) -> Build:
 def _binary(name: str, options: str, constant: bool = False) -> Build:
     def build(n: FloatNet, x: int) -> int:
         shape = n.tensors[x].shape
-        other = n.random(*shape) if constant else n.layer("RELU", [x], shape)
-        return n.layer(name, [x, other], shape, options)
+        second = n.random(*shape) if constant else n.layer("RELU", [x], shape)
+        return n.layer(name, [x, second], shape, options)
 
     return build
 
@@ -273,7 +277,7 @@ OPERATORS: dict[str, Build] = {
 
 @pytest.mark.parametrize("activations", ["int8", "int16"])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_operators_behind_a_convolution(name: str, activations: str) -> None:
+def test_operators_behind_a_convolution_are_quantized(name: str, activations: str) -> None:
     n = FloatNet(len(name))
     x = n.input((1, 6, 6, 3), "float32")
     a = n.conv(x, 4, relu=name in _POSITIVE)
@@ -281,10 +285,10 @@ def test_operators_behind_a_convolution(name: str, activations: str) -> None:
         a = n.layer("ADD", [a, n.real(np.full((1, 1, 1, 4), 0.5))], (1, 6, 6, 4), "AddOptions")
     model = n.model([OPERATORS[name](n, a)])
     recipe = load_recipe("int8" if activations == "int8" else "int16x8")
-    made, data = quantized(model, recipe)
-    found = parse(made.flatbuffer)
-    assert "float32" not in dtypes(found.main)
-    check_supported(found)
+    quantized_model, data = quantized(model, recipe)
+    integer_model = parse(quantized_model.flatbuffer)
+    assert "float32" not in dtypes(integer_model.main)
+    check_supported(integer_model)
     exact = run(to_flatbuffer(model), data.inputs)
-    least = 22 if activations == "int8" or made.notes else 36
-    assert sqnr_db(exact, run(made.flatbuffer, data.inputs)) > least
+    min_db = 22 if activations == "int8" or quantized_model.notes else 36
+    assert sqnr_db(exact, run(quantized_model.flatbuffer, data.inputs)) > min_db

@@ -1,4 +1,4 @@
-"""The float twins of the MLPerf Tiny models: as accurate as the reference models that their makers quantised."""
+"""Quantized MLPerf Tiny float models are as accurate as the published int8 reference models."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from tests.converters.quantize.float_models import Samples, samples_for
 from tests.converters.quantize.quantized_runs import run
 from tests.development_models import SHARED, shared_model
 
-#: Every fifth sample calibrates, the others count.
-_EVERY = 5
+#: Every fifth sample is used for calibration, the others for the accuracy.
+_CALIBRATION_STEP = 5
 
 
 @cache
 def keywords() -> tuple[list[np.ndarray], np.ndarray]:
     path = SHARED / "data" / "kws01.npz"
     if not path.exists():
-        pytest.skip(f"{path} is not there")
+        pytest.skip(f"{path} does not exist")
     t = load(shared_model("kws01_int8")).main
     x = t.tensors[t.inputs[0]]
     with np.load(path) as file:
@@ -37,40 +37,40 @@ def keywords() -> tuple[list[np.ndarray], np.ndarray]:
 @cache
 def observed() -> tuple[bytes, Observations]:
     flatbuffer = to_flatbuffer(to_float32(load(shared_model("kws01_float32")))[0])
-    return flatbuffer, observe(flatbuffer, Samples([[x] for x in keywords()[0][::_EVERY]]))
+    return flatbuffer, observe(flatbuffer, Samples([[x] for x in keywords()[0][::_CALIBRATION_STEP]]))
 
 
 @cache
 def accuracy(flatbuffer: bytes) -> float:
-    """Over the samples that did not calibrate; by the optimised kernels, which are many times faster."""
+    """Return the accuracy on the samples not used for calibration, with LiteRT's fast optimized kernels."""
     x, y = keywords()
-    kept = [k for k in range(len(x)) if k % _EVERY]
-    found = run(flatbuffer, [[x[k]] for k in kept], exact=False)
-    return float(np.mean(found.reshape(len(kept), -1).argmax(axis=1) == y[kept]))
+    evaluated = [k for k in range(len(x)) if k % _CALIBRATION_STEP]
+    outputs = run(flatbuffer, [[x[k]] for k in evaluated], exact=False)
+    return float(np.mean(outputs.reshape(len(evaluated), -1).argmax(axis=1) == y[evaluated]))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("recipe", ["int8", "int8_percentile", "int8_per_tensor", "int16x8"])
 def test_keywords_int8_is_at_least_as_accurate_as_the_reference(recipe: str) -> None:
-    flatbuffer, seen = observed()
-    made = accuracy(quantize(flatbuffer, load_recipe(recipe), seen).flatbuffer)
-    assert made >= accuracy(shared_model("kws01_int8").read_bytes())
-    assert made >= accuracy(flatbuffer) - 0.005
+    flatbuffer, observations = observed()
+    quantized_accuracy = accuracy(quantize(flatbuffer, load_recipe(recipe), observations).flatbuffer)
+    assert quantized_accuracy >= accuracy(shared_model("kws01_int8").read_bytes())
+    assert quantized_accuracy >= accuracy(flatbuffer) - 0.005
 
 
 @pytest.mark.slow
 def test_keywords_with_int4_weights_lose_at_most_one_point() -> None:
-    flatbuffer, seen = observed()
-    made = quantize(flatbuffer, load_recipe("w4"), seen)
-    assert {f.weights for f in made.layers if f.weights} == {"int4"}
-    assert accuracy(made.flatbuffer) >= accuracy(flatbuffer) - 0.01
+    flatbuffer, observations = observed()
+    quantized = quantize(flatbuffer, load_recipe("w4"), observations)
+    assert {f.weights for f in quantized.layers if f.weights} == {"int4"}
+    assert accuracy(quantized.flatbuffer) >= accuracy(flatbuffer) - 0.01
 
 
 @pytest.mark.parametrize("name", ["ic01", "vww01"])
-def test_pictures_convert(name: str) -> None:
+def test_image_models_are_quantized_completely(name: str) -> None:
     flatbuffer = to_flatbuffer(to_float32(load(shared_model(f"{name}_float32")))[0])
     data = samples_for(parse(flatbuffer), 12)
-    made = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
-    model = parse(made.flatbuffer)
+    quantized = quantize(flatbuffer, load_recipe("int8"), observe(flatbuffer, data))
+    model = parse(quantized.flatbuffer)
     check_supported(model)
     assert {model.main.tensors[i].dtype for op in model.main.ops for i in op.outputs} == {"int8"}

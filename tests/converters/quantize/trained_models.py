@@ -1,4 +1,4 @@
-"""A small classifier that is really trained, with NumPy: for tests that need accuracy to lose."""
+"""A small classifier trained with NumPy, for tests of accuracy losses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEATURES, CLASSES = 48, 8
 def samples(
     count: int, seed: int, *, gain: np.ndarray | None = None, noise: float = 0.3
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Noisy patterns of ``CLASSES`` kinds with values mostly in [0, 1]; ``gain`` multiplies each sample."""
+    """Return noisy patterns with values mostly in [0, 1] and their labels; ``gain`` multiplies each sample."""
     patterns = np.random.default_rng(77).random((CLASSES, FEATURES))
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, count)
@@ -36,7 +36,7 @@ def dataset(x: np.ndarray, labels: np.ndarray | None, **slices: np.ndarray) -> D
 def train(
     x: np.ndarray, labels: np.ndarray, hidden: Sequence[int], *, steps: int = 300, seed: int = 0
 ) -> list[np.ndarray]:
-    """Weights [out, in] of dense layers with ReLU between, without biases, by Adam on the cross-entropy."""
+    """Train dense layers with ReLU between and no biases, by Adam on the cross-entropy. Return weights [out, in]."""
     rng = np.random.default_rng(seed)
     sizes = [x.shape[1], *hidden, int(labels.max()) + 1]
     weights = [(rng.normal(size=(o, i)) * np.sqrt(2 / i)).astype(np.float32) for i, o in pairwise(sizes)]
@@ -49,11 +49,11 @@ def train(
             z = values[-1] @ w.T
             values.append(np.maximum(z, 0) if k < len(weights) - 1 else z)
         p = np.exp(values[-1] - values[-1].max(axis=1, keepdims=True))
-        back = p / p.sum(axis=1, keepdims=True)
-        back[np.arange(len(rows)), labels[rows]] -= 1
+        delta = p / p.sum(axis=1, keepdims=True)
+        delta[np.arange(len(rows)), labels[rows]] -= 1
         for k in reversed(range(len(weights))):
-            gradient = back.T @ values[k] / len(rows)
-            back = (back @ weights[k]) * (values[k] > 0)
+            gradient = delta.T @ values[k] / len(rows)
+            delta = (delta @ weights[k]) * (values[k] > 0)
             first[k] += 0.1 * (gradient - first[k])
             second[k] += 0.001 * (gradient * gradient - second[k])
             rate = np.float32(rate_now * np.sqrt(1 - 0.999**step) / (1 - 0.9**step))
@@ -62,15 +62,15 @@ def train(
 
 
 def dense_net(weights: Sequence[np.ndarray]) -> bytes:
-    """The layers as a float TFLite model, with zero biases and a softmax."""
+    """Return the layers as a float TFLite model with zero biases and a softmax."""
     n = Net(0)
     x = n.input((1, weights[0].shape[1]), "float32")
     for k, w in enumerate(weights):
-        made = n.tensor(w.shape, "float32", data=w)
+        weight = n.tensor(w.shape, "float32", data=w)
         bias = n.tensor((len(w),), "float32", data=np.zeros(len(w)))
         relu = int(k < len(weights) - 1)
         x = n.op(
-            "FULLY_CONNECTED", [x, made, bias], (1, len(w)), "float32",
+            "FULLY_CONNECTED", [x, weight, bias], (1, len(w)), "float32",
             options="FullyConnectedOptions", fused_activation_function=relu,
         )  # fmt: skip
     y = n.op("SOFTMAX", [x], n.tensors[x].shape, "float32", options="SoftmaxOptions", beta=1.0)
@@ -79,13 +79,14 @@ def dense_net(weights: Sequence[np.ndarray]) -> bytes:
 
 @cache
 def classifier(hidden: tuple[int, ...] = (32, 24)) -> bytes:
-    """Trained on 2000 samples; about 97 % of new ones are right."""
+    """Return a classifier trained on 2000 samples. Its accuracy on new samples is about 97 %."""
     return dense_net(train(*samples(2000, 1), hidden))
 
 
 @cache
 def wide_classifier(hidden: tuple[int, ...] = (1536, 768)) -> bytes:
-    """1.26 million weights: layers at random, of which the last is fitted (least squares). Made in a second."""
+    """Return a classifier of 1.26 million weights. They are random except the last layer, which is fitted by least
+    squares, so it takes only about a second."""
     x, labels = samples(1500, 1)
     rng = np.random.default_rng(0)
     values, weights = x.astype(np.float64), []
@@ -93,7 +94,7 @@ def wide_classifier(hidden: tuple[int, ...] = (1536, 768)) -> bytes:
         w = rng.normal(size=(size, values.shape[1])) * np.sqrt(2 / values.shape[1])
         weights.append(w)
         values = np.maximum(values @ w.T, 0)
-    wanted = np.eye(CLASSES)[labels] * 8 - 4
+    targets = np.eye(CLASSES)[labels] * 8 - 4
     gram = values.T @ values + 10.0 * np.eye(hidden[-1])
-    weights.append(np.linalg.solve(gram, values.T @ wanted).T)
+    weights.append(np.linalg.solve(gram, values.T @ targets).T)
     return dense_net([w.astype(np.float32) for w in weights])

@@ -1,4 +1,4 @@
-"""The image: loads in stock runtimes, gives their bytes, comes back as written, and refuses what was changed."""
+"""The image runs in other runtimes with the same outputs, is read back unchanged, and invalid metadata is an error."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ _IN_PLACE = ("ADD", "MUL", "SUB", "RELU", "LOGISTIC")
 SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
 
 
-def planned(model: Model, alignment: int = 16) -> Plan:
-    """A plan with everything that the planner may do: another order, shared addresses, scratch."""
+def make_plan(model: Model, alignment: int = 16) -> Plan:
+    """Return a plan that can have another order, shared addresses and scratch."""
     needs = [
         OpRequirements(
             scratch=64 if op.name == "CONV_2D" else 0,
@@ -50,7 +50,7 @@ def planned(model: Model, alignment: int = 16) -> Plan:
 
 
 def branches() -> Model:
-    """Two branches of which the planner runs the second first: the wide one ends small."""
+    """Return two branches. The planner runs the second one first because its large tensor is pooled to a small one."""
     n = small_models.Net(11)
     x = n.input((1, 8, 8, 2))
     q = n.tensors[x].quant
@@ -74,73 +74,75 @@ def _same_in_litert(model: Model, image: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_same_bytes_in_litert(name: str) -> None:
+def test_images_have_the_same_outputs_in_litert(name: str) -> None:
     model = ALL[name]()
-    _same_in_litert(model, image_bytes(model, planned(model)))
+    _same_in_litert(model, image_bytes(model, make_plan(model)))
 
 
 @pytest.mark.parametrize("name", SHARED)
-def test_same_bytes_in_litert_for_real_models(name: str) -> None:
+def test_images_of_real_models_have_the_same_outputs_in_litert(name: str) -> None:
     model = load_any(shared_model(name))
-    _same_in_litert(model, image_bytes(model, planned(model)))
+    _same_in_litert(model, image_bytes(model, make_plan(model)))
 
 
-def test_litert_refuses_person_detect_before_the_repair_and_runs_it_after() -> None:
+def test_litert_runs_person_detect_only_after_the_repair() -> None:
     path = shared_model("person_detect_int8")
     with pytest.raises(ModelError, match="LiteRT does not load the model"):
         Reference(path.read_bytes())
     model = load_any(path)
     assert any("quantized_dimension 3 of 14 tensors" in r for r in model.repairs)
-    Reference(image_bytes(model, planned(model))).run(random_runs(model, 1)[0])
+    Reference(image_bytes(model, make_plan(model))).run(random_runs(model, 1)[0])
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_comes_back_as_written(name: str, tmp_path: Path) -> None:
+def test_an_image_is_read_back_as_written(name: str, tmp_path: Path) -> None:
     model = ALL[name]()
-    made = planned(model)
+    model_plan = make_plan(model)
     path = tmp_path / "deep" / "model.tflite"
-    written = save_image(model, made, path, source_sha256="ab" * 32, extra={"labels": ["yes", "no"]})
-    read = load_image(path)
-    assert read.sha256 == written.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
-    assert (read.source_sha256, read.extra) == ("ab" * 32, {"labels": ["yes", "no"]})
-    assert read.plan == written.plan and read.plan is not None
-    assert read.plan.offsets == made.offsets and read.plan.arena_bytes == made.arena_bytes
-    assert read.plan.order == tuple(range(len(model.main.ops)))
-    assert [op.outputs for op in read.model.main.ops] == [model.main.ops[i].outputs for i in made.order]
-    assert read.model.metadata == {} and read.model.repairs == ()
-    # Planning and writing what was read gives the same file: nothing is lost, nothing added.
-    again = image_bytes(read.model, read.plan, source_sha256=read.source_sha256, extra=read.extra)
-    assert again == path.read_bytes()
+    saved = save_image(model, model_plan, path, source_sha256="ab" * 32, extra={"labels": ["yes", "no"]})
+    loaded = load_image(path)
+    assert loaded.sha256 == saved.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert (loaded.source_sha256, loaded.extra) == ("ab" * 32, {"labels": ["yes", "no"]})
+    assert loaded.plan == saved.plan and loaded.plan is not None
+    assert loaded.plan.offsets == model_plan.offsets and loaded.plan.arena_bytes == model_plan.arena_bytes
+    assert loaded.plan.order == tuple(range(len(model.main.ops)))
+    assert [op.outputs for op in loaded.model.main.ops] == [
+        model.main.ops[i].outputs for i in model_plan.order
+    ]
+    assert loaded.model.metadata == {} and loaded.model.repairs == ()
+    # Writing what was read gives the same file.
+    rewritten = image_bytes(loaded.model, loaded.plan, source_sha256=loaded.source_sha256, extra=loaded.extra)
+    assert rewritten == path.read_bytes()
 
 
-def test_the_plan_changes_the_order_and_everything_follows() -> None:
+def test_an_image_has_the_order_of_the_plan() -> None:
     model = branches()
-    made = planned(model)
-    swapped = replace(made, order=(1, 2, 0, 3, 4), scratch_offsets={2: 32}, sharing=((3, 0, 0),))
-    read = parse_image(image_bytes(model, swapped))
-    assert [op.name for op in read.model.main.ops] == [
+    model_plan = make_plan(model)
+    swapped = replace(model_plan, order=(1, 2, 0, 3, 4), scratch_offsets={2: 32}, sharing=((3, 0, 0),))
+    image = parse_image(image_bytes(model, swapped))
+    assert [op.name for op in image.model.main.ops] == [
         "CONCATENATION", "MAX_POOL_2D", "CONCATENATION", "MAX_POOL_2D", "CONCATENATION",
     ]  # fmt: skip
-    assert read.plan is not None
-    assert (read.plan.scratch_offsets, read.plan.sharing) == ({1: 32}, ((3, 0, 0),))
+    assert image.plan is not None
+    assert (image.plan.scratch_offsets, image.plan.sharing) == ({1: 32}, ((3, 0, 0),))
     _same_in_litert(model, image_bytes(model, swapped))
 
 
-def test_operators_without_a_step_still_stand_in_the_image() -> None:
-    """A plan may leave out operators whose results are constants; stock runtimes still need them, and in time."""
+def test_operators_that_the_plan_leaves_out_are_in_the_image() -> None:
+    """A plan may leave out operators whose results are constants. Other runtimes need them, before their readers."""
     model = small_models.conv_net()
-    made = planned(model)
-    image = image_bytes(model, replace(made, order=tuple(i for i in made.order if i != 5)))
-    read = parse_image(image)
-    assert [op.name for op in read.model.main.ops] == [op.name for op in model.main.ops]
-    assert read.plan is not None and read.plan.order == (0, 1, 2, 3, 4, 6, 7)
+    model_plan = make_plan(model)
+    image = image_bytes(model, replace(model_plan, order=tuple(i for i in model_plan.order if i != 5)))
+    loaded = parse_image(image)
+    assert [op.name for op in loaded.model.main.ops] == [op.name for op in model.main.ops]
+    assert loaded.plan is not None and loaded.plan.order == (0, 1, 2, 3, 4, 6, 7)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_writing_is_deterministic_and_constants_are_aligned(name: str) -> None:
     model = ALL[name]()
-    data = image_bytes(model, planned(model))
-    assert data == image_bytes(ALL[name](), planned(ALL[name]()))
+    data = image_bytes(model, make_plan(model))
+    assert data == image_bytes(ALL[name](), make_plan(ALL[name]()))
     table: Any = schema.Model.GetRootAs(data, 0)
     start = np.frombuffer(data, np.uint8).ctypes.data
     for k in range(table.BuffersLength()):
@@ -159,35 +161,35 @@ def test_equal_constants_share_a_buffer() -> None:
     assert len({t.buffer for t in root.subgraphs[0].tensors if t.buffer}) == 1
 
 
-def test_plain_model_is_an_image_without_a_plan(tmp_path: Path) -> None:
+def test_a_tflite_model_is_an_image_without_a_plan(tmp_path: Path) -> None:
     path = tmp_path / "plain.tflite"
     path.write_bytes(to_flatbuffer(small_models.conv_net()))
     image = load_any_image(path)
     assert (image.plan, image.tool, image.source_sha256) == (None, "", "")
 
 
-def test_repairs_are_remembered() -> None:
-    model = replace(small_models.conv_net(), repairs=("Something was mended.",))
-    assert parse_image(image_bytes(model, None)).model.repairs == ("Something was mended.",)
+def test_an_image_stores_the_list_of_repairs() -> None:
+    model = replace(small_models.conv_net(), repairs=("The reader repaired something.",))
+    assert parse_image(image_bytes(model, None)).model.repairs == ("The reader repaired something.",)
 
 
-def test_plan_of_another_model_is_refused() -> None:
+def test_a_plan_of_another_model_is_an_error() -> None:
     model = small_models.conv_net()
-    made = planned(model)
+    model_plan = make_plan(model)
     with pytest.raises(PlanError, match="the model has 8"):
-        image_bytes(model, replace(made, order=(*made.order, 8)))
+        image_bytes(model, replace(model_plan, order=(*model_plan.order, 8)))
     with pytest.raises(PlanError, match="runs an operator twice"):
-        image_bytes(model, replace(made, order=(0, *made.order)))
+        image_bytes(model, replace(model_plan, order=(0, *model_plan.order)))
     with pytest.raises(PlanError, match="places tensor 99"):
-        image_bytes(model, replace(made, offsets={**made.offsets, 99: 0}))
+        image_bytes(model, replace(model_plan, offsets={**model_plan.offsets, 99: 0}))
     with pytest.raises(PlanError, match="past the end of its arena"):
-        image_bytes(model, replace(made, arena_bytes=16))
+        image_bytes(model, replace(model_plan, arena_bytes=16))
     with pytest.raises(PlanError, match="runs operator 1 before one that computes its input"):
-        image_bytes(model, replace(made, order=(1, 0, *made.order[2:])))
+        image_bytes(model, replace(model_plan, order=(1, 0, *model_plan.order[2:])))
 
 
 def _edited(data: bytes, change: Any) -> bytes:
-    """The image with its JSON changed by another tool."""
+    """Return the image with changed JSON metadata."""
     model = parse_image(data).model
     raw: Any = schema.ModelT.InitFromPackedBuf(data, 0)
     entries = {m.name.decode(): bytes(np.asarray(raw.buffers[m.buffer].data, np.uint8)) for m in raw.metadata}
@@ -198,11 +200,11 @@ def _edited(data: bytes, change: Any) -> bytes:
 def _set(path: str, value: Any) -> Any:
     def change(blob: bytes) -> bytes:
         header = json.loads(blob)
-        at = header
+        table = header
         *outer, last = path.split(".")
         for key in outer:
-            at = at[key]
-        at[last] = value
+            table = table[key]
+        table[last] = value
         return json.dumps(header).encode()
 
     return change
@@ -229,10 +231,10 @@ BAD_HEADERS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize("case", range(len(BAD_HEADERS)))
-def test_a_changed_header_is_refused_in_words(case: int) -> None:
+def test_the_error_of_invalid_metadata_names_the_field(case: int) -> None:
     change, message = BAD_HEADERS[case]
     model = small_models.conv_net()
-    data = _edited(image_bytes(model, planned(model)), change)
+    data = _edited(image_bytes(model, make_plan(model)), change)
     with pytest.raises(ModelError, match=message) as caught:
         parse_image(data, "some.tflite")
     assert caught.value.problem.startswith("some.tflite: ") and caught.value.hint
@@ -241,11 +243,11 @@ def test_a_changed_header_is_refused_in_words(case: int) -> None:
 # --- the plan that stock TFLM reads ----------------------------------------------------------------------------
 
 
-def test_format_of_the_tflm_plan() -> None:
-    """Version, subgraph, count of all subgraphs' tensors, offsets; -1 for constants, variables and handles."""
+def test_the_tflm_plan_has_the_documented_format() -> None:
+    """It has version, subgraph, number of tensors, and offsets, which are -1 for constants, variables and handles."""
     model = small_models.with_state()
-    made = planned(model)
-    values = np.frombuffer(offline_plan.metadata(model, made.offsets), "<i4").tolist()
+    model_plan = make_plan(model)
+    values = np.frombuffer(offline_plan.metadata(model, model_plan.offsets), "<i4").tolist()
     tensors = [len(g.tensors) for g in model.subgraphs]
     assert values[:3] == [1, 0, sum(tensors)]
     assert len(values) == 3 + sum(tensors)
@@ -254,7 +256,7 @@ def test_format_of_the_tflm_plan() -> None:
     assert values[3 + handle] == -1
 
 
-def test_tflm_plan_leaves_out_what_is_not_safe_for_any_kernel() -> None:
+def test_the_tflm_plan_leaves_out_offsets_that_are_unsafe_for_a_kernel() -> None:
     model = small_models.conv_net()
     (conv, depthwise, add) = (op.outputs[0] for op in model.main.ops[:3])
     reshape = model.main.ops[5]
@@ -272,8 +274,8 @@ def test_tflm_plan_leaves_out_what_is_not_safe_for_any_kernel() -> None:
     safe = offline_plan.stock_offsets(model.main, offsets)
     assert (safe[conv], safe[depthwise]) == (0, 512)
     assert safe[add] == -1, "an ADD over its input is not safe in every kernel"
-    assert (safe[source], safe[copy]) == (1024, 1024), "a RESHAPE is"
+    assert (safe[source], safe[copy]) == (1024, 1024), "a RESHAPE over its input is safe"
     assert safe[reshape.outputs[0] + 3] == -1
     assert safe[0] == 256
     overlapping = offline_plan.stock_offsets(model.main, {0: 16, conv: 128})
-    assert (overlapping[0], overlapping[conv]) == (16, -1), "a result over the input that it is made from"
+    assert (overlapping[0], overlapping[conv]) == (16, -1), "an output over its own input is not safe"

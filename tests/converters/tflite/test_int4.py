@@ -1,4 +1,4 @@
-"""int4 constants: packed in files, unpacked while a model is worked on."""
+"""int4 constants are packed in files and unpacked in memory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 @given(st.lists(st.integers(-8, 7), max_size=33))
-def test_two_values_in_a_byte_the_first_in_the_low_half(values: list[int]) -> None:
+def test_a_byte_has_two_values_the_first_in_the_low_half(values: list[int]) -> None:
     packed = pack_int4_weights(np.array(values, np.int64))
     assert len(packed) == (len(values) + 1) // 2
     assert unpack_int4_weights(packed, (len(values),)).tolist() == values
@@ -25,13 +25,13 @@ def test_two_values_in_a_byte_the_first_in_the_low_half(values: list[int]) -> No
 
 
 @pytest.mark.parametrize("value", [-9, 8])
-def test_other_values_are_refused(value: int) -> None:
+def test_values_outside_int4_are_an_error(value: int) -> None:
     with pytest.raises(ValueError, match="between -8 and 7"):
         pack_int4_weights(np.array([0, value]))
 
 
 def dense(read_twice: bool = False) -> Model:
-    """FULLY_CONNECTED of 5 inputs and 3 units with int4 weights; they are 15, an odd number."""
+    """Return a FULLY_CONNECTED of 5 inputs and 3 units with 15 int4 weights, an odd number."""
     b = GraphBuilder()
     x = b.input((1, 5), "int8", b.quant("int8"))
     quant = Quantization((f32(0.02),), (0,))
@@ -43,27 +43,27 @@ def dense(read_twice: bool = False) -> Model:
     return b.build()
 
 
-def test_weights_are_unpacked_and_written_as_they_were() -> None:
-    read = parse(to_flatbuffer(dense()))
-    unpacked = int8_weights(read)
+def test_unpacked_weights_are_written_packed() -> None:
+    packed = parse(to_flatbuffer(dense()))
+    unpacked = int8_weights(packed)
     w = unpacked.main.tensors[1]
     assert (w.dtype, w.stored) == ("int8", "int4")
     assert w.data is not None and w.data.dtype == np.int8
     assert w.data.tolist() == np.arange(-7, 8).reshape(3, 5).tolist()
-    assert to_flatbuffer(unpacked) == to_flatbuffer(read)
+    assert to_flatbuffer(unpacked) == to_flatbuffer(packed)
 
 
-def test_a_model_without_int4_weights_is_itself() -> None:
+def test_a_model_without_int4_weights_is_not_changed() -> None:
     model = int8_weights(parse(to_flatbuffer(dense())))
     assert int8_weights(model) is model
 
 
-def test_what_another_operator_reads_stays_packed() -> None:
+def test_weights_with_another_reader_stay_packed() -> None:
     model = parse(to_flatbuffer(dense(read_twice=True)))
     assert model.main.tensors[1].dtype == "int4"
     assert int8_weights(model) is model
 
 
-def test_bytes_in_a_file() -> None:
+def test_data_bytes_is_the_size_in_the_file() -> None:
     w = int8_weights(parse(to_flatbuffer(dense()))).main.tensors[1]
     assert (w.data_bytes, w.nbytes) == (8, 15)

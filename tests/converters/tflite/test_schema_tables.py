@@ -1,4 +1,4 @@
-"""The schema tables agree with the LiteRT package that is installed."""
+"""The schema tables agree with the installed LiteRT package."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ _STORAGE = {
 
 
 def _slots(table: str) -> dict[int, tuple[str, str, str]]:
-    """Slot number to (field name, builder's type word, default) from the generated builder functions."""
-    found = re.findall(
+    """Map slot number to (field name, builder's type name, default), from LiteRT's generated builder functions."""
+    matches = re.findall(
         rf"^def {table}Add(\w+)\(builder, \w+\):\n\s+builder\.Prepend(\w+?)Slot\((\d+), (.*)\)$",
         _SOURCE,
         re.M,
     )
-    return {int(n): (snake(name), kind, rest.split(",")[-1].strip()) for name, kind, n, rest in found}
+    return {int(n): (snake(name), kind, rest.split(",")[-1].strip()) for name, kind, n, rest in matches}
 
 
 @pytest.mark.parametrize("table", sorted(_FIELDS))
 def test_fields_match_litert(table: str) -> None:
-    theirs = _slots(table)
-    ours = {i: f for i, f in enumerate(_FIELDS[table]) if f is not None}
-    assert sorted(theirs) == sorted(ours), f"{table}: slots differ"
-    for slot, (name, kind, default) in theirs.items():
-        field = ours[slot]
-        # The generated names lose the capitals of abbreviations (dilation_w_factor, num_dims): compare without them.
+    litert = _slots(table)
+    arenite_fields = {i: f for i, f in enumerate(_FIELDS[table]) if f is not None}
+    assert sorted(litert) == sorted(arenite_fields), f"{table}: slots differ"
+    for slot, (name, kind, default) in litert.items():
+        field = arenite_fields[slot]
+        # Generated names have no underscores around abbreviations (dilation_w_factor, num_dims), so ignore underscores.
         assert field.name.replace("_", "") == name.replace("_", ""), (table, slot)
         if kind == "UOffsetTRelative":
             assert field.width == 4
@@ -48,15 +48,15 @@ def test_fields_match_litert(table: str) -> None:
             ), (table, field.name)
 
 
-def test_every_table_of_litert_is_described() -> None:
-    theirs = set(re.findall(r"^class (\w+)T\(object\)", _SOURCE, re.M))
-    assert theirs <= set(_FIELDS)
+def test_the_schema_tables_contain_every_table_of_litert() -> None:
+    litert = set(re.findall(r"^class (\w+)T\(object\)", _SOURCE, re.M))
+    assert litert <= set(_FIELDS)
 
 
 @pytest.mark.parametrize("name", sorted(UNIONS))
 def test_union_members_match_litert(name: str) -> None:
-    theirs = {v: k for k, v in vars(getattr(schema, name)).items() if isinstance(v, int) and v}
-    assert {i + 1: n for i, n in enumerate(UNIONS[name])} == theirs
+    litert = {v: k for k, v in vars(getattr(schema, name)).items() if isinstance(v, int) and v}
+    assert {i + 1: n for i, n in enumerate(UNIONS[name])} == litert
 
 
 @pytest.mark.parametrize("name", sorted(ENUMS))

@@ -1,4 +1,4 @@
-"""The flatbuffer decoder: equal to LiteRT's own reading of good files, an error in words for bad ones."""
+"""The flatbuffer decoder reads valid files like LiteRT, and its errors for invalid files name the field."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from arenite.errors import ModelError
 from tests.converters import small_models
 
 
-def _same(ours: Any, theirs: Any) -> None:
-    """``ours`` from the decoder equals LiteRT's object-API value."""
-    if theirs is None:
-        assert ours is None
-    elif isinstance(ours, dict):
-        for attribute, value in vars(theirs).items():
-            _same(ours[snake(attribute)], value)
-    elif isinstance(ours, list):
-        assert len(ours) == len(theirs)
-        for a, b in zip(ours, theirs, strict=True):
-            _same(a, b)
-    elif isinstance(ours, str):
-        assert ours.encode() == theirs
-    elif isinstance(theirs, (list, np.ndarray)):
-        assert list(ours) == list(theirs)
+def _assert_equal(decoded: Any, expected: Any) -> None:
+    """Check that the decoder's value equals that of LiteRT's object API."""
+    if expected is None:
+        assert decoded is None
+    elif isinstance(decoded, dict):
+        for attribute, value in vars(expected).items():
+            _assert_equal(decoded[snake(attribute)], value)
+    elif isinstance(decoded, list):
+        assert len(decoded) == len(expected)
+        for a, b in zip(decoded, expected, strict=True):
+            _assert_equal(a, b)
+    elif isinstance(decoded, str):
+        assert decoded.encode() == expected
+    elif isinstance(expected, (list, np.ndarray)):
+        assert list(decoded) == list(expected)
     else:
-        assert ours == theirs
+        assert decoded == expected
 
 
 @pytest.mark.parametrize("name", small_models.ALL)
-def test_reads_what_litert_reads(name: str) -> None:
+def test_the_decoder_reads_the_same_as_litert(name: str) -> None:
     data = to_flatbuffer(small_models.ALL[name]())
-    _same(decode(data), schema.ModelT.InitFromPackedBuf(data, 0))
+    _assert_equal(decode(data), schema.ModelT.InitFromPackedBuf(data, 0))
 
 
 def _good() -> bytes:
@@ -72,25 +72,25 @@ def _patched(data: bytes, at: int, form: str, value: int) -> bytes:
     return bytes(out)
 
 
-def test_too_short() -> None:
+def test_a_file_that_is_too_short_is_an_error() -> None:
     for size in range(8):
         with pytest.raises(ModelError, match="too short"):
             decode(_good()[:size])
 
 
-def test_identifier() -> None:
+def test_a_wrong_file_identifier_is_an_error() -> None:
     with pytest.raises(ModelError, match="identifier is b'TFL2', expected b'TFL3'"):
         decode(_good().replace(b"TFL3", b"TFL2", 1))
 
 
-def test_every_truncation_is_refused() -> None:
+def test_every_truncated_file_is_an_error() -> None:
     data = _good()
     for size in range(len(data)):
         with pytest.raises(ModelError):
             decode(data[:size])
 
 
-def test_names_the_table_and_the_field() -> None:
+def test_the_error_names_the_table_and_the_field() -> None:
     data = _good()
     shape = _field_at(data, _first_tensor(data), 0)
     with pytest.raises(
@@ -99,14 +99,14 @@ def test_names_the_table_and_the_field() -> None:
         decode(_patched(data, shape, "<I", 0x7FFFFFF0))
 
 
-def test_vector_longer_than_the_file() -> None:
+def test_a_vector_longer_than_the_file_is_an_error() -> None:
     data = _good()
     shape = _follow(data, _field_at(data, _first_tensor(data), 0))
     with pytest.raises(ModelError, match=r"field shape: its 1000000 elements run past the end"):
         decode(_patched(data, shape, "<I", 1_000_000))
 
 
-def test_string_without_its_end() -> None:
+def test_a_string_without_a_terminating_zero_is_an_error() -> None:
     data = _good()
     name = _follow(data, _field_at(data, _first_tensor(data), 3))
     length = struct.unpack_from("<I", data, name)[0]
@@ -114,20 +114,20 @@ def test_string_without_its_end() -> None:
         decode(_patched(data, name + 4 + length, "<B", 65))
 
 
-def test_unknown_enumeration_value() -> None:
+def test_an_unknown_enumeration_value_is_an_error() -> None:
     data = _good()
     at = _field_at(data, _first_tensor(data), 1)
     with pytest.raises(ModelError, match=r"field type: is 99, expected 0 to 22 \(TensorType\)"):
         decode(_patched(data, at, "<b", 99))
 
 
-def test_misaligned_table() -> None:
+def test_a_misaligned_table_is_an_error() -> None:
     data = _good()
     with pytest.raises(ModelError, match="not aligned"):
         decode(_patched(data, 0, "<I", _root_table(data) + 2))
 
 
-def test_vtable_outside() -> None:
+def test_a_vtable_outside_the_file_is_an_error() -> None:
     data = _good()
     root = _root_table(data)
     for value in (-(2**31), 2**31 - 1, root - 1, root + 4):
@@ -135,7 +135,7 @@ def test_vtable_outside() -> None:
             decode(_patched(data, root, "<i", value))
 
 
-def test_field_outside_its_table() -> None:
+def test_a_field_outside_its_table_is_an_error() -> None:
     data = _good()
     root = _root_table(data)
     vtable = root - struct.unpack_from("<i", data, root)[0]
@@ -144,11 +144,11 @@ def test_field_outside_its_table() -> None:
 
 
 def _bomb(width: int) -> bytes:
-    """A file of a few bytes per entry whose ``width`` subgraphs share one table of ``width`` shared tensors."""
+    """Return a small file whose ``width`` subgraphs are one shared table, and its ``width`` tensors as well."""
     size = 8 + 4 * (2 * width + 2) + 64
     out = bytearray(size)
     out[4:8] = b"TFL3"
-    # Tables need lower addresses than what they reach, since offsets point forward.
+    # A table must have a lower address than the tables it refers to, because offsets point forward.
     root, vt_root = 32, 8
     struct.pack_into("<HH3H", out, vt_root, 10, 8, 0, 0, 4)  # only slot 2, subgraphs
     vt_graph = 18
@@ -172,13 +172,13 @@ def _bomb(width: int) -> bytes:
     return bytes(out)
 
 
-def test_shared_tables_are_read_when_few() -> None:
+def test_a_few_shared_tables_are_read() -> None:
     root = decode(_bomb(3))
     assert [len(g["tensors"]) for g in root["subgraphs"]] == [3, 3, 3]
 
 
-def test_shared_tables_do_not_multiply() -> None:
-    """20,000 subgraphs of 20,000 tensors in 160 KB: refused in bounded time and memory."""
+def test_many_shared_tables_are_an_error() -> None:
+    """20,000 subgraphs of 20,000 tensors in 160 KB give an error in limited time and memory."""
     data = _bomb(20_000)
     tracemalloc.start()
     start = time.perf_counter()

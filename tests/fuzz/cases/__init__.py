@@ -1,4 +1,4 @@
-"""Random graph pieces, one function per operator: ``@case("CONV_2D") def conv_2d(b): ...`` appends to ``b``."""
+"""Random operators, one function per operator: ``@case("CONV_2D") def conv_2d(b): ...`` appends to builder ``b``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 CASES: dict[str, Callable[[GraphBuilder], None]] = {}
 
-#: Operators that never share a graph with others: LiteRT judges such a graph by kernels other than the reference ones.
+#: Operators that never share a graph with others, because LiteRT runs such a graph without its reference kernels.
 ALONE: set[str] = set()
 
 

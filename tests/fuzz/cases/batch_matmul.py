@@ -1,4 +1,4 @@
-"""Random BATCH_MATMUL."""
+"""Random BATCH_MATMUL operators."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ def batch_matmul(b: GraphBuilder) -> None:
     # Batch dimensions of the right side: all, fewer, ones, or more where the left side has ones.
     batch = list(shape[:-2])
     keep = int(rng.integers(0, len(batch) + 1))
-    right = [
+    rhs_batch = [
         1 if rng.random() < 0.3 else int(rng.integers(2, 4)) if d == 1 and rng.random() < 0.3 else d
         for d in batch
     ]
-    right = right[len(batch) - keep :] if rng.random() < 0.5 else right
-    full = np.broadcast_shapes(tuple(batch), tuple(right))
-    if int(np.prod(full)) * rows * cols > b.max_elements:
-        right, full = [], tuple(batch)
+    rhs_batch = rhs_batch[len(batch) - keep :] if rng.random() < 0.5 else rhs_batch
+    out_batch = np.broadcast_shapes(tuple(batch), tuple(rhs_batch))
+    if int(np.prod(out_batch)) * rows * cols > b.max_elements:
+        rhs_batch, out_batch = [], tuple(batch)
     matrix = (cols, depth) if adj_y else (depth, cols)
     rhs_dtype = "int8" if dtype == "int8" or rng.random() < 0.3 else "int16"
     quant = b.quant(rhs_dtype, 0 if dtype == "int16" else None)
     if rng.random() < 0.5:
         info = np.iinfo(rhs_dtype)
-        rhs = b.const(rng.integers(info.min, info.max + 1, (*right, *matrix)), rhs_dtype, quant)
+        rhs = b.const(rng.integers(info.min, info.max + 1, (*rhs_batch, *matrix)), rhs_dtype, quant)
     else:
-        rhs = b.input((*right, *matrix), rhs_dtype, quant)
+        rhs = b.input((*rhs_batch, *matrix), rhs_dtype, quant)
     spread = {"int8": 74, "int16": 19000}
     scale = (
         b[lhs].scale
@@ -45,7 +45,7 @@ def batch_matmul(b: GraphBuilder) -> None:
         / (spread[dtype] / 2)
     )
     y = b.tensor(
-        (*full, rows, cols), dtype, b.quant(dtype, scale=scale * float(np.exp(rng.uniform(-1.5, 1.5))))
+        (*out_batch, rows, cols), dtype, b.quant(dtype, scale=scale * float(np.exp(rng.uniform(-1.5, 1.5))))
     )
     version = 4 if dtype == "int16" else 2
     b.op("BATCH_MATMUL", [lhs, rhs], [y], "BatchMatMulOptions", version=version, adj_x=adj_x, adj_y=adj_y)

@@ -1,4 +1,4 @@
-"""Random CONV_2D, and what the cases of the other convolutions share."""
+"""Random CONV_2D operators, and functions shared with the cases of other convolutions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
-    """Symmetric weights, mostly per channel."""
+    """Return the quantization of symmetric weights, mostly per channel."""
     if b.rng.random() < 0.8:
         scales = tuple(f32(s) for s in np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05), channels)))
         return Quantization(scales, (0,) * channels, axis)
@@ -22,18 +22,18 @@ def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
 
 
 def takes_int4(b: GraphBuilder, x: int) -> bool:
-    """Whether a layer of the input ``x`` has int4 weights. The draw is a stream of its own: other draws stay as they
-    are."""
+    """Return whether a layer with input ``x`` has int4 weights. A separate random stream keeps all other draws as they
+    were before int4."""
     return b[x].dtype == "int8" and float(b.rng.spawn(1)[0].random()) < 0.3
 
 
 def int4_scales(quant: Quantization) -> Quantization:
-    """Scales for weights of 4 bits in place of 8."""
+    """Return scales for 4-bit instead of 8-bit weights."""
     return Quantization(tuple(f32(16 * s) for s in quant.scale), quant.zero_point, quant.axis)
 
 
 def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, int4: bool) -> int:
-    """int8 weights; for int4 their upper halves, as ``int8_weights`` gives them."""
+    """Add int8 weights. For int4, add their upper four bits, as ``int8_weights`` returns them."""
     index = b.const(values >> 4 if int4 else values, "int8", quant)
     if int4:
         b.tensors[index] = replace(b[index], stored="int4")
@@ -41,7 +41,7 @@ def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, i
 
 
 def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
-    """A bias at scale input * weights, as converters make it: int32, or int64 for int16 activations."""
+    """Add a bias with scale input * weights, as converters write it: int32, or int64 for int16 activations."""
     scales = tuple(f32(b[x].scale * s) for s in w.scale)
     wide = b[x].dtype == "int16"
     limit = 2**22 if wide else 2**14
@@ -50,13 +50,13 @@ def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
 
 
 def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: int) -> Quantization:
-    """An output scale that spreads most sums over the output's range, zero point anywhere."""
+    """Return an output scale that spreads most sums over the output's range, with a random zero point."""
     spread = b[x].scale * float(np.median(w.scale)) * 74 * 74 * np.sqrt(depth) / 40
     return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
 
 
 def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, Any]:
-    """Kernel, strides, dilation and padding that give at least one output of an h x w image."""
+    """Return kernel size, strides, dilation and padding that give at least one output for an h x w image."""
     rng = b.rng
     k_h, k_w = (int(rng.integers(1, min(5, d) + 1)) for d in (h, w))
     dil_h, dil_w = (int(rng.integers(1, 4)) if dilation and rng.random() < 0.25 else 1 for _ in range(2))
@@ -77,11 +77,11 @@ def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, 
     }
 
 
-def ordinary_layer(b: GraphBuilder) -> int | None:
-    """Sometimes, for a graph's first operator, an int8 input as trained networks have it: some channels, its zero point
-    where ReLU puts it.
+def common_layer_input(b: GraphBuilder) -> int | None:
+    """Return, for half of the graphs with no input yet, an int8 input as in trained networks; otherwise None.
 
-    Whole blocks of channels and pixels, which vector kernels are made for, are rare among random shapes.
+    It has 4 to 20 channels and mostly the zero point of a ReLU. Complete blocks of channels and pixels, for which
+    vector kernels are written, are rare among random shapes.
     """
     rng = b.rng
     if b.inputs or rng.random() >= 0.5:
@@ -91,8 +91,8 @@ def ordinary_layer(b: GraphBuilder) -> int | None:
     return b.input(shape, "int8", b.quant("int8", zero_point=-128 if rng.random() < 0.7 else None))
 
 
-def ordinary_window(b: GraphBuilder, h: int, w: int, size: int) -> dict[str, Any]:
-    """Such a layer's: ``size`` x ``size`` without dilation, at stride 1 or 2, mostly with padding."""
+def common_layer_window(b: GraphBuilder, h: int, w: int, size: int) -> dict[str, Any]:
+    """Return a window as in trained networks: ``size`` x ``size``, stride 1 or 2, mostly padded, without dilation."""
     padding = int(min(h, w) >= size and b.rng.random() < 0.3)
     stride = int(b.rng.choice([1, 1, 2]))
     return {
@@ -109,23 +109,23 @@ def ordinary_window(b: GraphBuilder, h: int, w: int, size: int) -> dict[str, Any
 
 
 def relu_quant(b: GraphBuilder, x: int, w: Quantization, depth: int) -> Quantization:
-    """Such a layer's output with ReLU: no output is below the zero point, the lowest number."""
+    """Return the output quantization of a layer with ReLU, whose zero point is -128, the lowest value."""
     return Quantization(output_quant(b, "int8", x, w, depth).scale, (-128,))
 
 
 @case("CONV_2D")
 def conv_2d(b: GraphBuilder) -> None:
     rng = b.rng
-    ordinary = ordinary_layer(b)
-    x = b.pick(("int8", "int8", "int16"), 4) if ordinary is None else ordinary
+    common = common_layer_input(b)
+    x = b.pick(("int8", "int8", "int16"), 4) if common is None else common
     n, h, w, c = b[x].shape
     groups = int(rng.choice([g for g in range(1, c + 1) if c % g == 0])) if rng.random() < 0.15 else 1
     out_c = groups * int(rng.integers(1, max(2, 12 // groups)))
-    if ordinary is None:
+    if common is None:
         shape = window(b, h, w)
     else:
         groups, out_c = 1, int(rng.choice([4, 8, 16, int(rng.integers(4, 20))]))
-        shape = ordinary_window(b, h, w, int(rng.choice([1, 1, 3])))
+        shape = common_layer_window(b, h, w, int(rng.choice([1, 1, 3])))
     k_h, k_w, out_h, out_w = (shape.pop(name) for name in ("k_h", "k_w", "out_h", "out_w"))
     wq = weights_quant(b, out_c, 0)
     if int4 := takes_int4(b, x):
@@ -135,7 +135,7 @@ def conv_2d(b: GraphBuilder) -> None:
     dtype, depth = b[x].dtype, k_h * k_w * c // groups
     activation = int(rng.choice([0, 0, 1, 2, 3]))
     quant = output_quant(b, dtype, x, wq, depth)
-    if ordinary is not None and rng.random() < 0.8:
+    if common is not None and rng.random() < 0.8:
         quant, activation = relu_quant(b, x, wq, depth), 1
     y = b.tensor((n, out_h, out_w, out_c), dtype, quant)
     b.op(

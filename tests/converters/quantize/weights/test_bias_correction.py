@@ -1,4 +1,4 @@
-"""Corrected biases: channels keep the mean that they have in the float model."""
+"""Bias correction brings the mean of each channel nearer to that of the float model."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
     without = with_it = 0.0
     for seed in range(4):
         model = classifier(seed)
-        # Without the SOFTMAX: its outputs have one mean in all.
+        # Remove the SOFTMAX, because the mean over its outputs is constant.
         g = model.main
         model = replace(
             model, subgraphs=(replace(g, ops=g.ops[:-1], outputs=g.ops[-2].outputs),), signatures=()
         )
         data = samples_for(model).inputs
         exact = run(to_flatbuffer(model), data).mean(axis=(0, 1))
-        for on in (False, True):
-            made, _ = quantized(model, replace(recipe, bias_correction=on))
-            error = float(np.abs(run(made.flatbuffer, data).mean(axis=(0, 1)) - exact).mean())
-            if on:
+        for correction in (False, True):
+            quantized_model, _ = quantized(model, replace(recipe, bias_correction=correction))
+            error = float(np.abs(run(quantized_model.flatbuffer, data).mean(axis=(0, 1)) - exact).mean())
+            if correction:
                 with_it += error
             else:
                 without += error
     assert with_it < 0.3 * without
 
 
-def test_int4_weights_gain() -> None:
+def test_bias_correction_improves_int4_weights() -> None:
     recipe = load_recipe("w4")
     gains = [
         quality(classifier(seed), recipe) - quality(classifier(seed), replace(recipe, bias_correction=False))

@@ -1,4 +1,4 @@
-"""EqualizedModel models: the same outputs, with more even weights."""
+"""Equalization keeps the outputs of a model and makes the ranges of its channels more equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.converters.quantize.quantized_runs import quality, quantized
 
 
 def uneven(seed: int = 0) -> Model:
-    """A chain of convolutions whose channels have very different ranges."""
+    """Return a chain of convolutions whose channels have very different ranges."""
     n = FloatNet(seed)
     x = n.input((1, 8, 8, 3), "float32")
     a = n.conv(x, 8)
@@ -42,22 +42,24 @@ def uneven(seed: int = 0) -> Model:
     return n.model([y])
 
 
-def test_the_model_computes_the_same() -> None:
+def test_an_equalized_model_has_the_same_outputs() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
-    found = equalize_layers(flatbuffer)
-    made = found.flatbuffer
-    assert made != flatbuffer
-    assert len(found.notes) == 1
-    assert found.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalised: channels scaled by ")
+    equalized = equalize_layers(flatbuffer)
+    equalized_bytes = equalized.flatbuffer
+    assert equalized_bytes != flatbuffer
+    assert len(equalized.notes) == 1
+    assert equalized.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalised: channels scaled by ")
     data = samples_for(model).inputs
-    for (before,), (after,) in zip(run_outputs(flatbuffer, data), run_outputs(made, data), strict=True):
+    for (before,), (after,) in zip(
+        run_outputs(flatbuffer, data), run_outputs(equalized_bytes, data), strict=True
+    ):
         assert np.allclose(before, after, rtol=1e-4, atol=1e-4 * np.abs(before).max())
 
 
-def test_ranges_of_channels_meet() -> None:
-    made = equalize_layers(to_flatbuffer(uneven())).flatbuffer
-    graph = parse(made).main
+def test_channels_of_both_layers_have_equal_ranges() -> None:
+    equalized = equalize_layers(to_flatbuffer(uneven())).flatbuffer
+    graph = parse(equalized).main
     for pair in find_layer_pairs(graph):
         first, second = (graph.tensors[graph.ops[k].inputs[1]].data for k in (pair.first, pair.second))
         assert first is not None
@@ -68,29 +70,29 @@ def test_ranges_of_channels_meet() -> None:
         assert np.allclose(r1, r2, rtol=0.02)
 
 
-def test_per_tensor_weights_gain() -> None:
+def test_equalization_improves_per_tensor_weights() -> None:
     model = uneven()
     recipe = load_recipe("int8_per_tensor")
     assert recipe.equalisation
     assert quality(model, recipe) > quality(model, replace(recipe, equalisation=False)) + 3
 
 
-def test_tensors_that_are_not_named_keep_their_values() -> None:
+def test_tensors_not_listed_as_scaled_keep_their_values() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
-    found = equalize_layers(flatbuffer)
-    watched = [op.outputs[0] for op in model.main.ops]
+    equalized = equalize_layers(flatbuffer)
+    indices = [op.outputs[0] for op in model.main.ops]
     data = samples_for(model, 3).inputs
-    kept = set()
+    unchanged = set()
     for before, after in zip(
-        run_tensor_values(flatbuffer, data, watched),
-        run_tensor_values(found.flatbuffer, data, watched),
+        run_tensor_values(flatbuffer, data, indices),
+        run_tensor_values(equalized.flatbuffer, data, indices),
         strict=True,
     ):
-        kept = {i for i in watched if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
-    assert kept == set(watched) - found.scaled == {watched[-1]}
-    made, _ = quantized(model, load_recipe("int8_per_tensor"))
-    assert not found.scaled & set(made.tensors)
+        unchanged = {i for i in indices if np.allclose(before[i], after[i], rtol=1e-4, atol=1e-4)}
+    assert unchanged == set(indices) - equalized.scaled == {indices[-1]}
+    quantized_model, _ = quantized(model, load_recipe("int8_per_tensor"))
+    assert not equalized.scaled & set(quantized_model.tensors)
 
 
 def test_pairs_stop_at_branches_and_other_activations() -> None:

@@ -1,4 +1,4 @@
-"""Rounding for the layer's output against rounding to nearest."""
+"""Rounding weights for the layer's output has less error than rounding to nearest."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.converters.quantize.float_models import FloatNet, Samples, classifier
 
 
 def smooth(model: Model, count: int = 20) -> Samples:
-    """Samples whose neighbouring values move together, as those of pictures do."""
+    """Return samples whose neighboring values are correlated, as in images."""
     rng = np.random.default_rng(3)
     shape = model.main.tensors[model.main.inputs[0]].shape
     return Samples(
@@ -32,7 +32,7 @@ def smooth(model: Model, count: int = 20) -> Samples:
 
 @pytest.mark.parametrize("layer", [0, 1, 2, 5])
 def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
-    """The quadratic form equals the mean squared difference of the outputs of the float layer with either weights."""
+    """The quadratic form equals the mean squared difference of a float layer's outputs with both sets of weights."""
     model = classifier()
     graph = model.main
     op = graph.ops[layer]
@@ -45,53 +45,53 @@ def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
     changed = np.array(t.data) + np.random.default_rng(0).normal(size=t.shape).astype(np.float32) * 0.01
     x = op.inputs[WEIGHTS[op.name].value]
     outputs = []
-    for data_of in (t.data, changed):
+    for weights in (t.data, changed):
         n = FloatNet()
-        fed = n.input(graph.tensors[x].shape, "float32")
+        layer_input = n.input(graph.tensors[x].shape, "float32")
         options = {k: v for k, v in op.options.items() if k != "fused_activation_function"}
         y = n.layer(
-            op.name, [fed, n.real(data_of), n.real(np.zeros(t.shape[WEIGHTS[op.name].axis]))],
+            op.name, [layer_input, n.real(weights), n.real(np.zeros(t.shape[WEIGHTS[op.name].axis]))],
             graph.tensors[op.outputs[0]].shape, op.options_type, **options,
         )  # fmt: skip
         inner = [[v[x]] for v in run_tensor_values(to_flatbuffer(model), data.inputs, [x])]
         outputs.append(np.array([v[y] for v in run_tensor_values(n.bytes(y), inner, [y])], np.float64))
     difference = outputs[1] - outputs[0]
     exact = (difference**2).reshape(-1, difference.shape[-1]).mean(axis=0)
-    off = changed.astype(np.float64) - t.data
+    difference_w = changed.astype(np.float64) - t.data
     if op.name == "DEPTHWISE_CONV_2D":
-        rows = off.reshape(-1, t.shape[3]).T[:, None]
+        rows = difference_w.reshape(-1, t.shape[3]).T[:, None]
         predicted = np.einsum("gok,gkl,gol->go", rows, h, rows)[:, 0]
     else:
-        rows = off.reshape(t.shape[0], -1)
+        rows = difference_w.reshape(t.shape[0], -1)
         predicted = np.einsum("ok,kl,ol->o", rows, h[0], rows)
     assert predicted == pytest.approx(exact, rel=1e-3)
 
 
 @pytest.mark.parametrize("per_channel", [True, False])
 @pytest.mark.parametrize("layer", [0, 1, 2, 6])
-def test_the_output_is_nearer_than_with_nearest_rounding(layer: int, per_channel: bool) -> None:
+def test_the_output_error_is_smaller_than_with_rounding_to_nearest(layer: int, per_channel: bool) -> None:
     model = classifier(seed=layer + 10, channels=12)
     op = model.main.ops[layer]
     h = input_moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[op.index]
     w = model.main.tensors[op.inputs[1]].data
     assert w is not None
     start = quantize_weights(w, WEIGHTS[op.name].axis, "int4", per_channel=per_channel, scale_method="mse")
-    made = round_for_output(w, start, h)
-    assert made.values.shape == w.shape
-    assert np.abs(made.values).max() <= 7
+    rounded = round_for_output(w, start, h)
+    assert rounded.values.shape == w.shape
+    assert np.abs(rounded.values).max() <= 7
 
     def error(real: np.ndarray) -> float:
-        off = (real - w).astype(np.float64)
+        difference = (real - w).astype(np.float64)
         if op.name == "DEPTHWISE_CONV_2D":
-            rows = off.reshape(-1, w.shape[3]).T[:, None]
+            rows = difference.reshape(-1, w.shape[3]).T[:, None]
         else:
-            rows = off.reshape(1, w.shape[0], -1)
+            rows = difference.reshape(1, w.shape[0], -1)
         return float(np.einsum("gok,gkl,gol->", rows, h.matrix, rows))
 
-    assert error(made.real()) < 0.8 * error(start.real())
+    assert error(rounded.real()) < 0.8 * error(start.real())
 
 
-def test_rows_that_are_held_exactly_stay() -> None:
+def test_exactly_represented_rows_are_not_changed() -> None:
     n = FloatNet(4)
     x = n.input((1, 16), "float32")
     w = np.random.default_rng(1).integers(-7, 8, (4, 16)) * 0.125
@@ -101,8 +101,8 @@ def test_rows_that_are_held_exactly_stay() -> None:
     op = model.main.ops[0]
     h = input_moments(to_flatbuffer(model), model.main, [op], smooth(model).inputs)[0]
     start = quantize_weights(w.astype(np.float32), 0, "int4", per_channel=True, scale_method="mse")
-    made = round_for_output(w.astype(np.float32), start, h)
-    assert np.array_equal(made.real(), w.astype(np.float32))
+    rounded = round_for_output(w.astype(np.float32), start, h)
+    assert np.array_equal(rounded.real(), w.astype(np.float32))
 
 
 def test_grouped_and_computed_weights_have_no_moments() -> None:
@@ -124,20 +124,20 @@ def test_grouped_and_computed_weights_have_no_moments() -> None:
     assert [can_have_moments(graph, op) for op in graph.ops] == [False, False, False]
 
 
-def test_layers_with_the_same_weights_keep_them_in_common() -> None:
-    """The steps of a recurrent layer, without a loop: the weights must not be stored once per step."""
+def test_layers_with_equal_weights_get_equal_quantized_weights() -> None:
+    """Unrolled steps of a recurrent layer share weights, which must not be stored once per step."""
     n = FloatNet(6)
     x = n.input((1, 16), "float32")
-    w, again = n.random(16, 16, scale=0.25), n.random(1)
-    n.tensors[again] = replace(n.tensors[w], index=again)  # the same values in another tensor
+    w, copy = n.random(16, 16, scale=0.25), n.random(1)
+    n.tensors[copy] = replace(n.tensors[w], index=copy)  # the same values in another tensor
     state = x
     for step in range(4):
-        weights = again if step == 2 else w
+        weights = copy if step == 2 else w
         state = n.layer("FULLY_CONNECTED", [state, weights, n.random(16)], (1, 16), "FullyConnectedOptions")
         state = n.layer("TANH", [state], (1, 16))
     model = n.model([state])
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
-    made = quantize(flatbuffer, load_recipe("w4"), observe(flatbuffer, data))
-    stored = [t for t in parse(made.flatbuffer).main.tensors if t.dtype == "int4"]
+    quantized = quantize(flatbuffer, load_recipe("w4"), observe(flatbuffer, data))
+    stored = [t for t in parse(quantized.flatbuffer).main.tensors if t.dtype == "int4"]
     assert len({t.data.tobytes() for t in stored if t.data is not None}) == 1
-    assert {f.weights for f in made.layers if f.name == "FULLY_CONNECTED"} == {"int4"}
+    assert {f.weights for f in quantized.layers if f.name == "FULLY_CONNECTED"} == {"int4"}

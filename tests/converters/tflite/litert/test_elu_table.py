@@ -1,4 +1,4 @@
-"""ELU among reference kernels."""
+"""A model with ELU, which has no reference kernel, runs all other operators with reference kernels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ QUANTS = (Quantization((0.02,), (11,)), Quantization((0.011,), (-37,)), Quantiza
 
 
 def model(*names: str, first: int = 0) -> bytes:
-    """Operators in a row, between values quantised as ``QUANTS`` from ``first`` on."""
+    """Return a chain of operators whose tensors have the quantizations ``QUANTS[first:]``."""
     tensors = tuple(Tensor(k, f"t{k}", SHAPE, "int8", QUANTS[first + k]) for k in range(len(names) + 1))
     ops = tuple(Op(k, name, (k,), (k + 1,), {}, "", 1 + (name == "TANH")) for k, name in enumerate(names))
     return to_flatbuffer(Model((Subgraph("main", tensors, ops, (0,), (len(names),)),)))
@@ -27,21 +27,21 @@ def test_other_operators_keep_their_reference_kernels() -> None:
     elu = LiteRtModel(model("ELU"))  # its only kernel
     elu.run([x])
     (between,) = elu.results()
-    (want,) = Reference(model("TANH", first=1)).run([between])
+    (expected,) = Reference(model("TANH", first=1)).run([between])
     both = model("ELU", "TANH")
-    assert np.array_equal(Reference(both).run([x])[0], want)
+    assert np.array_equal(Reference(both).run([x])[0], expected)
     exact = LiteRtModel(both, exact=True, keep=True)
     exact.run([x])
-    assert np.array_equal(exact.results()[0], want) and np.array_equal(exact.value(1), between)
+    assert np.array_equal(exact.results()[0], expected) and np.array_equal(exact.value(1), between)
 
 
-def test_a_model_without_it_stays_as_it_is() -> None:
-    given = model("TANH", first=1)
-    assert replace_elu_by_table(given) == given
+def test_a_model_without_elu_is_not_changed() -> None:
+    flatbuffer = model("TANH", first=1)
+    assert replace_elu_by_table(flatbuffer) == flatbuffer
 
 
 @pytest.mark.parametrize("exact", [False, True])
-def test_real_numbers_have_the_builtin_kernel(exact: bool) -> None:
+def test_float32_elu_runs_with_the_builtin_kernel(exact: bool) -> None:
     tensors = (Tensor(0, "x", SHAPE, "float32"), Tensor(1, "y", SHAPE, "float32"))
     graph = Subgraph("main", tensors, (Op(0, "ELU", (0,), (1,), {}, ""),), (0,), (1,))
     host = LiteRtModel(to_flatbuffer(Model((graph,))), exact=exact)
