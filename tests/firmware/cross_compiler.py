@@ -1,6 +1,6 @@
-"""Generated projects of real boards, compiled with the cross compiler for the board's core, warnings as errors.
+"""Compile generated projects of real boards with the cross compiler for the board's core, with warnings as errors.
 
-The frameworks themselves are not here: ``framework_headers/`` has declarations of what the ports call of them.
+The frameworks are not needed: ``framework_headers/`` declares the functions that the ports call.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from arenite.profiles.boards import Board
 
 DECLARED = Path(__file__).parent / "framework_headers"
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wundef")
-#: No C library comes with some of the compilers; the sources ask for none but <stdint.h>, which is the compiler's.
+#: Some of the compilers have no C library. The sources include only <stdint.h>, which belongs to the compiler.
 BARE = ("-ffreestanding", "-fbuiltin")
 _CMAKE_SOURCE = re.compile(r'^\s+"?((?:\.\./)*[\w/]+\.c)"?$', re.MULTILINE)
 _CMAKE_FLAGS = re.compile(r"^target_compile_(options|definitions)\(\S+ PRIVATE ([^)]*)\)$", re.MULTILINE)
@@ -32,7 +32,10 @@ _SETTING = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Recipe:
-    """``sources``: relative to the project. ``flags``: of the framework and the build files, without the core's."""
+    """How to compile a project: sources relative to the project, and flags of the framework and the build files.
+
+    Flags for the core are not included.
+    """
 
     framework: str
     sources: tuple[str, ...]
@@ -40,7 +43,7 @@ class Recipe:
 
 
 def compilers(board: Board) -> tuple[str, str]:
-    """For C and C++."""
+    """Return the names of the board's C and C++ compilers."""
     prefix = nearest_core(board.core).prefix
     return f"{prefix}gcc", f"{prefix}g++"
 
@@ -50,7 +53,7 @@ def have_compilers(board: Board) -> bool:
 
 
 def environment(project: Path, name: str) -> dict[str, object]:
-    """An environment of platformio.ini, as PlatformIO itself reads it."""
+    """Return an environment of platformio.ini, as PlatformIO reads it."""
     return dict(_configuration(str(project / "platformio.ini")).items(env=name))
 
 
@@ -61,7 +64,7 @@ def _configuration(path: str) -> ProjectConfig:
 
 
 def arduino(project: Path, board: Board, env: str) -> Recipe:
-    """Sources and flags of an Arduino environment: PlatformIO compiles ``src`` and the libraries that it finds."""
+    """Return sources and flags of an Arduino environment. PlatformIO compiles ``src`` and all libraries."""
     options = environment(project, env)
     flags = shlex.split(" ".join(options["build_flags"]))  # type: ignore[arg-type]
     flags = [f"-I{project / flag[2:]}" if flag.startswith("-I") else flag for flag in flags]
@@ -72,13 +75,15 @@ def arduino(project: Path, board: Board, env: str) -> Recipe:
         macros += ["-DESP8266"]
     folders = ("src", "lib/arenite", "lib/agent")
     sources = [path for folder in folders for path in (project / folder).glob("*.c*")]
-    kept = [str(p.relative_to(project)) for p in sources if p.suffix in (".c", ".cpp")]
-    own = [flag for flag in flags if flag.startswith(("-D", "-I"))]
-    return Recipe("arduino", tuple(sorted(kept)), (*own, *macros, f"-I{DECLARED / 'arduino'}", "-Os"))
+    names = [str(p.relative_to(project)) for p in sources if p.suffix in (".c", ".cpp")]
+    build_flags = [flag for flag in flags if flag.startswith(("-D", "-I"))]
+    return Recipe(
+        "arduino", tuple(sorted(names)), (*build_flags, *macros, f"-I{DECLARED / 'arduino'}", "-Os")
+    )
 
 
 def cmake(project: Path, framework: str) -> Recipe:
-    """Sources and flags that the CMake file of ESP-IDF or Zephyr gives."""
+    """Return sources and flags in the CMake file of ESP-IDF or Zephyr."""
     folder = project / ("src" if framework == "espidf" else "zephyr")
     text = (folder / "CMakeLists.txt").read_text()
     named = [
@@ -94,40 +99,44 @@ def cmake(project: Path, framework: str) -> Recipe:
 
 
 def configuration(path: Path) -> dict[str, str]:
-    """What Kconfig makes of a file of settings: yes is 1, no is not defined at all."""
+    """Return the macros that Kconfig defines from a settings file: 1 for yes; a setting of no is not defined."""
     values = dict(_SETTING.findall(path.read_text()))
     return {name: "1" if value == "y" else value for name, value in values.items() if value != "n"}
 
 
-def compile_project(project: Path, board: Board, recipe: Recipe, seen: Path) -> None:
+def compile_project(project: Path, board: Board, recipe: Recipe, passed: Path) -> None:
     """Compile every source that was not compiled before with the same flags and headers.
 
-    ``seen`` is a folder, which processes may share, with an empty file for each combination that passed.
+    ``passed`` is a folder with an empty file for each combination that compiled. Processes may share it.
     """
     core = nearest_core(board.core)
     c, cpp = compilers(board)
-    found = sorted(project.glob("src/*.h")) + sorted(project.glob("lib/*/*.h"))
-    headers = _digest(str(project), found)
-    words = set().union(*(_words(path.read_bytes()) for path in (*found, *DECLARED.rglob("*.h"))))
-    waiting: dict[str, list[tuple[str, Path]]] = {".c": [], ".cpp": []}
-    shown = [flag.replace(str(project), "") for flag in recipe.flags]
+    headers_found = sorted(project.glob("src/*.h")) + sorted(project.glob("lib/*/*.h"))
+    headers = _digest(str(project), headers_found)
+    words = set().union(*(_words(path.read_bytes()) for path in (*headers_found, *DECLARED.rglob("*.h"))))
+    pending: dict[str, list[tuple[str, Path]]] = {".c": [], ".cpp": []}
+    portable_flags = [flag.replace(str(project), "") for flag in recipe.flags]
     for name in recipe.sources:
         text = (project / name).read_bytes()
-        # A macro that nothing asks for changes nothing: most sources are the same for all boards of a core.
-        asked = words | _words(text)
-        heard = [flag for flag in shown if not flag.startswith("-D") or _macro(flag) in asked]
-        key = hashlib.sha256(repr((core.architecture, heard, headers, name)).encode() + text).hexdigest()
-        if not (seen / key).exists():
-            waiting[Path(name).suffix].append((name, seen / key))
+        # Ignore macros that the source does not use: most sources are then the same for all boards of a core.
+        used_words = words | _words(text)
+        relevant_flags = [
+            flag for flag in portable_flags if not flag.startswith("-D") or _macro(flag) in used_words
+        ]
+        key = hashlib.sha256(
+            repr((core.architecture, relevant_flags, headers, name)).encode() + text
+        ).hexdigest()
+        if not (passed / key).exists():
+            pending[Path(name).suffix].append((name, passed / key))
     common = [*core.architecture, *WARNINGS, *BARE, *recipe.flags]
-    for suffix, sources in waiting.items():
+    for suffix, sources in pending.items():
         if sources:
             language = [c, "-std=gnu17"] if suffix == ".c" else [cpp, "-std=gnu++17", "-fno-exceptions"]
             objects = project / f"objects{suffix}"
             objects.mkdir(exist_ok=True)
             run([*language, *common, "-c", *(str(project / name) for name, _ in sources)], objects)
-            for _, mark in sources:
-                mark.touch()
+            for _, marker in sources:
+                marker.touch()
 
 
 def _words(text: bytes) -> set[bytes]:
@@ -135,19 +144,19 @@ def _words(text: bytes) -> set[bytes]:
 
 
 def _macro(flag: str) -> bytes:
-    """The name that ``-DNAME=value`` defines."""
+    """Return the name that ``-DNAME=value`` defines."""
     return flag.removeprefix("-D").partition("=")[0].encode()
 
 
 def run(command: Sequence[str], cwd: Path | None = None) -> str:
-    """Standard output; a failure shows what the program said."""
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
-    assert done.returncode == 0, f"{shlex.join(command)}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    """Run a command and return its standard output. A failure shows the command's output."""
+    result = subprocess.run(command, cwd=cwd, capture_output=True, text=True)
+    assert result.returncode == 0, f"{shlex.join(command)}\n{result.stdout}{result.stderr}"
+    return result.stdout
 
 
 def _digest(root: str, paths: Iterable[Path]) -> str:
-    made = hashlib.sha256()
+    digest = hashlib.sha256()
     for path in paths:
-        made.update(str(path).replace(root, "").encode() + path.read_bytes())
-    return made.hexdigest()
+        digest.update(str(path).replace(root, "").encode() + path.read_bytes())
+    return digest.hexdigest()

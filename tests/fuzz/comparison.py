@@ -31,25 +31,25 @@ class Mismatch:
     output: int
     run: int
     different: int
-    first: tuple[int, object, object]  # flat index, expected, got
+    first: tuple[int, object, object]  # flat index, expected, actual
     target: Target = PORTABLE
 
     def __str__(self) -> str:
-        index, want, got = self.first
+        index, expected, actual = self.first
         where = f"{self.target.tier} {self.target.optimise}: case {self.case}, output {self.output}, run {self.run}"
-        return f"{where}: {self.different} elements differ, first at {index}: LiteRT {want}, Arenite {got}"
+        return f"{where}: {self.different} elements differ, first at {index}: LiteRT {expected}, Arenite {actual}"
 
 
-#: What a graph is compiled for on this computer: the kernels of every tier have a portable body.
+#: Targets for which tests compile graphs on this computer. Kernels of every tier have a portable body.
 HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
-#: And what the fuzzer goes through, batch by batch.
+#: Targets of the fuzzer, one per batch in turn.
 FUZZ_TARGETS = (
     *(Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")),
-    Target("xtensa-lx106", SCALAR, "speed"),  # weights laid out for a core without loads of signed bytes
+    Target("xtensa-lx106", SCALAR, "speed"),  # weight layout for a core without signed byte loads
     *(
         Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")
-    ),  # and one channel at a time, or in pairs
-    # Halves of layers for two cores, however small the layer, in either order.
+    ),  # weight layouts for one channel at a time, or for pairs of channels
+    # Layers split in halves for two cores, even if they are small, in either order.
     *(
         Target.of(core, mode, cores=2)
         for core in ("rv32imc", "cortex-m33")
@@ -59,7 +59,7 @@ FUZZ_TARGETS = (
 
 
 def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generated:
-    """Check, plan and lower one model; for little RAM with whatever can run row by row."""
+    """Check, plan and lower one model. Targets with little RAM use a streaming plan if there is one."""
     model = int8_weights(model)
     check_supported(model)
     needs = op_needs(model.main, target)
@@ -72,7 +72,7 @@ def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generate
 
 
 def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
-    """Values that reach the corners: full range, narrow range and constants."""
+    """Return random values: over the full range, from the extreme values, or one repeated extreme value."""
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
     if dtype == np.bool_:
@@ -101,12 +101,12 @@ def compare(
     keep: bool = True,
     targets: Sequence[Target] = HOST_TARGETS,
 ) -> list[Mismatch]:
-    """Run every model ``runs`` times on random inputs in both engines; return every difference.
+    """Run every model ``runs`` times on random inputs in both engines and return every difference.
 
-    Each is compiled for every one of ``targets``. ``keep`` leaves the compiled models in the cache, for the next run of
-    the same test.
+    Each model is compiled for each of ``targets``. With ``keep``, the compiled models stay in the cache for the next
+    run of the same test.
 
-    A model with variables keeps them between these runs, and then runs once more after a reset.
+    A model with variables keeps their values between these runs, and then runs once more after a reset.
     """
     generated = [
         lower(m, f"m{k}t{t}_", target) for t, target in enumerate(targets) for k, m in enumerate(models)
@@ -135,18 +135,20 @@ def compare_one(
         fresh = run in (0, runs) or not has_state
         if fresh:
             native.fill_arena(0xA5 if run % 2 else 0x5A)
-        want = reference.run(inputs, reset=fresh)
-        got = native.run(inputs, reset=fresh)
-        for o, (a, b) in enumerate(zip(want, got, strict=True)):
+        expected = reference.run(inputs, reset=fresh)
+        actual = native.run(inputs, reset=fresh)
+        for o, (a, b) in enumerate(zip(expected, actual, strict=True)):
             mismatch = mismatch_of(case, o, run, a, b)
             mismatches += [mismatch] if mismatch else []
     return mismatches
 
 
-def mismatch_of(case: int, output: int, run: int, want: np.ndarray, got: np.ndarray) -> Mismatch | None:
-    """The difference between two arrays of one shape and type; None when every byte is equal."""
+def mismatch_of(
+    case: int, output: int, run: int, expected: np.ndarray, actual: np.ndarray
+) -> Mismatch | None:
+    """Return the difference between two arrays of one shape and type, or None if all bytes are equal."""
     # Bytes, not values: -0.0 and NaN payloads count too.
-    a, b = np.ascontiguousarray(want).reshape(-1), np.ascontiguousarray(got).reshape(-1)
+    a, b = np.ascontiguousarray(expected).reshape(-1), np.ascontiguousarray(actual).reshape(-1)
     differ = np.unique(np.flatnonzero(a.view(np.uint8) != b.view(np.uint8)) // a.itemsize)
     if not differ.size:
         return None

@@ -1,9 +1,9 @@
-"""The differential fuzzer on emulated boards: many random graphs in one firmware, over the real serial protocol.
+"""The differential fuzzer on emulated boards runs many random graphs in one firmware, over the serial protocol.
 
     python -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 500 --seed 0
 
-All graphs of a batch are linked into one firmware behind one descriptor: its first input selects the graph to run,
-the others are the inputs and outputs of all graphs.
+All graphs of a batch are linked into one firmware with one model descriptor. Its first input selects the graph to
+run; its other inputs and its outputs are those of all graphs.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
-#: Graphs that are made before they are shared out to batches.
+#: Number of graphs that are created before they are divided into batches.
 _GRAPHS_PER_FIRMWARE = 500
-#: RAM that stack and tables take; of the rest, tensors may fill a quarter: kernels need scratch as well.
-_KEPT = 8192
+#: RAM of stack and tables. Tensors may fill a quarter of the remaining RAM, because kernels also need scratch.
+_RESERVED_BYTES = 8192
 #: The protocol counts inputs and outputs in one byte each.
 MAX_TENSORS = 255
 
@@ -47,17 +47,17 @@ _SELECTOR = """\
 {externs}
 
 static const ar_model *const models[] = {{{models}}};
-static uint32_t which;
+static uint32_t selected;
 static struct {{
     uint32_t head[AR_GUARD_WORDS], arena[1], tail[AR_GUARD_WORDS];
 }} guarded;
 static ar_io inputs[{inputs}];
 static ar_io outputs[{outputs}];
 
-/* Run the selected graph; its arena is filled first, so that a kernel that reads what nobody wrote is caught. */
+/* Run the selected graph. */
 static void run(void)
 {{
-    const ar_model *m = models[which];
+    const ar_model *m = models[selected];
     uint32_t i;
     for (i = 0; i < m->layer_count; i++) {{
         if (m->layers[i]) {{
@@ -69,7 +69,7 @@ static void run(void)
 static void reset(void)
 {{
     uint32_t m, i, in = 1, out = 0;
-    inputs[0].data = &which;
+    inputs[0].data = &selected;
     inputs[0].bytes = 4;
     inputs[0].dtype = AR_INT32;
     for (m = 0; m < sizeof models / sizeof models[0]; m++) {{
@@ -103,7 +103,7 @@ extern const ar_model model;
 
 
 def sources(batch: Sequence[Generated]) -> dict[str, str]:
-    """The files of a firmware that holds every graph of the batch."""
+    """Return the source files of a firmware with every graph of the batch."""
     inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
     outputs = sum(len(g.model.main.outputs) for g in batch)
     selector = _SELECTOR.format(
@@ -112,7 +112,7 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
         inputs=inputs,
         outputs=outputs,
     )
-    # The firmware counts ticks for every layer of a graph, as segments report theirs.
+    # The firmware counts ticks for every layer of a graph, because segments report the ticks of their layers.
     header = _HEADER.format(layers=max(len(g.calls) for g in batch))
     return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
 
@@ -125,9 +125,9 @@ def compare_emulated(
     optimise: str = "speed",
     folder: Path | None = None,
 ) -> tuple[list[Mismatch], list[str]]:
-    """Run every graph once on the emulated board, with its own kernels, and in LiteRT.
+    """Run every graph once on the emulated board, with the board's kernels, and in LiteRT.
 
-    Returns every difference, and the kernel of every layer. ``folder`` keeps the compiled engine for the next call.
+    Return every difference, and the kernel of every layer. ``folder`` stores the compiled engine for the next call.
     """
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as temporary:
@@ -135,16 +135,18 @@ def compare_emulated(
     board = load_board(board_name)
     target = Target.of(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
-    engine = [path.name for path in ENGINE.paths(".c")]  # all: what one batch leaves out another needs
+    engine = [path.name for path in ENGINE.paths(".c")]  # all files, because batches need different ones
     mismatches = []
     project = write_project(
         folder / board.name, sources(batch), engine, board, optimise=optimise, stack_bytes=4096
     )
     with start(board, direct_build(project)) as machine:
-        # The emulator may have to wait for the processor far longer than a board for anything.
+        # On a busy computer the emulator can be much slower than a board.
         client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
-        client.infer(fresh=True)  # fills the table of inputs and outputs; runs graph 0 on whatever is there
+        client.infer(
+            fresh=True
+        )  # fills the table of inputs and outputs, and runs graph 0 on undefined inputs
         first_in, first_out = 1, 0
         for k, g in enumerate(batch):
             graph = g.model.main
@@ -154,34 +156,34 @@ def compare_emulated(
             for position, value in enumerate(inputs):
                 client.write_input(first_in + position, np.ascontiguousarray(value).tobytes())
             client.infer(fresh=True)
-            want = Reference(to_flatbuffer(g.model)).run(inputs)
+            expected = Reference(to_flatbuffer(g.model)).run(inputs)
             for position, index in enumerate(graph.outputs):
                 t = graph.tensors[index]
                 raw = client.read_output(first_out + position, t.nbytes)
-                got = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
-                mismatch = mismatch_of(k, position, 0, want[position], got)
+                actual = np.frombuffer(raw, DTYPES[t.dtype]).reshape(t.shape)
+                mismatch = mismatch_of(k, position, 0, expected[position], actual)
                 mismatches += [mismatch] if mismatch else []
             first_in += len(graph.inputs)
             first_out += len(graph.outputs)
     return mismatches, [layer.call.kernel for g in batch for layer in g.calls if layer.call is not None]
 
 
-def batches(models: Sequence[Model], most_bytes: int) -> list[list[Model]]:
-    """Split the graphs so that each firmware fits the board and the protocol's counts."""
-    batches_so_far: list[list[Model]] = [[]]
+def batches(models: Sequence[Model], max_bytes: int) -> list[list[Model]]:
+    """Split the graphs so that each firmware fits the board and the protocol's maximum number of tensors."""
+    result: list[list[Model]] = [[]]
     inputs, outputs, size = 1, 0, 0
     for m in models:
         graph = m.main
         need = sum(t.nbytes for t in graph.tensors if t.data is None)
-        more = (len(graph.inputs), len(graph.outputs))
-        if batches_so_far[-1] and (
-            inputs + more[0] > MAX_TENSORS or outputs + more[1] > MAX_TENSORS or size + need > most_bytes
+        counts = (len(graph.inputs), len(graph.outputs))
+        if result[-1] and (
+            inputs + counts[0] > MAX_TENSORS or outputs + counts[1] > MAX_TENSORS or size + need > max_bytes
         ):
-            batches_so_far.append([])
+            result.append([])
             inputs, outputs, size = 1, 0, 0
-        batches_so_far[-1].append(m)
-        inputs, outputs, size = inputs + more[0], outputs + more[1], size + need
-    return batches_so_far
+        result[-1].append(m)
+        inputs, outputs, size = inputs + counts[0], outputs + counts[1], size + need
+    return result
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -197,14 +199,14 @@ def main(argv: list[str] | None = None) -> int:
     ops = args.op or sorted(load_all())
     counts: Counter[str] = Counter()
     kernels: Counter[str] = Counter()
-    failures = done = 0
+    failures = finished = 0
     with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
         for first in range(0, args.cases, _GRAPHS_PER_FIRMWARE):
             models = [
                 random_model(args.seed, k, ops, 3)
                 for k in range(first, min(first + _GRAPHS_PER_FIRMWARE, args.cases))
             ]
-            for batch in batches(models, (load_board(args.board).ram_bytes - _KEPT) // 4):
+            for batch in batches(models, (load_board(args.board).ram_bytes - _RESERVED_BYTES) // 4):
                 counts.update(op.name for m in batch for op in m.main.ops)
                 differences, used = compare_emulated(
                     batch, args.board, seed=args.seed, optimise=args.optimise, folder=Path(folder)
@@ -212,14 +214,16 @@ def main(argv: list[str] | None = None) -> int:
                 kernels.update(used)
                 for mismatch in differences:
                     failures += 1
-                    print(f"seed {args.seed} graph {done + mismatch.case}: {mismatch}", file=sys.stderr)
-                done += len(batch)
-            print(f"{done:,} of {args.cases:,} graphs, {failures} mismatches", file=sys.stderr, flush=True)
+                    print(f"seed {args.seed} graph {finished + mismatch.case}: {mismatch}", file=sys.stderr)
+                finished += len(batch)
+            print(
+                f"{finished:,} of {args.cases:,} graphs, {failures} mismatches", file=sys.stderr, flush=True
+            )
     tier = Target.of(load_board(args.board).core, args.optimise).tier
-    own = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
+    tier_layers = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
-        f"{args.board}, {args.optimise}, seed {args.seed}: {done} graphs over {len(counts)} operators, {own:,} of "
-        f"{kernels.total():,} layers by {tier} kernels, {failures} mismatches"
+        f"{args.board}, {args.optimise}, seed {args.seed}: {finished} graphs over {len(counts)} operators, "
+        f"{tier_layers:,} of {kernels.total():,} layers by {tier} kernels, {failures} mismatches"
     )
     return 1 if failures else 0
 

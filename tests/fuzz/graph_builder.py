@@ -13,12 +13,12 @@ Q_RANGE = {"int8": (-128, 127), "int16": (-32768, 32767), "uint8": (0, 255), "in
 
 
 def f32(value: float) -> float:
-    """``value`` rounded to float32, as scales are stored."""
+    """Return ``value`` rounded to float32, as scales are stored."""
     return float(np.float32(value))
 
 
 class GraphBuilder:
-    """Collects tensors and operators; ``build`` makes the model. Tensor indices are plain ints."""
+    """Collects tensors and operators; ``build`` returns the model. Tensors are referred to by index."""
 
     def __init__(self, rng: np.random.Generator | None = None, max_elements: int = 4096) -> None:
         self.rng = rng if rng is not None else np.random.default_rng(0)
@@ -44,7 +44,7 @@ class GraphBuilder:
         return index
 
     def input(self, shape: Sequence[int], dtype: str = "int8", quant: Quantization | None = None) -> int:
-        """A new graph input."""
+        """Add a graph input."""
         index = self.tensor(shape, dtype, quant)
         self.inputs.append(index)
         return index
@@ -62,10 +62,10 @@ class GraphBuilder:
         zero_point: int | None = None,
         quantized: bool = True,
     ) -> int:
-        """An input for the next operator: often a computed tensor that suits, else a new graph input.
+        """Return an input for the next operator: often an existing tensor that fits, otherwise a new graph input.
 
-        ``rank`` is one rank or several allowed ones (default 1 to 4). ``zero_point`` demands that value (int16
-        tensors always get 0). Tensors have at most ``max_elements`` elements.
+        ``rank`` is one rank or several allowed ones (default 1 to 4). ``zero_point`` requires that value (int16
+        tensors always have 0). Tensors have at most ``max_elements`` elements.
         """
         ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
         produced = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
@@ -89,7 +89,7 @@ class GraphBuilder:
         return self.input(shape, dtype, self.quant(dtype, zero_point) if has_quant else None)
 
     def shape(self, rank: int, largest: int = 12) -> tuple[int, ...]:
-        """A random shape of that rank, batch mostly 1, within ``max_elements``."""
+        """Return a random shape of that rank within ``max_elements``. The batch of rank 4 is mostly 1."""
         while True:
             dims = [int(d) for d in self.rng.integers(1, largest + 1, rank)]
             if rank == 4 and self.rng.random() < 0.8:
@@ -100,7 +100,7 @@ class GraphBuilder:
     def quant(
         self, dtype: str = "int8", zero_point: int | None = None, scale: float | None = None
     ) -> Quantization:
-        """Random per-tensor quantization; int16 is symmetric, as TFLite defines it."""
+        """Return a random per-tensor quantization. int16 is symmetric, as TFLite requires."""
         low, high = Q_RANGE[dtype]
         if zero_point is None:
             zero_point = (
@@ -144,7 +144,7 @@ class GraphBuilder:
         )
 
     def build(self) -> Model:
-        """The model; every computed tensor that nothing reads is an output."""
+        """Return the model. Every computed tensor that no operator reads is an output."""
         read = {i for op in self.ops for i in op.inputs}
         outputs = [
             i for op in self.ops for i in op.outputs if i not in read and self.tensors[i].dtype != "resource"
@@ -153,14 +153,14 @@ class GraphBuilder:
         return Model((main, *self.extra_subgraphs))
 
 
-def full_options(options_type: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The schema's defaults of ``options_type`` with ``given`` on top; unknown names are a test's mistake."""
+def full_options(options_type: str, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema's defaults of ``options_type`` updated with ``values``. Unknown names raise ``KeyError``."""
     from arenite.converters.tflite.schema_names import options_object, snake
 
     if not options_type:
-        return dict(given)
-    known = {snake(k): v for k, v in vars(options_object(options_type)).items()}
-    unknown = set(given) - set(known)
+        return dict(values)
+    defaults = {snake(k): v for k, v in vars(options_object(options_type)).items()}
+    unknown = set(values) - set(defaults)
     if unknown:
-        raise KeyError(f"{options_type} has no {sorted(unknown)}; it has {sorted(known)}")
-    return {**known, **given}
+        raise KeyError(f"{options_type} has no {sorted(unknown)}; it has {sorted(defaults)}")
+    return {**defaults, **values}

@@ -1,4 +1,4 @@
-"""What ``graph.py`` promises of a model that the reader returns, checked without the reader's own code."""
+"""Check the invariants of a model that the reader returns, without the reader's own code."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _RANGES = {
 
 
 def broken_invariants(model: Model) -> str:
-    """The first promise that ``model`` breaks, "" when it keeps all."""
+    """Return the first invariant that ``model`` breaks, or "" if it breaks none."""
     if not model.subgraphs or not model.signatures:
         return "no subgraph or no signature"
     for signature in model.signatures:
         if not 0 <= signature.subgraph < len(model.subgraphs):
-            return "a signature of no subgraph"
+            return "a signature refers to no subgraph"
         count = len(model.subgraphs[signature.subgraph].tensors)
         if any(not 0 <= i < count for _, i in (*signature.inputs, *signature.outputs)):
-            return "a signature of no tensor"
+            return "a signature refers to no tensor"
     for graph in model.subgraphs:
         problem = next(filter(None, map(_tensor, graph.tensors)), "") or _graph(graph)
         if problem:
@@ -65,25 +65,25 @@ def _graph(graph: Subgraph) -> str:
         return "indices of tensors"
     if [o.index for o in graph.ops] != list(range(len(graph.ops))):
         return "indices of operators"
-    known = {t.index for t in graph.tensors if t.is_constant or t.is_variable}
-    if len(set(graph.inputs)) != len(graph.inputs) or known & set(graph.inputs):
+    available = {t.index for t in graph.tensors if t.is_constant or t.is_variable}
+    if len(set(graph.inputs)) != len(graph.inputs) or available & set(graph.inputs):
         return "inputs"
-    known |= set(graph.inputs)
+    available |= set(graph.inputs)
     for op in graph.ops:
-        problem = _op(op, known, count)
+        problem = _op(op, available, count)
         if problem:
             return f"operator {op.index} ({op.name}): {problem}"
-        known |= set(op.outputs)
-    return "" if set(graph.outputs) <= known else "an output that nobody makes"
+        available |= set(op.outputs)
+    return "" if set(graph.outputs) <= available else "an output that no operator computes"
 
 
-def _op(op: Op, known: set[int], count: int) -> str:
+def _op(op: Op, available: set[int], count: int) -> str:
     if any(not -1 <= i < count for i in op.inputs) or any(not 0 <= i < count for i in op.outputs):
         return "tensor indices"
-    if not {i for i in op.inputs if i >= 0} <= known:
-        return "reads what is not there yet"
-    if set(op.outputs) & known or len(set(op.outputs)) != len(op.outputs):
-        return "makes what is there already"
+    if not {i for i in op.inputs if i >= 0} <= available:
+        return "reads a tensor before it is computed"
+    if set(op.outputs) & available or len(set(op.outputs)) != len(op.outputs):
+        return "writes a tensor that already has a value"
     for value in op.options.values():
         if not isinstance(value, (bool, int, float, str, bytes, tuple, type(None))):
             return f"an option of type {type(value).__name__}"

@@ -1,11 +1,11 @@
-"""Mutate model files and feed them to the reader: nothing but a ``ModelError`` may come out, soon and in little memory.
+"""Mutate model files and read them: only a ``ModelError`` may be raised, in little time and memory.
 
     python -m tests.fuzz.hostile_files --cases 100000 --seed 1 [--through reader|writer|firmware]
 
-Case K of seed S is the same file everywhere. Most mutations change a place that means something (an offset, a length,
-a vtable, a scalar), found by walking the seed file; the rest flip bits, cut, splice and repeat blindly. What the reader
-accepts is checked for all that ``graph.py`` promises, then (``--through``) written and read again, or planned and
-lowered to C. Files that break a rule are saved.
+Case K of seed S is the same file on every computer. Most mutations change a meaningful place (an offset, a length, a
+vtable, a scalar), found by walking the seed file. The others flip bits, cut, splice and repeat at random places. Models
+that the reader accepts are checked for the invariants of a graph, then (``--through``) written and read again, or
+planned and lowered to C. Files that break a rule are saved.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from tests.fuzz.graph_invariants import broken_invariants
 
 CRASHES = Path(__file__).resolve().parents[2] / ".cache" / "fuzz_reader"
 
-#: Seconds for one case before it counts as hanging; memory beyond what the process has at the start.
+#: Maximum seconds per case, and maximum memory beyond that of the process at the start.
 CASE_SECONDS = 5
 MEMORY_BYTES = 1 << 30
 
@@ -66,7 +66,7 @@ _CORNERS = (
 
 @dataclass(frozen=True)
 class SeedFile:
-    """A good file and the places in it that mean something: (position, bytes)."""
+    """A valid file and its meaningful places: (position, number of bytes)."""
 
     name: str
     data: bytes
@@ -75,7 +75,7 @@ class SeedFile:
 
 
 class _Walker(_Decoder):
-    """Decodes while noting where it looks."""
+    """A decoder that records which places it reads."""
 
     def __init__(self, data: bytes) -> None:
         super().__init__(data)
@@ -110,8 +110,8 @@ def seed_of(name: str, data: bytes) -> SeedFile:
 
 
 def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFile]:
-    """The small models, plain and as images with a plan; with ``operators`` one random model of each operator that the
-    differential fuzzer builds; and the model files of ``folder``."""
+    """Return seed files: the small models, plain and as images with a plan, and the model files of ``folder``. With
+    ``operators``, also one random model of each operator of the differential fuzzer."""
     seed_files = []
     for name, make in small_models.ALL.items():
         model = make()
@@ -129,17 +129,17 @@ def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFi
 
 
 def mutate(rng: random.Random, pool: Sequence[SeedFile]) -> bytes:
-    """One mutant of a random seed."""
+    """Return a mutant of a random seed file."""
     seed = rng.choice(pool)
     data = bytearray(seed.data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
-        where = rng.random()
-        if where < 0.45:
+        draw = rng.random()
+        if draw < 0.45:
             _at_random_place(rng, data, seed.values)
-        elif where < 0.7:
+        elif draw < 0.7:
             _at_random_place(rng, data, seed.structure)
         else:
-            rng.choice(_BLIND)(rng, data, pool)
+            rng.choice(_UNSTRUCTURED)(rng, data, pool)
     return bytes(data)
 
 
@@ -157,10 +157,10 @@ def _at_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple
         new = rng.getrandbits(8 * width)
     elif kind == 3:
         new = old ^ (1 << rng.randrange(8 * width))
-    else:  # what stands at another place: offsets to other tables, lengths of other vectors
-        other, size = rng.choice(places)
-        new = int.from_bytes(data[other : other + size], "little") + rng.choice(
-            (0, position - other, other - position)
+    else:  # the value of another place, such as an offset to another table or the length of another vector
+        source, size = rng.choice(places)
+        new = int.from_bytes(data[source : source + size], "little") + rng.choice(
+            (0, position - source, source - position)
         )
     data[position : position + width] = (new % (1 << (8 * width))).to_bytes(width, "little")
 
@@ -182,21 +182,21 @@ def _remove(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> N
 
 def _repeat(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     at, length = rng.randrange(len(data) + 1), rng.choice((4, 16, 64, 1024))
-    to = rng.randrange(len(data) + 1)
-    data[to:to] = data[at : at + length]
+    target = rng.randrange(len(data) + 1)
+    data[target:target] = data[at : at + length]
 
 
 def _overwrite(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
-    other = rng.choice(pool).data
-    at, length = rng.randrange(len(other)), rng.choice((4, 16, 64, 1024))
-    to = rng.randrange(len(data) + 1)
-    data[to : to + length] = other[at : at + length]
+    source = rng.choice(pool).data
+    at, length = rng.randrange(len(source)), rng.choice((4, 16, 64, 1024))
+    target = rng.randrange(len(data) + 1)
+    data[target : target + length] = source[at : at + length]
 
 
 def _splice(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
-    other = rng.choice(pool).data
+    source = rng.choice(pool).data
     at = rng.randrange(len(data) + 1)
-    data[at:] = other[at:]
+    data[at:] = source[at:]
 
 
 def _noise(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
@@ -209,19 +209,19 @@ def _word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> Non
         data[at : at + 4] = (rng.choice(_CORNERS) % (1 << 32)).to_bytes(4, "little")
 
 
-_BLIND: tuple[Callable[[random.Random, bytearray, Sequence[SeedFile]], None], ...] = (
+_UNSTRUCTURED: tuple[Callable[[random.Random, bytearray, Sequence[SeedFile]], None], ...] = (
     _flip, _cut, _remove, _repeat, _overwrite, _splice, _noise, _word,
 )  # fmt: skip
 
 
 @dataclass
 class Report:
-    """What became of the cases."""
+    """Counts the outcomes of the cases."""
 
     refused: int = 0
     accepted: int = 0
-    stopped_later: int = 0  # accepted by the reader, refused in words by a later stage
-    broken: list[str] = field(default_factory=list)  # one entry per case that broke a rule
+    stopped_later: int = 0  # accepted by the reader, refused with an error by a later stage
+    violations: list[str] = field(default_factory=list)  # one entry per case that broke a rule
     slowest: float = 0.0
     reasons: Counter[str] = field(default_factory=Counter)
 
@@ -235,7 +235,7 @@ def run(
     crashes: Path | None = None,
     first: int = 0,
 ) -> Report:
-    """Feed cases ``first`` to ``first + cases`` of ``seed``; files that break a rule go to ``crashes``."""
+    """Run cases ``first`` to ``first + cases - 1`` of ``seed``. Save files that break a rule in folder ``crashes``."""
     report = Report()
     for case in range(first, first + cases):
         data = mutate(random.Random(f"{seed}:{case}"), pool)
@@ -247,7 +247,7 @@ def run(
             problem = f"took {spent:.1f} s"
         if problem:
             name = hashlib.sha256(data).hexdigest()[:12]
-            report.broken.append(f"case {case} of seed {seed} ({name}.tflite): {problem}")
+            report.violations.append(f"case {case} of seed {seed} ({name}.tflite): {problem}")
             if crashes is not None:
                 crashes.mkdir(parents=True, exist_ok=True)
                 (crashes / f"{name}.tflite").write_bytes(data)
@@ -255,7 +255,7 @@ def run(
 
 
 def _check_case(data: bytes, through: str, report: Report) -> str:
-    """The rule that the case broke, or "" when all is well."""
+    """Return the rule that the case breaks, or "" if it breaks none."""
     try:
         image = parse_image(data)
     except ModelError as error:
@@ -268,11 +268,15 @@ def _check_case(data: bytes, through: str, report: Report) -> str:
         return traceback.format_exc()
     report.accepted += 1
     try:
-        broken = broken_invariants(image.model)
-        if broken:
-            return broken
+        violation = broken_invariants(image.model)
+        if violation:
+            return violation
         return (
-            _written_again(image) if through == "writer" else _lowered(image) if through == "firmware" else ""
+            _write_and_read(image)
+            if through == "writer"
+            else _lower_to_c(image)
+            if through == "firmware"
+            else ""
         )
     except AreniteError:
         report.stopped_later += 1
@@ -282,19 +286,19 @@ def _check_case(data: bytes, through: str, report: Report) -> str:
 
 
 def _kind(problem: str) -> str:
-    """A problem without its numbers and names, to count kinds."""
+    """Return the problem without numbers and names, so that equal kinds of problems can be counted."""
     return problem.split(": ", 1)[-1][:40].translate(str.maketrans("", "", "0123456789,-"))
 
 
-def _written_again(image: Image) -> str:
-    once = to_flatbuffer(image.model)
-    again = parse_image(once)
-    if again.model.repairs:
-        return f"what was written needs repairs: {again.model.repairs}"
-    return "" if to_flatbuffer(again.model) == once else "what was written reads differently"
+def _write_and_read(image: Image) -> str:
+    written = to_flatbuffer(image.model)
+    reread = parse_image(written)
+    if reread.model.repairs:
+        return f"the written file needs repairs: {reread.model.repairs}"
+    return "" if to_flatbuffer(reread.model) == written else "the written file is read differently"
 
 
-def _lowered(image: Image) -> str:
+def _lower_to_c(image: Image) -> str:
     from arenite.converters.passes.fold_constants import fold_constants
     from arenite.converters.tflite.int4 import int8_weights
     from arenite.firmware.generator.model_lowering import lower_model
@@ -316,13 +320,13 @@ class _Hang(BaseException):
 
 
 def _limit() -> None:
-    """Turn runaway memory into MemoryError and a hang into an exception."""
+    """Limit memory and time, so that too much memory raises MemoryError and a hang raises an exception."""
     with Path("/proc/self/statm").open() as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, resource.RLIM_INFINITY))
 
     def alarm(_signal: int, _frame: object) -> None:
-        raise _Hang(f"no answer within {CASE_SECONDS * 4} s")
+        raise _Hang(f"no result within {CASE_SECONDS * 4} s")
 
     signal.signal(signal.SIGALRM, alarm)
 
@@ -333,12 +337,15 @@ def main() -> int:
     )
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case, to run one again")
+    parser.add_argument("--first", type=int, default=0, help="number of the first case, to repeat a case")
     parser.add_argument("--through", choices=("reader", "writer", "firmware"), default="reader")
     parser.add_argument("--operators", action="store_true", help="also mutate a model of each operator")
     parser.add_argument("--models", type=Path, help="folder with further .tflite files to mutate")
     parser.add_argument(
-        "--crashes", type=Path, default=CRASHES, help=f"where to save files (default {CRASHES})"
+        "--crashes",
+        type=Path,
+        default=CRASHES,
+        help=f"folder for files that break a rule (default {CRASHES})",
     )
     options = parser.parse_args()
     pool = seeds(options.models, operators=options.operators)
@@ -352,25 +359,28 @@ def main() -> int:
     for first in range(options.first, options.first + options.cases, step):
         signal.alarm(CASE_SECONDS * 4 + step // 10)
         count = min(step, options.first + options.cases - first)
-        part = run(pool, count, options.seed, through=options.through, crashes=options.crashes, first=first)
-        total.refused += part.refused
-        total.accepted += part.accepted
-        total.stopped_later += part.stopped_later
-        total.slowest = max(total.slowest, part.slowest)
-        total.reasons += part.reasons
-        for problem in part.broken:
+        chunk = run(pool, count, options.seed, through=options.through, crashes=options.crashes, first=first)
+        total.refused += chunk.refused
+        total.accepted += chunk.accepted
+        total.stopped_later += chunk.stopped_later
+        total.slowest = max(total.slowest, chunk.slowest)
+        total.reasons += chunk.reasons
+        for problem in chunk.violations:
             print(problem, file=sys.stderr)
-        total.broken += part.broken
+        total.violations += chunk.violations
     signal.alarm(0)
-    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
+    growth_mib = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024
     print(f"seed {options.seed}, {options.cases} cases through the {options.through}, {len(pool)} seed files")
-    print(f"refused {total.refused} (in {len(total.reasons)} wordings), accepted {total.accepted}")
-    print(f"of the accepted, refused in words later: {total.stopped_later}")
     print(
-        f"broken rules {len(total.broken)}; slowest case {total.slowest * 1e3:.1f} ms; memory grew by {grown} MiB"
+        f"refused {total.refused} (with {len(total.reasons)} different messages), accepted {total.accepted}"
+    )
+    print(f"accepted by the reader and refused with an error later: {total.stopped_later}")
+    print(
+        f"broken rules {len(total.violations)}; slowest case {total.slowest * 1e3:.1f} ms; "
+        f"memory grew by {growth_mib} MiB"
     )
     print(f"{time.perf_counter() - start:.1f} s")
-    return 1 if total.broken else 0
+    return 1 if total.violations else 0
 
 
 if __name__ == "__main__":

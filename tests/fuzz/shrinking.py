@@ -1,4 +1,4 @@
-"""Shrink a graph that shows a mismatch: drop operators while the mismatch stays."""
+"""Shrink a graph that shows a mismatch: remove operators as long as the mismatch stays."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from tests.fuzz.comparison import compare
 
 
 def minimize(model: Model, target: Target) -> Model:
-    """The smallest model found by cutting operators off the end, then the start, that still mismatches."""
-    best = model
+    """Remove single operators as long as the model still has a mismatch, and return the smallest model."""
+    smallest = model
     changed = True
     while changed:
         changed = False
-        for k in range(len(best.main.ops)):
-            candidate = without(best, k)
+        for k in range(len(smallest.main.ops)):
+            candidate = without(smallest, k)
             if candidate is not None and mismatches(candidate, target):
-                best, changed = candidate, True
+                smallest, changed = candidate, True
                 break
-    return best
+    return smallest
 
 
 def mismatches(model: Model, target: Target) -> bool:
@@ -32,26 +32,26 @@ def mismatches(model: Model, target: Target) -> bool:
 
 
 def without(model: Model, drop: int) -> Model | None:
-    """The model without operator ``drop``: what it computed and others read becomes a graph input."""
+    """Return the model without operator ``drop``. Its outputs that other operators read become graph inputs."""
     graph = model.main
-    kept = [op for op in graph.ops if op.index != drop]
-    if not kept:
+    remaining = [op for op in graph.ops if op.index != drop]
+    if not remaining:
         return None
-    read = {i for op in kept for i in op.inputs if i >= 0}
-    produced = {i for op in kept for i in op.outputs}
-    floating = sorted(
+    read = {i for op in remaining for i in op.inputs if i >= 0}
+    produced = {i for op in remaining for i in op.outputs}
+    new_inputs = sorted(
         i for i in read - produced if graph.tensors[i].data is None and not graph.tensors[i].is_variable
     )
-    if any(graph.tensors[i].dtype == "resource" for i in floating):
+    if any(graph.tensors[i].dtype == "resource" for i in new_inputs):
         return None
     outputs = tuple(sorted(produced - read))
-    ops: list[Op] = [replace(op, index=k) for k, op in enumerate(kept)]
+    ops: list[Op] = [replace(op, index=k) for k, op in enumerate(remaining)]
     used = sorted(read | produced)
-    place = {old: new for new, old in enumerate(used)}
+    new_index = {old: new for new, old in enumerate(used)}
     tensors = tuple(replace(graph.tensors[old], index=new) for new, old in enumerate(used))
 
     def move(indices: tuple[int, ...]) -> tuple[int, ...]:
-        return tuple(place[i] if i >= 0 else -1 for i in indices)
+        return tuple(new_index[i] if i >= 0 else -1 for i in indices)
 
     ops = [
         replace(op, inputs=move(op.inputs), outputs=move(op.outputs), intermediates=())
@@ -61,5 +61,5 @@ def without(model: Model, drop: int) -> Model | None:
     ]
     if any(op.intermediates for op in ops):
         return None
-    main = Subgraph(graph.name, tensors, tuple(ops), move(tuple(floating)), move(outputs))
+    main = Subgraph(graph.name, tensors, tuple(ops), move(tuple(new_inputs)), move(outputs))
     return replace(model, subgraphs=(main, *model.subgraphs[1:]))

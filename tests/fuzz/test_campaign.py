@@ -1,4 +1,4 @@
-"""The fuzzer itself: it notices a wrong kernel, shrinks and saves the graph, and survives a crash."""
+"""The fuzzer finds a wrong kernel, shrinks and saves the graph, and continues after a crash."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ def batch(folder: Path, *ops: str, count: int = 4) -> Batch:
     return Batch(7, 10, count, ops, 3, folder)
 
 
-def test_same_numbers_same_graphs(tmp_path: Path) -> None:
+def test_equal_numbers_give_equal_graphs(tmp_path: Path) -> None:
     first, second = (batch(tmp_path, "MEAN", "ADD").model(11) for _ in range(2))
     assert [op.name for op in first.main.ops] == [op.name for op in second.main.ops]
     assert [t.shape for t in first.main.tensors] == [t.shape for t in second.main.tensors]
 
 
 def test_wrong_results_are_found_shrunk_and_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    right = Mean.lower
+    original = Mean.lower
 
     def wrong(self: Mean, ctx: LowerContext) -> KernelCall:
-        call = right(self, ctx)
+        call = original(self, ctx)
         assert call is not None
         fields: Mapping[str, Any] = call.fields
         if "output_offset" in fields:
@@ -52,11 +52,11 @@ def crash(_: Batch) -> Result:
     os._exit(11)
 
 
-def count_only(given: Batch) -> Result:
-    return Result(given.count)
+def count_only(batch: Batch) -> Result:
+    return Result(batch.count)
 
 
-def test_a_crash_takes_down_only_its_own_process(tmp_path: Path) -> None:
+def test_a_crash_ends_only_its_own_process(tmp_path: Path) -> None:
     worker = Worker()
     with pytest.raises(BrokenProcessPool):
         worker.call(crash, batch(tmp_path, "MEAN"))
@@ -64,7 +64,9 @@ def test_a_crash_takes_down_only_its_own_process(tmp_path: Path) -> None:
     worker.close()
 
 
-def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_the_command_runs_graphs_and_prints_totals(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     assert main(["--cases", "6", "--op", "MEAN", "--op", "SUM", "--batch", "3", "--jobs", "2"]) == 0
     out = capsys.readouterr().out
     assert "seed 0: 6 graphs over 2 operators, 0 mismatches" in out

@@ -1,4 +1,4 @@
-"""Short runs of the differential fuzzer; ``make fuzz`` has the long ones."""
+"""Short runs of the differential fuzzer. ``make fuzz`` runs long ones."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ def test_random_graphs_on_emulated_boards_equal_litert(board: str) -> None:
         assert not mismatches, "\n".join(map(str, mismatches))
 
 
-def test_a_wrong_kernel_would_be_noticed() -> None:
-    """The comparison sees a single wrong bit."""
-    want = np.arange(12, dtype=np.int8).reshape(3, 4)
-    got = want.copy()
-    got[2, 1] ^= 1
-    mismatch = mismatch_of(0, 0, 0, want, got)
+def test_the_comparison_finds_a_single_wrong_bit() -> None:
+    expected = np.arange(12, dtype=np.int8).reshape(3, 4)
+    actual = expected.copy()
+    actual[2, 1] ^= 1
+    mismatch = mismatch_of(0, 0, 0, expected, actual)
     assert mismatch is not None and mismatch.different == 1 and mismatch.first == (9, 9, 8)
-    assert mismatch_of(0, 0, 0, want, want.copy()) is None
+    assert mismatch_of(0, 0, 0, expected, expected.copy()) is None

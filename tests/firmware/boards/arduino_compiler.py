@@ -1,4 +1,4 @@
-"""Compiles a sketch as an Arduino core does."""
+"""Compile a sketch as an Arduino core does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ CORE = Path(__file__).parent / "arduino_core"
 WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 
-def compile_as_arduino_core_would(project: Path, out: Path) -> Path:
-    """The sources that PlatformIO gives to a real board: src, lib/arenite and lib/agent, but not lib/board."""
-    include = [f"-I{project / folder}" for folder in ("src", "lib/arenite", "lib/agent")]
-    define = ["-DARDUINO=10819", '-DARENITE_BOARD="stand_in"']
+def compile_like_an_arduino_core(project: Path, out: Path) -> Path:
+    """Compile the sources that PlatformIO compiles for a real board: src, lib/arenite and lib/agent, not lib/board."""
+    includes = [f"-I{project / folder}" for folder in ("src", "lib/arenite", "lib/agent")]
+    defines = ["-DARDUINO=10819", '-DARENITE_BOARD="stand_in"']
     objects = []
     sources = [*project.glob("src/*.c*"), *project.glob("lib/arenite/*.c"), *project.glob("lib/agent/*.c")]
     for source in [*sources, CORE / "core.cpp"]:
@@ -23,9 +23,9 @@ def compile_as_arduino_core_would(project: Path, out: Path) -> Path:
             *compiler,
             "-O2",
             *WARNINGS,
-            *include,
+            *includes,
             f"-I{CORE}",
-            *define,
+            *defines,
             "-c",
             str(source),
             "-o",

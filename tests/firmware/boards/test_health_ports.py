@@ -1,4 +1,4 @@
-"""Health on boards that are not emulated: the Arduino port on a stand-in core, reset registers on stand-in chips."""
+"""Health of boards without an emulator: the Arduino port on a stand-in core, reset registers of stand-in chips."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.firmware.boards.arduino_compiler import compile_as_arduino_core_would
+from tests.firmware.boards.arduino_compiler import compile_like_an_arduino_core
 from tests.firmware.cross_compiler import cmake, compile_project, have_compilers
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 POWER_ON, REQUESTED, FAULT, WATCHDOG, BROWN_OUT, PIN, SOFTWARE, OTHER, UNKNOWN = range(9)
 
-#: A chip by its registers; what they hold comes with the call. ``used`` is what the watchdog's start left there.
+#: C code of a stand-in chip's registers. ``set`` sets the reset register; ``used`` returns the watchdog's cycles.
 CHIPS = {
     "stm32f4": """
 #define ARDUINO_ARCH_STM32
@@ -78,7 +78,7 @@ static void set(uint32_t value); /* CHIP_RESET, with REASON in bits 0 and 1 */
 static uint32_t used() { return 0; }
 """,
 }
-#: The Pico SDK's headers; bit 2 of what is set: our watchdog ran before, bit 3: a restart was asked for.
+#: The Pico SDK's headers. Bit 2 of ``value``: the port's watchdog ran before. Bit 3: a restart was requested.
 SDK = {
     "hardware/watchdog.h": """
 #include "port.h"
@@ -106,13 +106,13 @@ _MAIN = """
 #include "port_arduino_health.h"
 #include <stdio.h>
 #include <stdlib.h>
-int main(int, char **given)
+int main(int, char **arguments)
 {
     uint32_t word = 0;
-    set((uint32_t)strtoul(given[1], 0, 0));
+    set((uint32_t)strtoul(arguments[1], 0, 0));
     uint32_t cause = port_reset_cause(&word);
-    if (given[2]) { /* and a second reset */
-        set((uint32_t)strtoul(given[2], 0, 0));
+    if (arguments[2]) { /* and a second reset */
+        set((uint32_t)strtoul(arguments[2], 0, 0));
         cause = port_reset_cause(&word);
     }
     port_watchdog_start();
@@ -120,7 +120,7 @@ int main(int, char **given)
     printf("%u %u %u %u", cause, word, port_watchdog_ms, used());
 }
 """
-#: Chip, register, cause: from the chips' reference manuals.
+#: (chip, register, cause), from the chips' reference manuals.
 REGISTERS = [
     ("stm32f4", 0x0E000003, POWER_ON),  # the reset value: power-on, pin and brown-out together
     ("stm32f4", 0x06000003, BROWN_OUT),
@@ -148,29 +148,33 @@ REGISTERS = [
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("chips")
-    made = {}
+    paths = {}
     for name, registers in CHIPS.items():
         source = folder / f"{name}.cpp"
         for header, text in SDK.items():
             (folder / header).parent.mkdir(parents=True, exist_ok=True)
             (folder / header).write_text(f"#pragma once\n{text}")
         source.write_text(f"#define ARDUINO 1\n#define AR_HEALTH 1\n#include <stdint.h>\n{registers}{_MAIN}")
-        made[name] = folder / name
+        paths[name] = folder / name
         flags = ["-std=c++11", "-Wall", "-Wextra", "-Werror", *BOARDS.include_flags, f"-I{folder}"]
-        subprocess.run(["g++", *flags, "-o", made[name], source], check=True)
-    return made
+        subprocess.run(["g++", *flags, "-o", paths[name], source], check=True)
+    return paths
 
 
 @pytest.mark.parametrize(("chip", "register", "cause"), REGISTERS)
-def test_reset_registers(programs: dict[str, Path], chip: str, register: int, cause: int) -> None:
-    said = subprocess.run([programs[chip], str(register)], capture_output=True, text=True, check=True).stdout
-    got, word, ms, used = map(int, said.split())
-    assert (got, word) == (cause, register)
+def test_a_reset_register_gives_its_cause(
+    programs: dict[str, Path], chip: str, register: int, cause: int
+) -> None:
+    output = subprocess.run(
+        [programs[chip], str(register)], capture_output=True, text=True, check=True
+    ).stdout
+    actual, word, ms, used = map(int, output.split())
+    assert (actual, word) == (cause, register)
     cycles = {"stm32f4": 32000, "nrf52": 32768}.get(chip, 0)
-    assert used == cycles * ms // 1000  # the watchdog's time in its own clock is the time that is told
+    assert used == cycles * ms // 1000  # the watchdog's cycles equal the reported time
 
 
-#: Bits of RP2040's CHIP_RESET, which a reset by software or the watchdog leaves as they are.
+#: Bits of RP2040's CHIP_RESET, which a reset by software or the watchdog does not change.
 POR, RUN = 1 << 8, 1 << 16
 
 
@@ -182,39 +186,41 @@ POR, RUN = 1 << 8, 1 << 16
         ((POR | 4 | 1,), WATCHDOG),
         ((POR | 2,), SOFTWARE),
         ((POR | 1,), SOFTWARE),  # the boot ROM started a program that was copied to its drive
-        ((POR | 8,), SOFTWARE),  # asked for, by a request of the core
-        ((POR | 4 | 1, POR | 4 | 8 | 1), SOFTWARE),  # asked for after the watchdog's
+        ((POR | 8,), SOFTWARE),  # requested by the core
+        ((POR | 4 | 1, POR | 4 | 8 | 1), SOFTWARE),  # requested after a watchdog reset
         ((POR | 4 | 1, RUN | 4), PIN),
     ],
 )
-def test_resets_of_an_rp2040(programs: dict[str, Path], resets: tuple[int, ...], cause: int) -> None:
+def test_resets_of_an_rp2040_give_their_cause(
+    programs: dict[str, Path], resets: tuple[int, ...], cause: int
+) -> None:
     program: list[str | Path] = [programs["rp2040"], *map(str, resets)]
-    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert int(said.split()[0]) == cause
+    output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert int(output.split()[0]) == cause
 
 
-def test_flags_of_an_stm32_rise_again(programs: dict[str, Path]) -> None:
+def test_a_second_reset_of_an_stm32_sets_its_own_flags(programs: dict[str, Path]) -> None:
     program: list[str | Path] = [
         programs["stm32f4"],
         str(0x24000000),
         str(0x04000000),
     ]  # the watchdog, then the pin
-    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert int(said.split()[0]) == PIN
+    output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert int(output.split()[0]) == PIN
 
 
-def test_flags_of_a_teensy_do_not_add_up(programs: dict[str, Path]) -> None:
+def test_flags_of_a_teensy_are_cleared_after_reading(programs: dict[str, Path]) -> None:
     program: list[str | Path] = [programs["teensy4"], "2", "8"]  # by software, then by the button
-    said = subprocess.run(program, capture_output=True, text=True, check=True).stdout
-    assert int(said.split()[0]) == PIN
+    output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
+    assert int(output.split()[0]) == PIN
 
 
-def test_the_arduino_port_tells_its_health(tmp_path: Path) -> None:
-    board = load_board("qemu_mps2_an386")  # whose watchdog is not that of the core
+def test_the_arduino_port_reports_its_health(tmp_path: Path) -> None:
+    board = load_board("qemu_mps2_an386")
     project = write_project(
         tmp_path / "project", toy_model.sources(), [], board, features=Features(health=True)
     )
-    program = compile_as_arduino_core_would(project, tmp_path)
+    program = compile_like_an_arduino_core(project, tmp_path)
     device_end, host_end = pty.openpty()
     tty.setraw(host_end)
     process = subprocess.Popen([str(program), str(device_end)], pass_fds=[device_end])
@@ -226,7 +232,7 @@ def test_the_arduino_port_tells_its_health(tmp_path: Path) -> None:
             device.infer()
             report = device.health()
             assert (report.inferences, report.watchdog_ms, report.guards_damaged) == (1, 0, 0)
-            # This computer's functions take more stack than the core's setting reserves, and that is seen too.
+            # Functions compiled for this computer use more stack than the core reserves, which the report shows.
             assert report.cause == health.POWER_ON and report.stack_margin == 0
             first, second = device.log()
             assert first.text == "started because of power-on"
@@ -252,7 +258,7 @@ def test_the_port_for_esp_idf_compiles_with_health(name: str, tmp_path: Path) ->
     compile_project(project, board, recipe, tmp_path / "seen")
 
 
-#: health.c with a counter that the test turns on, on a framework whose counter may be slow.
+#: A test of health.c with a counter that the test advances, as on a framework whose counter is slow.
 _COUNTER = """
 #include "agent.h"
 #include "health.h"
@@ -268,7 +274,7 @@ int main(void)
 {
     uint32_t words[60];
     health_start();
-    ticks = 0xFFFFFF00u; /* it wraps on the way */
+    ticks = 0xFFFFFF00u; /* the counter wraps during the test */
     health_alive();
     health_report(words);
     const uint32_t before = words[0];
@@ -278,7 +284,7 @@ int main(void)
     }
     health_report(words);
     printf("%u ", words[0] - before);
-    words[0] = 0xFFFFFFFFu; /* forget more than there is */
+    words[0] = 0xFFFFFFFFu; /* clear more entries than there are */
     words[1] = 12;
     printf("%u ", health_log(words, 1));
     health_count(LOG_BAD_FRAME);
@@ -287,7 +293,7 @@ int main(void)
     printf("%u ", health_log(words, 0) / 20);
     health_report(words);
     printf("%u %llu ", words[13], (unsigned long long)PORT_MICROSECONDS(((uint64_t)1 << 40) + 1));
-    for (int i = 0; i < 20; i++) { /* more than there is room for */
+    for (int i = 0; i < 20; i++) { /* more entries than the log can hold */
         health_count(LOG_BAD_REQUEST);
         health_count(LOG_BAD_FRAME);
     }
@@ -297,22 +303,22 @@ int main(void)
 """
 
 
-def test_slow_counters_and_a_log_cleared_to_beyond_its_end(tmp_path: Path) -> None:
+def test_health_with_a_slow_counter_and_a_log_cleared_beyond_its_end(tmp_path: Path) -> None:
     source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_COUNTER)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-D__ZEPHYR__", "-DAR_HEALTH"]
     include = [*BOARDS.include_flags, *ENGINE.include_flags]
     health_c = BOARDS.path("health.c")
     subprocess.run(["gcc", *flags, *include, "-o", program, source, health_c], check=True)
-    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout
-    uptime, cleared, told, left, microseconds, full = map(int, said.split())
+    output = subprocess.run([program], capture_output=True, text=True, check=True).stdout
+    uptime, cleared, entries, counted, microseconds, full = map(int, output.split())
     assert uptime == pytest.approx(100_000, rel=0.01)
-    # What comes after is told.
-    assert (cleared, told, left, full) == (0, 1, 1, 16)
+    # Entries after the clearing are in the log.
+    assert (cleared, entries, counted, full) == (0, 1, 1, 16)
     assert microseconds == ((1 << 40) + 1) * 1_000_000 // 32768
 
 
-#: ESP-IDF's reset reasons, as esp_system.h numbers them, and the cause that the port tells.
+#: Maps ESP-IDF's reset reasons, numbered as in esp_system.h, to the cause that the port reports.
 ESP_REASONS = {0: OTHER, 1: POWER_ON, 2: PIN, 3: SOFTWARE, 4: FAULT, 5: WATCHDOG, 6: WATCHDOG, 7: WATCHDOG}
 ESP_REASONS |= {8: OTHER, 9: BROWN_OUT, 10: OTHER, 11: PIN, 12: PIN, 13: OTHER, 14: BROWN_OUT, 15: FAULT}
 _ESP = """
@@ -333,7 +339,7 @@ int main(void)
 """
 
 
-def test_resets_of_an_esp32_by_esp_idf(tmp_path: Path) -> None:
+def test_resets_of_an_esp32_with_esp_idf_give_their_cause(tmp_path: Path) -> None:
     source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_ESP)
     declared = Path(__file__).parents[1] / "framework_headers" / "espidf"
@@ -343,6 +349,6 @@ def test_resets_of_an_esp32_by_esp_idf(tmp_path: Path) -> None:
         ["gcc", *flags, *BOARDS.include_flags, *ENGINE.include_flags, f"-I{declared}", "-o", program, source],
         check=True,
     )
-    said = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
-    told = dict(zip(map(int, said[1::2]), map(int, said[0::2]), strict=True))
-    assert told == ESP_REASONS
+    output = subprocess.run([program], capture_output=True, text=True, check=True).stdout.split()
+    causes = dict(zip(map(int, output[1::2]), map(int, output[0::2]), strict=True))
+    assert causes == ESP_REASONS

@@ -1,4 +1,4 @@
-"""Real numbers in whole ones: the monitor quantizes and scores as C with floats would."""
+"""The monitor quantizes and scores real numbers with integer arithmetic, with the same results as C with floats."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def quantized(library: Any, values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    got = np.zeros(values.size, np.int8)
+    outputs = np.zeros(values.size, np.int8)
     reals = Reals(values.size, scale, zero_point)
-    library.ar_quantize_reals(got.ctypes.data_as(ctypes.c_void_p), values.tobytes(), ctypes.byref(reals))
-    return got
+    library.ar_quantize_reals(outputs.ctypes.data_as(ctypes.c_void_p), values.tobytes(), ctypes.byref(reals))
+    return outputs
 
 
-def as_c_does(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """round(value / scale), in float, away from zero at a half; then the zero point, and the limits."""
+def quantize_like_c(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    """Return round(value / scale) in float, with halves away from zero, plus the zero point, clipped to int8."""
     ratio = (values / np.float32(scale)).astype(np.float32).astype(np.float64)
     whole = np.sign(ratio) * np.floor(np.abs(ratio) + 0.5)
     return np.clip(np.clip(whole, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)
@@ -69,40 +69,44 @@ def as_c_does(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
     st.floats(min_value=2.0**-20, max_value=1024.0, width=32),
     st.integers(-128, 127),
 )
-def test_any_number_is_quantised_as_floats_would(
+def test_any_number_is_quantized_as_with_floats(
     library: Any, values: list[float], scale: float, zero_point: int
 ) -> None:
     with np.errstate(over="ignore"):
-        asked = np.array(values, np.float32)
-        assert (quantized(library, asked, scale, zero_point) == as_c_does(asked, scale, zero_point)).all()
+        numbers = np.array(values, np.float32)
+        assert (
+            quantized(library, numbers, scale, zero_point) == quantize_like_c(numbers, scale, zero_point)
+        ).all()
 
 
 @pytest.mark.parametrize("scale", [0.5, 0.1, 0.3910, 2.0**-7, 0.0039215689])
-def test_halves_and_their_neighbours(library: Any, scale: float) -> None:
-    """Where the quotient is next to a half, its rounding to a float decides."""
+def test_quotients_near_a_half_are_quantized_as_with_floats(library: Any, scale: float) -> None:
+    """If the quotient is next to a half, its rounding to a float determines the result."""
     halves = (np.arange(-140, 140) + 0.5).astype(np.float32) * np.float32(scale)
-    around = [halves]
+    neighbors = [halves]
     for towards in (-np.inf, np.inf):
-        near = halves
+        nearby = halves
         for _ in range(3):
-            near = np.nextafter(near, np.float32(towards))
-            around.append(near)
-    asked = np.concatenate(around).astype(np.float32)
+            nearby = np.nextafter(nearby, np.float32(towards))
+            neighbors.append(nearby)
+    numbers = np.concatenate(neighbors).astype(np.float32)
     for zero_point in (-128, 0, 89):
-        assert (quantized(library, asked, scale, zero_point) == as_c_does(asked, scale, zero_point)).all()
+        assert (
+            quantized(library, numbers, scale, zero_point) == quantize_like_c(numbers, scale, zero_point)
+        ).all()
 
 
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 2.0), st.floats(0.1, 200.0))
-def test_the_score_is_the_mean_square(library: Any, seed: int, scale: float, spread: float) -> None:
+def test_the_score_is_the_mean_squared_error(library: Any, seed: int, scale: float, spread: float) -> None:
     rng = np.random.default_rng(seed)
     scale = float(np.float32(scale))
     zero_point = int(rng.integers(-128, 128))
-    asked = rng.normal(0, spread, 640).astype(np.float32)
-    given_ = rng.integers(-128, 128, 640).astype(np.int8)
+    inputs = rng.normal(0, spread, 640).astype(np.float32)
+    outputs = rng.integers(-128, 128, 640).astype(np.int8)
     reals = Reals(640, scale, 0)
     monitor = Monitor(None, 2560, ctypes.pointer(reals), int(scale * 65536000 + 0.5), zero_point)
-    got = library.ar_score(asked.tobytes(), given_.tobytes(), ctypes.byref(monitor))
-    real = (given_.astype(np.float64) - zero_point) * scale
-    want = float(np.mean((real - np.clip(asked.astype(np.float64), -1024, 1024)) ** 2))
-    assert got == pytest.approx(want * 1000, rel=2e-5, abs=0.51)
+    actual = library.ar_score(inputs.tobytes(), outputs.tobytes(), ctypes.byref(monitor))
+    real_outputs = (outputs.astype(np.float64) - zero_point) * scale
+    expected = float(np.mean((real_outputs - np.clip(inputs.astype(np.float64), -1024, 1024)) ** 2))
+    assert actual == pytest.approx(expected * 1000, rel=2e-5, abs=0.51)

@@ -1,4 +1,4 @@
-"""The Arduino port: built against a stand-in core, it serves a model over a real pseudo-terminal."""
+"""The Arduino port, built with a stand-in core, serves a model over a real pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.firmware.boards.arduino_compiler import compile_as_arduino_core_would
+from tests.firmware.boards.arduino_compiler import compile_like_an_arduino_core
 
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 
 
 @pytest.mark.slow
-def test_it_serves_a_model(tmp_path: Path) -> None:
+def test_the_arduino_port_serves_a_model(tmp_path: Path) -> None:
     project = write_project(tmp_path / "project", toy_model.sources(), [], load_board("qemu_mps2_an386"))
-    program = compile_as_arduino_core_would(project, tmp_path)
+    program = compile_like_an_arduino_core(project, tmp_path)
     device_end, host_end = pty.openpty()
     tty.setraw(host_end)
     process = subprocess.Popen([str(program), str(device_end)], pass_fds=[device_end])

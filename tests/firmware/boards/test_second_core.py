@@ -1,4 +1,4 @@
-"""The ports for a second core, under ThreadSanitizer: whole models, real threads, LiteRT's bytes and no data race."""
+"""The ports for a second core run models in real threads with LiteRT's outputs. ThreadSanitizer finds no race."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arenite.host.build.prepare import prepare
 from tests.development_models import shared_model
 
 HERE = Path(__file__).parent / "second_core"
-#: Port to what stands in for its operating system or SDK, and the macro by which it knows its target.
+#: Maps a port to the stand-in for its operating system or SDK, and to the macro that selects its target.
 PORTS = {
     "pthread": ((), ()),
     "freertos": (("freertos.c",), ("ESP_PLATFORM",)),
@@ -29,8 +29,8 @@ PORTS = {
 }
 SAMPLES = 4
 TSAN = ("-fsanitize=thread",)
-#: The sanitizer reports a race only if it still remembers both accesses.
-LONG_MEMORY = {**os.environ, "TSAN_OPTIONS": "history_size=7"}
+#: The sanitizer reports a race only if both accesses are in its history.
+TSAN_ENVIRONMENT = {**os.environ, "TSAN_OPTIONS": "history_size=7"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")]
 
@@ -42,10 +42,11 @@ def build(
     flags: tuple[str, ...],
     macros: tuple[str, ...] = (),
     *,
-    elsewhere: bool = False,
+    other_board: bool = False,
 ) -> Path:
-    """A program of the model for this computer, with ``port``; ``elsewhere``: as for a board that it is not for."""
-    stand_in, defines = ((), ()) if elsewhere else PORTS[port]
+    """Build a program that runs the model on this computer with ``port``. With ``other_board``, build the port without
+    its operating system or SDK, as for a board that it does not support."""
+    stand_in, defines = ((), ()) if other_board else PORTS[port]
     sources = model_sources(generated)
     files = {**sources, **engine_files(list(sources.values()), generated.engine_sources)}
     headers = [BOARDS.read(name) for name in ("mailbox.h", "second_core.h")]
@@ -80,17 +81,17 @@ def build(
 
 
 def run(program: Path, data: bytes, pause_ms: int = 0) -> tuple[bytes, str]:
-    """What the program writes, and what it prints."""
+    """Run the program and return the outputs that it writes to a file, and the text that it prints."""
     (program.parent / "in").write_bytes(data)
     command = [str(program), str(program.parent / "in"), str(program.parent / "out"), str(pause_ms)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=LONG_MEMORY)
-    assert "WARNING" not in done.stderr, done.stderr[:4000]
-    assert done.returncode == 0, done.stderr
-    return (program.parent / "out").read_bytes(), done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=TSAN_ENVIRONMENT)
+    assert "WARNING" not in result.stderr, result.stderr[:4000]
+    assert result.returncode == 0, result.stderr
+    return (program.parent / "out").read_bytes(), result.stdout
 
 
 def model_for(name: str, core: str, optimise: str = "speed") -> tuple[Generated, bytes, bytes]:
-    """A model for two cores, the bytes of random samples, and of LiteRT's answers."""
+    """Return a model for two cores, the bytes of random samples, and the bytes of LiteRT's outputs."""
     prepared = prepare(shared_model(f"{name}_int8"))
     generated = prepared.retarget(Target.of(core, optimise, cores=2, barrier=60)).generated
     assert generated.parallel
@@ -112,18 +113,18 @@ def model_for(name: str, core: str, optimise: str = "speed") -> tuple[Generated,
         ("ic01", "cortex-m33", "speed"),
     ],
 )
-def test_no_data_race(name: str, core: str, optimise: str, tmp_path: Path) -> None:
+def test_two_threads_have_no_data_race(name: str, core: str, optimise: str, tmp_path: Path) -> None:
     generated, data, answers = model_for(name, core, optimise)
     assert run(build(generated, "pthread", tmp_path, TSAN), data)[0] == answers
 
 
 def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
-    """A half that is made to overlap the other one is reported: the test above can fail."""
+    """One half of a layer is changed to overlap the other one. The sanitizer reports it, so the test above can fail."""
     generated, data, _ = model_for("kws01", "rv32imc")
     text = model_sources(generated)["model.c"]
     program = build(generated, "pthread", tmp_path, ())
-    # The second half of the first layer writes six rows further up, into the first half. (Of one row alone the
-    # sanitizer has forgotten the first access when it sees the second: test_two_cores.py compares both orders.)
+    # The second half of the first layer writes six rows further up, into the first half. With a single row, the first
+    # access would no longer be in the sanitizer's history; test_two_cores.py compares both orders.
     half = re.search(r"layer_0_half = \{.*?\.output = AT\((\d+)\)", text, re.S)
     assert half is not None
     moved = text[: half.start(1)] + str(int(half[1]) - 6 * 5 * 64) + text[half.end(1) :]
@@ -136,7 +137,7 @@ def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
     ]
     subprocess.run([*command, *units, "-o", str(program), "-lpthread"], check=True)
     (tmp_path / "in").write_bytes(data)
-    # It sees a race only when the halves really ran at once: on a full computer not each time.
+    # It finds a race only if the halves really run at the same time, which is not always so on a busy computer.
     reported = ""
     for _ in range(20):
         reported = subprocess.run(
@@ -144,7 +145,7 @@ def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             timeout=60,
-            env=LONG_MEMORY,
+            env=TSAN_ENVIRONMENT,
         ).stderr
         if "data race" in reported:
             break
@@ -153,20 +154,20 @@ def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("port", ["freertos", "rp2"])
 @pytest.mark.parametrize("pause_ms", [0, 5])
-def test_ports(port: str, pause_ms: int, tmp_path: Path) -> None:
-    """Back to back, where the second core spins, and with pauses in which it falls asleep."""
+def test_ports_give_the_bytes_of_litert(port: str, pause_ms: int, tmp_path: Path) -> None:
+    """Without pauses the second core spins between layers. With pauses it falls asleep."""
     generated, data, answers = model_for("kws01", "xtensa-lx7")
     program = build(generated, port, tmp_path, TSAN, ("ARENITE_SPIN_TURNS=50",))
     out, printed = run(program, data, pause_ms)
     assert out == answers
     if port == "freertos" and pause_ms:
-        slept, _, given = map(int, re.findall(r"\d+", printed))
+        slept, _, notified = map(int, re.findall(r"\d+", printed))
         assert slept >= SAMPLES - 1
-        assert given >= SAMPLES - 1
+        assert notified >= SAMPLES - 1
 
 
 @pytest.mark.parametrize("port", ["freertos", "rp2"])
-def test_for_another_board_halves_run_in_turn(port: str, tmp_path: Path) -> None:
-    """The same sources in a build for another board, as platformio.ini offers them."""
+def test_on_a_board_without_a_second_core_halves_run_in_turn(port: str, tmp_path: Path) -> None:
+    """The same sources are built for another board, as platformio.ini allows."""
     generated, data, answers = model_for("kws01", "xtensa-lx7")
-    assert run(build(generated, port, tmp_path, (), elsewhere=True), data)[0] == answers
+    assert run(build(generated, port, tmp_path, (), other_board=True), data)[0] == answers

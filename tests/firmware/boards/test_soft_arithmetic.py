@@ -1,4 +1,4 @@
-"""The arithmetic that a small compiler library lacks, compiled for this computer and compared with its hardware."""
+"""The arithmetic that small compiler libraries lack, compiled for this computer, equals that of its hardware."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INTEGER = [
     "moddi3",
 ]
 FLOAT = ["addsf3", "subsf3", "mulsf3", "divsf3", "floatsisf", "floatunsisf", "fixsfsi", "fixunssfsi"]
-# Applies a function to whole arrays, so that Python calls once.
+# Applies a function to arrays, so that Python calls it only once.
 _DRIVER = """
 #include <stdint.h>
 #define MAP2(name, type, result) \\
@@ -72,7 +72,7 @@ def apply(library: ctypes.CDLL, name: str, result: type, *arguments: np.ndarray)
 
 
 def float_bits(seed: int) -> np.ndarray:
-    """Bit patterns of every kind: any, near each other in exponent, subnormal, and the special ones."""
+    """Return bit patterns of floats: random ones, ones with similar exponents, very small ones and special values."""
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2**32, CASES, dtype=np.uint32)
     near = rng.integers(0x3F000000, 0x41000000, CASES, dtype=np.uint32)
@@ -90,16 +90,16 @@ def float_bits(seed: int) -> np.ndarray:
     [("addsf3", np.add), ("subsf3", np.subtract), ("mulsf3", np.multiply), ("divsf3", np.divide)],
 )
 @pytest.mark.parametrize("seed", [0, 1])
-def test_floats_are_those_of_the_hardware(
+def test_float_operations_equal_those_of_the_hardware(
     library: ctypes.CDLL, name: str, operation: np.ufunc, seed: int
 ) -> None:
     a, b = float_bits(2 * seed), float_bits(2 * seed + 1)
-    got = apply(library, name, np.uint32, a, b)
+    actual = apply(library, name, np.uint32, a, b)
     with np.errstate(all="ignore"):
-        want = operation(a.view(np.float32), b.view(np.float32))
-    nan = np.isnan(want)
-    assert np.array_equal(np.isnan(got.view(np.float32)), nan)
-    assert np.array_equal(got[~nan], want.view(np.uint32)[~nan])
+        expected = operation(a.view(np.float32), b.view(np.float32))
+    nan = np.isnan(expected)
+    assert np.array_equal(np.isnan(actual.view(np.float32)), nan)
+    assert np.array_equal(actual[~nan], expected.view(np.uint32)[~nan])
 
 
 def test_integers_become_floats_as_in_hardware(library: ctypes.CDLL) -> None:
@@ -129,7 +129,7 @@ def test_floats_become_integers_towards_zero(library: ctypes.CDLL) -> None:
 
 
 def integers(seed: int, bits: int, signed: bool, nonzero: bool = False) -> list[int]:
-    """Of all magnitudes, with the extremes among them."""
+    """Return random integers of all magnitudes, including the extreme values."""
     rng = random.Random(seed)
     top = [2**bits - 1, 2 ** (bits - 1), 2 ** (bits - 1) - 1, 1]
     values = top + [rng.getrandbits(rng.randrange(1, bits + 1)) for _ in range(20_000)]
@@ -147,7 +147,7 @@ def test_integers_are_exact(library: ctypes.CDLL, name: str) -> None:
     result = np.dtype("u8") if name == "umulsidi3" else kind
     dividing = "div" in name or "mod" in name
     a, b = integers(1, bits, signed), integers(2, bits, signed, nonzero=dividing)
-    got = apply(library, name, result.type, np.array(a, kind), np.array(b, kind))
+    actual = apply(library, name, result.type, np.array(a, kind), np.array(b, kind))
     mask = 2 ** (8 * result.itemsize) - 1
 
     def exact(x: int, y: int) -> int:
@@ -156,4 +156,4 @@ def test_integers_are_exact(library: ctypes.CDLL, name: str) -> None:
         quotient = abs(x) // abs(y) * (-1 if (x < 0) != (y < 0) else 1)
         return quotient if "div" in name else x - quotient * y
 
-    assert [int(v) & mask for v in got] == [exact(x, y) & mask for x, y in zip(a, b, strict=True)]
+    assert [int(v) & mask for v in actual] == [exact(x, y) & mask for x, y in zip(a, b, strict=True)]

@@ -1,1 +1,1 @@
-"""Kernels against LiteRT, bit for bit."""
+"""Tests that compare kernels with LiteRT bit for bit."""

@@ -20,7 +20,7 @@ from arenite.firmware.generator.operator_needs import check_supported
 from arenite.firmware.generator.target import DSP, MVE, SCALAR, Target
 from arenite.host.bench.reference import Reference
 from tests.converters.passes.layer_models import conv, quant
-from tests.firmware.engine.conv.convolution_graphs import refused
+from tests.firmware.engine.conv.convolution_graphs import assert_refused
 from tests.fuzz.cases.conv_2d import constant_weights, int4_scales
 from tests.fuzz.comparison import compare, lower, random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32
@@ -142,13 +142,13 @@ def test_kernels_of_the_dsp_tier(goal: str) -> None:
 
 def test_what_is_refused() -> None:
     wide = int8_weights(layer("DEPTHWISE_CONV_2D", (1, 6, 6, 4), values(1, 3, 3, 4), dtype="int16"))
-    refused(wide, "misreads int4 weights")
+    assert_refused(wide, "misreads int4 weights")
     b = GraphBuilder()
     x = b.input((1, 4), "int8", b.quant("int8"))
     w = constant_weights(b, values(2, 4), Quantization((f32(0.1),), (3,)), int4=True)
     y = b.tensor((1, 2), "int8", b.quant("int8"))
     b.op("FULLY_CONNECTED", [x, w], [y], "FullyConnectedOptions", version=4)
-    refused(int8_weights(b.build()), "must have zero point 0")
+    assert_refused(int8_weights(b.build()), "must have zero point 0")
 
 
 def clustered(rng: np.random.Generator, *shape: int, kinds: int = 16) -> np.ndarray:

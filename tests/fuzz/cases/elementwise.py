@@ -1,4 +1,4 @@
-"""Random element-by-element operators of two or three inputs that broadcast."""
+"""Random element-by-element operators with two or three inputs that broadcast."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RANKS = (0, 1, 2, 3, 4, 5, 6)
 
 
 def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """A shape that broadcasts with ``shape``: the same, a scalar, a channel vector, or dimensions at random."""
+    """Return a shape that broadcasts with ``shape``: the same, a scalar, a channel vector, or random dimensions."""
     rng = b.rng
     kind = rng.random()
     if kind < 0.35:
@@ -26,23 +26,23 @@ def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
     if kind < 0.65 and shape:
         return shape[-1:]
     while True:
-        other = [1 if rng.random() < 0.35 else d for d in shape]
-        other = [int(rng.integers(2, 5)) if d == 1 and rng.random() < 0.3 else d for d in other]
+        partner = [1 if rng.random() < 0.35 else d for d in shape]
+        partner = [int(rng.integers(2, 5)) if d == 1 and rng.random() < 0.3 else d for d in partner]
         if rng.random() < 0.3:
-            other = other[int(rng.integers(0, len(other) + 1)) :]
-        elif rng.random() < 0.15 and len(other) < 6:
-            other = [int(rng.integers(1, 4)), *other]
-        both = broadcast_shape([shape, tuple(other)])
+            partner = partner[int(rng.integers(0, len(partner) + 1)) :]
+        elif rng.random() < 0.15 and len(partner) < 6:
+            partner = [int(rng.integers(1, 4)), *partner]
+        out_shape = broadcast_shape([shape, tuple(partner)])
         if (
-            both is not None
-            and np.prod(both) <= b.max_elements
-            and len(walk([shape, tuple(other)]).outer) <= 5
+            out_shape is not None
+            and np.prod(out_shape) <= b.max_elements
+            and len(walk([shape, tuple(partner)]).outer) <= 5
         ):
-            return tuple(other)
+            return tuple(partner)
 
 
 def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> int:
-    """A tensor of that shape and type: a graph input or a constant, with quantization when ``like`` has some."""
+    """Add a graph input or a constant of that shape and type. It is quantized if tensor ``like`` is."""
     quant = None if b[like].quant is None else b.quant(dtype)
     if quant is not None and b.rng.random() < 0.3:
         quant = b[like].quant
@@ -51,8 +51,10 @@ def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> i
     return b.const(random_input(Tensor(-1, "", shape, dtype), b.rng), dtype, quant)
 
 
-def two(b: GraphBuilder, dtypes: tuple[str, ...], largest: float = 50.0) -> tuple[int, int, tuple[int, ...]]:
-    """Two inputs in either order, one of them perhaps constant, and the shape of the result."""
+def binary_operands(
+    b: GraphBuilder, dtypes: tuple[str, ...], largest: float = 50.0
+) -> tuple[int, int, tuple[int, ...]]:
+    """Return two inputs in random order, one of which can be constant, and the shape of the result."""
     x = b.pick(dtypes, RANKS)
     quant = b[x].quant
     if quant is not None and quant.scale[0] >= largest:
@@ -70,7 +72,7 @@ def activation(b: GraphBuilder) -> int:
 
 
 def spread(b: GraphBuilder, scale: float, low: float = -1.5, high: float = 1.5) -> float:
-    """``scale`` times a random factor, as float32."""
+    """Return ``scale`` times a random factor, rounded to float32."""
     return f32(scale * float(np.exp(b.rng.uniform(low, high))))
 
 
@@ -79,7 +81,7 @@ def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
     if rng.random() < 0.15:
         add_pot(b, name, options_type)
         return
-    x, y, shape = two(b, ("int8", "int16", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "int16", "int32"))
     dtype = b[x].dtype
     quant = None
     if dtype != "int32":
@@ -98,7 +100,7 @@ def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
 
 
 def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
-    """int16 whose scales are powers of two: one input is only shifted."""
+    """Add an int16 operator whose scales are powers of two, so that one input is only shifted."""
     exponent = int(b.rng.integers(-16, -8))
     shift = int(b.rng.integers(0, 9))
     shape = b.shape(int(b.rng.integers(1, 5)))
@@ -107,9 +109,9 @@ def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
     y = operand(b, shape if name == "ADD" else partner_shape(b, shape), "int16", x)
     shifted = b.quant("int16", scale=2.0 ** (exponent - shift))
     b.tensors[y] = replace(b[y], quant=shifted)
-    both = broadcast_shape([shape, b[y].shape])
-    assert both is not None
-    out = b.tensor(both, "int16", pot)
+    out_shape = broadcast_shape([shape, b[y].shape])
+    assert out_shape is not None
+    out = b.tensor(out_shape, "int16", pot)
     pair = [x, y] if b.rng.random() < 0.5 else [y, x]
     b.op(name, pair, [out], options_type, version=3, fused_activation_function=activation(b))
 
@@ -126,7 +128,7 @@ def sub(b: GraphBuilder) -> None:
 
 @case("MUL")
 def mul(b: GraphBuilder) -> None:
-    x, y, shape = two(b, ("int8", "int16", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "int16", "int32"))
     dtype = b[x].dtype
     quant = None
     if dtype != "int32":
@@ -138,7 +140,7 @@ def mul(b: GraphBuilder) -> None:
 
 @case("SQUARED_DIFFERENCE")
 def squared_difference(b: GraphBuilder) -> None:
-    x, y, shape = two(b, ("int8", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "int32"))
     quant = None
     if b[x].dtype == "int8":
         quant = b.quant("int8", scale=spread(b, max(b[x].scale, b[y].scale) ** 2 * 60))
@@ -147,7 +149,7 @@ def squared_difference(b: GraphBuilder) -> None:
 
 
 def minimum_maximum(b: GraphBuilder, name: str) -> None:
-    x, y, shape = two(b, ("int8", "uint8", "int16", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "uint8", "int16", "int32"))
     out = b.tensor(shape, b[x].dtype, b[x].quant)
     b.op(name, [x, y], [out], "MaximumMinimumOptions", version=2)
 
@@ -163,7 +165,7 @@ def maximum(b: GraphBuilder) -> None:
 
 
 def comparison(b: GraphBuilder, name: str, options_type: str, dtypes: tuple[str, ...]) -> None:
-    x, y, shape = two(b, dtypes, largest=1.0)
+    x, y, shape = binary_operands(b, dtypes, largest=1.0)
     out = b.tensor(shape, "bool")
     b.op(name, [x, y], [out], options_type, version=2)
 
@@ -200,13 +202,13 @@ def greater_equal(b: GraphBuilder) -> None:
 
 @case("LOGICAL_AND")
 def logical_and(b: GraphBuilder) -> None:
-    x, y, shape = two(b, ("bool",))
+    x, y, shape = binary_operands(b, ("bool",))
     b.op("LOGICAL_AND", [x, y], [b.tensor(shape, "bool")], "LogicalAndOptions")
 
 
 @case("LOGICAL_OR")
 def logical_or(b: GraphBuilder) -> None:
-    x, y, shape = two(b, ("bool",))
+    x, y, shape = binary_operands(b, ("bool",))
     b.op("LOGICAL_OR", [x, y], [b.tensor(shape, "bool")], "LogicalOrOptions")
 
 
@@ -221,14 +223,14 @@ ANY_TYPE = ("int8", "uint8", "bool", "int16", "int32", "int64", "float32")
 
 @case("SELECT_V2")
 def select_v2(b: GraphBuilder) -> None:
-    x, y, shape = two(b, ANY_TYPE)
-    wanted = partner_shape(b, shape)
-    condition = b.input(wanted, "bool")
-    full = broadcast_shape([shape, wanted])
-    assert full is not None
-    if len(walk([wanted, b[x].shape, b[y].shape]).outer) > 5:
-        condition, full = b.input(shape, "bool"), shape
-    b.op("SELECT_V2", [condition, x, y], [b.tensor(full, b[x].dtype, b[x].quant)], "SelectV2Options")
+    x, y, shape = binary_operands(b, ANY_TYPE)
+    condition_shape = partner_shape(b, shape)
+    condition = b.input(condition_shape, "bool")
+    out_shape = broadcast_shape([shape, condition_shape])
+    assert out_shape is not None
+    if len(walk([condition_shape, b[x].shape, b[y].shape]).outer) > 5:
+        condition, out_shape = b.input(shape, "bool"), shape
+    b.op("SELECT_V2", [condition, x, y], [b.tensor(out_shape, b[x].dtype, b[x].quant)], "SelectV2Options")
 
 
 @case("SELECT")
@@ -242,8 +244,11 @@ def select(b: GraphBuilder) -> None:
 
 
 def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
-    """Constant divisors, never zero, where TFLite stops; nor a plain -1, by which it divides the smallest integer as
-    the computer and the vector length please."""
+    """Add constant divisors.
+
+    They are never zero, for which TFLite stops. Without quantization they are never -1 either: the smallest integer
+    divided by -1 depends on the computer and the vector length.
+    """
     values = np.array(random_input(Tensor(-1, "", partner_shape(b, shape), dtype), b.rng))
     if quant is None:
         return b.const(np.where((values == 0) | (values == -1), 2, values), dtype)
@@ -291,8 +296,8 @@ def div(b: GraphBuilder) -> None:
 @case("POW")
 def power(b: GraphBuilder) -> None:
     x = b.pick(("int32",), RANKS)
-    other = partner_shape(b, b[x].shape)
-    y = b.const(b.rng.integers(0, int(b.rng.choice([4, 12, 40])), other), "int32")
-    shape = broadcast_shape([b[x].shape, other])
+    exponent_shape = partner_shape(b, b[x].shape)
+    y = b.const(b.rng.integers(0, int(b.rng.choice([4, 12, 40])), exponent_shape), "int32")
+    shape = broadcast_shape([b[x].shape, exponent_shape])
     assert shape is not None
     b.op("POW", [x, y], [b.tensor(shape, "int32")], "PowOptions")

@@ -1,4 +1,4 @@
-"""Random ELU, which LiteRT has no reference kernel for: judged by its builtin kernel, whose int8 form is a table."""
+"""Random ELU operators. LiteRT has no reference kernel, so they are compared with its builtin int8 kernel, a table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random FULLY_CONNECTED."""
+"""Random FULLY_CONNECTED operators."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ def fully_connected(b: GraphBuilder) -> None:
         inputs.append(-1)
     yq = output_quant(b, dtype, x, wq, depth)
     if ties:
-        nice = b[x].scale * float(rng.choice(_ROUND)) * 2.0 ** int(rng.integers(0, 6))
+        product_scale = b[x].scale * float(rng.choice(_ROUND)) * 2.0 ** int(rng.integers(0, 6))
         largest_scale = max(wq.scale) * (1 if dtype == "int8" else 16)  # scaled sums stay within 32 bits
-        yq = Quantization((f32(nice * largest_scale),), yq.zero_point)
+        yq = Quantization((f32(product_scale * largest_scale),), yq.zero_point)
     y = b.tensor((*shape[:-1], units) if keep else (batches, units), dtype, yq)
     activation = int(rng.choice([0, 0, 1, 2, 3]))
     b.op(

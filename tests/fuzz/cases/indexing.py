@@ -1,4 +1,4 @@
-"""Random operators that pick elements: GATHER, resizing, ARG_MAX, TOPK_V2, and CUMSUM."""
+"""Random operators that select elements (GATHER, resizing, ARG_MAX, TOPK_V2), and CUMSUM."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from tests.fuzz.cases import case
 from tests.fuzz.cases.movement import ANY, constant, like, signed, small
 from tests.fuzz.graph_builder import GraphBuilder
 
-#: LiteRT's TensorType codes, as options hold them.
+#: LiteRT's TensorType codes, which options contain.
 INDEX_CODES = {"int32": 2, "int64": 4}
 
 
 def indices(b: GraphBuilder, shape: tuple[int, ...], limits: np.ndarray | int) -> int:
-    """Indices below ``limits`` (broadcast over the last axis): constant, or computed by ARG_MAX."""
+    """Add indices below ``limits`` (broadcast over the last axis): constants, or computed by ARG_MAX."""
     rng = b.rng
-    least = int(np.min(limits, initial=8))
-    if rng.random() < 0.5 or least > 8:
+    min_limit = int(np.min(limits, initial=8))
+    if rng.random() < 0.5 or min_limit > 8:
         values = rng.integers(0, np.broadcast_to(limits, shape), shape)
         return b.const(values, str(rng.choice(["int32", "int64", "int16"])))
     dtype = str(rng.choice(["int32", "int64"]))
-    x = b.input((*shape, least), "int8", b.quant())
+    x = b.input((*shape, min_limit), "int8", b.quant())
     y = b.tensor(shape, dtype)
     axis = b.const(signed(b, len(shape), len(shape) + 1), "int32")
     b.op("ARG_MAX", [x, axis], [y], "ArgMaxOptions", version=2, output_type=INDEX_CODES[dtype])
@@ -117,8 +117,8 @@ def arg(b: GraphBuilder, name: str, options: str) -> None:
     axis = int(b.rng.integers(0, len(shape)))
     dtype = str(b.rng.choice(["int32", "int64"]))
     y = b.tensor((*shape[:axis], *shape[axis + 1 :]), dtype)
-    given = b.const(signed(b, axis, len(shape)), str(b.rng.choice(["int32", "int64"])))
-    b.op(name, [x, given], [y], options, version=2, output_type=INDEX_CODES[dtype])
+    axis_tensor = b.const(signed(b, axis, len(shape)), str(b.rng.choice(["int32", "int64"])))
+    b.op(name, [x, axis_tensor], [y], options, version=2, output_type=INDEX_CODES[dtype])
 
 
 @case("ARG_MAX")
@@ -137,9 +137,9 @@ def topk(b: GraphBuilder) -> None:
     shape = b[x].shape
     k = int(b.rng.integers(1, shape[-1] + 1))
     values = like(b, x, (*shape[:-1], k))
-    where = b.tensor((*shape[:-1], k), str(b.rng.choice(["int32", "int32", "int16"])))
-    given = b.const(k, str(b.rng.choice(["int32", "int32", "int16"])))
-    b.op("TOPK_V2", [x, given], [values, where], "TopKV2Options", version=3)
+    positions = b.tensor((*shape[:-1], k), str(b.rng.choice(["int32", "int32", "int16"])))
+    k_tensor = b.const(k, str(b.rng.choice(["int32", "int32", "int16"])))
+    b.op("TOPK_V2", [x, k_tensor], [values, positions], "TopKV2Options", version=3)
 
 
 @case("CUMSUM")

@@ -1,4 +1,4 @@
-"""Random L2_NORMALIZATION."""
+"""Random L2_NORMALIZATION operators."""
 
 from __future__ import annotations
 

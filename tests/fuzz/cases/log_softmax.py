@@ -1,4 +1,4 @@
-"""Random LOG_SOFTMAX."""
+"""Random LOG_SOFTMAX operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random UNIDIRECTIONAL_SEQUENCE_LSTM."""
+"""Random UNIDIRECTIONAL_SEQUENCE_LSTM operators."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def lstm_cell(
     time_major: bool = False,
     coupled: bool = False,
     peephole: bool = False,
-    normalised: bool = False,
+    normalized: bool = False,
     projection: bool = False,
 ) -> int:
-    """Append an LSTM over ``x`` ([batch, time, features], or time first); its output tensor."""
+    """Append an LSTM over ``x`` ([batch, time, features], or time first) and return its output tensor."""
     rng = b.rng
     shape = b[x].shape
     inputs, batches = shape[2], shape[1 if time_major else 0]
     out_quant = one_scale(float(np.exp(rng.uniform(-5.5, -4))), int(rng.integers(-30, 31)))
     hidden_quant = one_scale(1 / 127, int(rng.integers(-20, 21))) if projection else out_quant
-    # Gates are sigmoids and tanhs of sums that should mostly stay within 4.
+    # Gates compute sigmoid and tanh of sums. These scales keep most sums between -4 and 4.
     input_scale = 4 / (b[x].scale * 74 * 74 * np.sqrt(inputs)) * np.exp(rng.uniform(-2, 0.5))
     recurrent_scale = 4 / (out_quant.scale[0] * 74 * 74 * np.sqrt(outputs)) * np.exp(rng.uniform(-2, 0.5))
 
@@ -44,7 +44,7 @@ def lstm_cell(
     gates = [g for g in range(4) if g or not coupled]
     tensors = [-1] * 24
     tensors[0] = x
-    # Scales beyond 2**-9 and 2**-15 occur in the wild; coupled gates are undefined there.
+    # Real models have scales beyond 2**-9 and 2**-15 too, but for those, coupled gates are undefined.
     cell_scale = 2.0 ** int(rng.integers(-15, -8) if coupled else rng.integers(-18, -6))
     if rng.random() < 0.5:
         cell_scale = 2.0**-11
@@ -52,9 +52,9 @@ def lstm_cell(
     for g in gates:
         tensors[1 + g] = int8(cells, inputs, input_scale * float(rng.uniform(0.5, 2)))
         tensors[5 + g] = int8(cells, outputs, recurrent_scale * float(rng.uniform(0.5, 2)))
-        bias = 2**12 if normalised else 2**15
+        bias = 2**12 if normalized else 2**15
         tensors[12 + g] = b.const(rng.integers(-bias, bias, cells), "int32")
-        if normalised:
+        if normalized:
             tensors[20 + g] = int16(norm_scale)
     if peephole:
         for g, position in ((0, 9), (1, 10), (3, 11)):
@@ -106,6 +106,6 @@ def lstm(b: GraphBuilder) -> None:
         time_major=time_major,
         coupled=bool(rng.random() < 0.3),
         peephole=peephole,
-        normalised=bool(rng.random() < 0.3),
+        normalized=bool(rng.random() < 0.3),
         projection=projection,
     )

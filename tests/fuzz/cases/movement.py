@@ -17,12 +17,12 @@ NO_BOOL = tuple(d for d in ANY if d != "bool")
 
 
 def like(b: GraphBuilder, x: int, shape: tuple[int, ...] | list[int]) -> int:
-    """A new tensor of the type and quantization of ``x``."""
+    """Add a tensor with the type and quantization of ``x``."""
     return b.tensor(shape, b[x].dtype, b[x].quant)
 
 
 def small(b: GraphBuilder, x: int, factor: float) -> int:
-    """``x``, or a smaller new input of the same rank and type when ``factor`` times ``x`` would be too large."""
+    """Return ``x``, or a smaller new input of the same rank and type if ``factor`` times ``x`` is too large."""
     if b[x].elements * factor <= b.max_elements:
         return x
     shape = tuple(min(d, 3) for d in b[x].shape)
@@ -30,7 +30,7 @@ def small(b: GraphBuilder, x: int, factor: float) -> int:
 
 
 def constant(b: GraphBuilder, shape: tuple[int, ...], like_tensor: int) -> int:
-    """A constant of the type and quantization of another tensor."""
+    """Add a constant with the type and quantization of ``like_tensor``."""
     t = b[like_tensor]
     high = 2 if t.dtype == "bool" else 100
     values = b.rng.integers(0 if t.dtype == "bool" else -100, high, shape)
@@ -38,16 +38,16 @@ def constant(b: GraphBuilder, shape: tuple[int, ...], like_tensor: int) -> int:
 
 
 def partner(b: GraphBuilder, shape: tuple[int, ...], x: int) -> int:
-    """A tensor of ``shape`` that is quantized like ``x``: a constant, a new input, or one that is there already."""
+    """Return a tensor of ``shape`` quantized like ``x``: a constant, a new input, or an existing tensor."""
     if b.rng.random() < 0.2:
         return constant(b, shape, x)
-    there = [
+    fitting = [
         t.index
         for t in b.tensors
         if t.data is None and t.shape == shape and t.dtype == b[x].dtype and t.quant == b[x].quant
     ]
-    if there and b.rng.random() < 0.6:
-        return int(b.rng.choice(there))
+    if fitting and b.rng.random() < 0.6:
+        return int(b.rng.choice(fitting))
     return b.input(shape, b[x].dtype, b[x].quant)
 
 
@@ -56,7 +56,7 @@ def signed(b: GraphBuilder, axis: int, rank: int) -> int:
 
 
 def pads(b: GraphBuilder, limits: list[int]) -> np.ndarray:
-    """Random (before, after) per dimension, many of them 0."""
+    """Return random paddings (before, after) per dimension; many are 0."""
     return np.array(
         [[int(b.rng.integers(0, m + 1)) if b.rng.random() < 0.5 else 0 for _ in range(2)] for m in limits]
     ).reshape(-1, 2)
@@ -67,7 +67,7 @@ def padding(b: GraphBuilder, name: str, options: str, more: Callable[[int], list
     shape = b[x].shape
     p = pads(b, [3 if len(shape) < 4 else 2] * len(shape))
     if b.rng.random() < 0.25 and len(shape) == 4:
-        p[[0, 3]] = 0  # LiteRT has a path of its own for images
+        p[[0, 3]] = 0  # LiteRT has separate code for images
     y = like(b, x, [int(d + lo + hi) for d, (lo, hi) in zip(shape, p, strict=True)])
     kind = str(b.rng.choice(["int32", "int64"]))
     b.op(name, [x, b.const(p, kind), *more(x)], [y], options, version=2)
@@ -103,8 +103,8 @@ def transpose(b: GraphBuilder) -> None:
     rank = len(b[x].shape)
     perm = [int(v) for v in b.rng.permutation(rank)]
     y = like(b, x, [b[x].shape[a] for a in perm])
-    given = b.const([signed(b, a, rank) for a in perm], "int32")
-    b.op("TRANSPOSE", [x, given], [y], "TransposeOptions", version=4)
+    perm_tensor = b.const([signed(b, a, rank) for a in perm], "int32")
+    b.op("TRANSPOSE", [x, perm_tensor], [y], "TransposeOptions", version=4)
 
 
 @case("CONCATENATION")
@@ -114,10 +114,10 @@ def concatenation(b: GraphBuilder) -> None:
     axis = int(b.rng.integers(0, len(shape)))
     inputs = [x]
     for _ in range(int(b.rng.integers(0, 5))):
-        other = list(shape)
+        partner_shape = list(shape)
         if b.rng.random() < 0.6:
-            other[axis] = int(b.rng.integers(1, shape[axis] + 1))
-        inputs.append(partner(b, tuple(other), x))
+            partner_shape[axis] = int(b.rng.integers(1, shape[axis] + 1))
+        inputs.append(partner(b, tuple(partner_shape), x))
     inputs = [inputs[int(k)] for k in b.rng.permutation(len(inputs))]
     out = list(shape)
     out[axis] = sum(b[i].shape[axis] for i in inputs)
@@ -139,8 +139,8 @@ def split(b: GraphBuilder) -> None:
     number = int(b.rng.choice([k for k in range(1, shape[axis] + 1) if shape[axis] % k == 0]))
     part = [d // number if a == axis else d for a, d in enumerate(shape)]
     outs = [like(b, x, part) for _ in range(number)]
-    given = b.const(signed(b, axis, len(shape)), "int32")
-    b.op("SPLIT", [given, x], outs, "SplitOptions", version=4, num_splits=number)
+    axis_tensor = b.const(signed(b, axis, len(shape)), "int32")
+    b.op("SPLIT", [axis_tensor, x], outs, "SplitOptions", version=4, num_splits=number)
 
 
 @case("SPLIT_V")
@@ -152,12 +152,19 @@ def split_v(b: GraphBuilder) -> None:
     sizes = [e - s for s, e in zip([0, *cuts], [*cuts, shape[axis]], strict=True)]
     sizes = [s for s in sizes if s] or [shape[axis]]
     outs = [like(b, x, [s if a == axis else d for a, d in enumerate(shape)]) for s in sizes]
-    given = list(sizes)
+    size_values = list(sizes)
     if b.rng.random() < 0.4:
-        given[int(b.rng.integers(0, len(given)))] = -1
+        size_values[int(b.rng.integers(0, len(size_values)))] = -1
     kind = str(b.rng.choice(["int32", "int64"]))
-    at = b.const(signed(b, axis, len(shape)), "int32")
-    b.op("SPLIT_V", [x, b.const(given, kind), at], outs, "SplitVOptions", version=2, num_splits=len(sizes))
+    axis_tensor = b.const(signed(b, axis, len(shape)), "int32")
+    b.op(
+        "SPLIT_V",
+        [x, b.const(size_values, kind), axis_tensor],
+        outs,
+        "SplitVOptions",
+        version=2,
+        num_splits=len(sizes),
+    )
 
 
 @case("SLICE")
@@ -168,18 +175,18 @@ def slice_(b: GraphBuilder) -> None:
         int(b.rng.integers(1, d - s + 1)) if b.rng.random() < 0.6 else d - s
         for s, d in zip(begin, b[x].shape, strict=True)
     ]
-    given = [
+    size_values = [
         -1 if s + n == d and b.rng.random() < 0.5 else n
         for s, n, d in zip(begin, size, b[x].shape, strict=True)
     ]
     kind = str(b.rng.choice(["int32", "int64"]))
-    inputs = [x, b.const(begin, kind), b.const(given, kind)]
+    inputs = [x, b.const(begin, kind), b.const(size_values, kind)]
     b.op("SLICE", inputs, [like(b, x, size)], "SliceOptions", version=3)
 
 
 @case("STRIDED_SLICE")
 def strided_slice(b: GraphBuilder) -> None:
-    """Every mask; the expected shape comes from NumPy."""
+    """Use every kind of mask. NumPy computes the expected shape."""
     rng = b.rng
     x = b.pick(ANY, [1, 2, 3, 4])
     shape = b[x].shape
@@ -243,20 +250,20 @@ def pack(b: GraphBuilder) -> None:
     axis = int(b.rng.integers(0, len(shape) + 1))
     inputs = [x, *(partner(b, shape, x) for _ in range(int(b.rng.integers(0, 4))))]
     y = like(b, x, (*shape[:axis], len(inputs), *shape[axis:]))
-    given = signed(b, axis, len(shape) + 1)
-    b.op("PACK", inputs, [y], "PackOptions", version=3, values_count=len(inputs), axis=given)
+    axis_option = signed(b, axis, len(shape) + 1)
+    b.op("PACK", inputs, [y], "PackOptions", version=3, values_count=len(inputs), axis=axis_option)
 
 
 @case("UNPACK")
 def unpack(b: GraphBuilder) -> None:
     x = b.pick(("int8", "int8", "int16", "int32", "bool", "float32"), [1, 2, 3, 4, 5])
-    if max(b[x].shape) > 32:  # every output may be one of the graph's, of which there are at most 255
+    if max(b[x].shape) > 32:  # each output can be a graph output, and a graph has at most 255
         x = b.input((3, 4), "int8", b.quant("int8"))
     shape = b[x].shape
     axis = int(b.rng.integers(0, len(shape)))
     outs = [like(b, x, (*shape[:axis], *shape[axis + 1 :])) for _ in range(shape[axis])]
-    given = signed(b, axis, len(shape))
-    b.op("UNPACK", [x], outs, "UnpackOptions", version=4, num=shape[axis], axis=given)
+    axis_option = signed(b, axis, len(shape))
+    b.op("UNPACK", [x], outs, "UnpackOptions", version=4, num=shape[axis], axis=axis_option)
 
 
 @case("TILE")
@@ -300,8 +307,8 @@ def reverse(b: GraphBuilder) -> None:
     axes = sorted(int(a) for a in b.rng.permutation(rank)[: int(b.rng.integers(1, rank + 1))])
     # LiteRT reverses one contiguous range of axes at a time.
     axes = list(range(axes[0], axes[0] + len(axes))) if axes[0] + len(axes) <= rank else axes[:1]
-    given = b.const([signed(b, a, rank) for a in axes], "int32")
-    b.op("REVERSE_V2", [x, given], [like(b, x, b[x].shape)], "ReverseV2Options", version=3)
+    axes_tensor = b.const([signed(b, a, rank) for a in axes], "int32")
+    b.op("REVERSE_V2", [x, axes_tensor], [like(b, x, b[x].shape)], "ReverseV2Options", version=3)
 
 
 def block_input(b: GraphBuilder, dtypes: tuple[str, ...], shape: tuple[int, ...]) -> int:
@@ -331,7 +338,7 @@ def space_to_depth(b: GraphBuilder) -> None:
 
 
 def spatial_block(b: GraphBuilder) -> tuple[list[int], np.ndarray]:
-    """Block shape and paddings or crops of one or two spatial dimensions."""
+    """Return the block shape and the paddings or crops of one or two spatial dimensions."""
     space = int(b.rng.choice([1, 2, 2]))
     return [int(v) for v in b.rng.integers(1, 4, space)], pads(b, [4] * space)
 
@@ -375,17 +382,17 @@ def batch_to_space(b: GraphBuilder) -> None:
 @case("RESHAPE")
 def reshape(b: GraphBuilder) -> None:
     x = b.pick(ANY, [0, 1, 2, 3, 4, 5])
-    rest, shape = b[x].elements, []
-    while rest > 1:
-        shape.append(int(b.rng.choice([d for d in range(2, rest + 1) if rest % d == 0])))
-        rest //= shape[-1]
+    remaining, shape = b[x].elements, []
+    while remaining > 1:
+        shape.append(int(b.rng.choice([d for d in range(2, remaining + 1) if remaining % d == 0])))
+        remaining //= shape[-1]
     if b.rng.random() < 0.3 or not shape:
         shape.insert(int(b.rng.integers(0, len(shape) + 1)), 1)
-    given = list(shape)
+    new_shape = list(shape)
     if b.rng.random() < 0.5:
-        given[int(b.rng.integers(0, len(given)))] = -1
-    inputs = [x, b.const(given, "int32")] if b.rng.random() < 0.7 else [x]
-    b.op("RESHAPE", inputs, [like(b, x, shape)], "ReshapeOptions", new_shape=tuple(given))
+        new_shape[int(b.rng.integers(0, len(new_shape)))] = -1
+    inputs = [x, b.const(new_shape, "int32")] if b.rng.random() < 0.7 else [x]
+    b.op("RESHAPE", inputs, [like(b, x, shape)], "ReshapeOptions", new_shape=tuple(new_shape))
 
 
 @case("SQUEEZE")
@@ -393,11 +400,11 @@ def squeeze(b: GraphBuilder) -> None:
     shape = [int(v) for v in b.rng.choice([1, 1, 2, 5], int(b.rng.integers(1, 6)))]
     dtype = str(b.rng.choice(ANY))
     x = b.input(shape, dtype, b.quant(dtype) if dtype in ("int8", "int16") else None)
-    ones = [k for k, d in enumerate(shape) if d == 1]
-    gone = [k for k in ones if b.rng.random() < 0.6]
-    y = like(b, x, [d for k, d in enumerate(shape) if k not in (gone or ones)])
-    given = tuple(signed(b, k, len(shape)) for k in gone)
-    b.op("SQUEEZE", [x], [y], "SqueezeOptions", version=1, squeeze_dims=given)
+    unit_axes = [k for k, d in enumerate(shape) if d == 1]
+    removed = [k for k in unit_axes if b.rng.random() < 0.6]
+    y = like(b, x, [d for k, d in enumerate(shape) if k not in (removed or unit_axes)])
+    squeeze_dims = tuple(signed(b, k, len(shape)) for k in removed)
+    b.op("SQUEEZE", [x], [y], "SqueezeOptions", version=1, squeeze_dims=squeeze_dims)
 
 
 @case("EXPAND_DIMS")
@@ -405,6 +412,6 @@ def expand_dims(b: GraphBuilder) -> None:
     x = b.pick(ANY, [0, 1, 2, 3, 4])
     shape = b[x].shape
     axis = int(b.rng.integers(0, len(shape) + 1))
-    given = b.const(signed(b, axis, len(shape) + 1), str(b.rng.choice(["int32", "int64"])))
+    axis_tensor = b.const(signed(b, axis, len(shape) + 1), str(b.rng.choice(["int32", "int64"])))
     y = like(b, x, (*shape[:axis], 1, *shape[axis:]))
-    b.op("EXPAND_DIMS", [x, given], [y], "ExpandDimsOptions", version=1)
+    b.op("EXPAND_DIMS", [x, axis_tensor], [y], "ExpandDimsOptions", version=1)

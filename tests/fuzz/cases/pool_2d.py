@@ -1,4 +1,4 @@
-"""Random AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""Random AVERAGE_POOL_2D and MAX_POOL_2D operators."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def pool(b: GraphBuilder, op_name: str) -> None:
     x = b.pick(("int8", "int8", "int16"), 4)
     n, h, w, c = b[x].shape
     shape = window(b, h, w, dilation=False)
-    # Converters keep the scale; a pool never rescales.
+    # Converters keep the scale, because a pool does not rescale.
     y = b.tensor((n, shape["out_h"], shape["out_w"], c), b[x].dtype, b[x].quant)
     activation = int(b.rng.choice([0, 0, 1, 2, 3]))
     b.op(

@@ -1,4 +1,4 @@
-"""Random QUANTIZE, DEQUANTIZE and CAST."""
+"""Random QUANTIZE, DEQUANTIZE and CAST operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random reductions."""
+"""Random reduction operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: bool = False) -> None:
-    """``name`` over random axes, some negative or named twice, sometimes none or all."""
+    """Add a reduction over random axes: some are negative or repeated, and sometimes the list has none or all."""
     rng = b.rng
     x = b.pick(dtypes, [1, 2, 3, 4, 5])
     shape, dtype = b[x].shape, b[x].dtype
@@ -17,7 +17,7 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
         if dtype == "int32" and b[x].quant is not None:
             x = b.input(shape, dtype)  # LiteRT refuses products of quantized int32
         elif dtype != "int32" and not 1e-6 < b[x].scale < 16:
-            x = b.input(shape, dtype, b.quant(dtype))  # products of products soon leave float32
+            x = b.input(shape, dtype, b.quant(dtype))  # products of products would overflow float32
     rank = len(shape)
     if rank == 4 and rng.random() < 0.3:
         axes = [1, 2]
@@ -26,9 +26,9 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
             int(a)
             for a in rng.permutation(rank)[: int(rng.integers(0 if rng.random() < 0.1 else 1, rank + 1))]
         ]
-    given = [a - rank if rng.random() < 0.3 else a for a in axes]
-    if given and rng.random() < 0.1:
-        given.append(axes[0])
+    axis_values = [a - rank if rng.random() < 0.3 else a for a in axes]
+    if axis_values and rng.random() < 0.1:
+        axis_values.append(axes[0])
     keep = bool(rng.integers(0, 2))
     out_shape = tuple(1 if a in axes else d for a, d in enumerate(shape) if keep or a not in axes)
     count = int(np.prod([shape[a] for a in axes]))
@@ -40,7 +40,7 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
             if name == "SUM":
                 scale *= np.sqrt(count)
             elif name == "REDUCE_PROD":
-                # A typical product of values around 60 (or 15000) comes out around 60, as far as float32 reaches.
+                # A typical product of values around 60 (or 15000) has an output value around 60, within float32.
                 typical = b[x].scale * (60 if dtype == "int8" else 15000)
                 scale = float(np.exp(np.clip(count * np.log(typical), -60, 60))) / 60
             quant = b.quant(dtype, scale=f32(scale))
@@ -48,10 +48,10 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
     version = 3 if dtype == "int16" and name != "REDUCE_PROD" else 2
     if name in ("SUM", "REDUCE_ANY", "REDUCE_ALL"):
         version = 1
-    if given and rng.random() < 0.1 and len(given) == 1:
-        axis = b.const(given[0], "int32")
+    if axis_values and rng.random() < 0.1 and len(axis_values) == 1:
+        axis = b.const(axis_values[0], "int32")
     else:
-        axis = b.const(given, "int32")
+        axis = b.const(axis_values, "int32")
     b.op(name, [x, axis], [y], "ReducerOptions", version=version, keep_dims=keep)
 
 

@@ -1,4 +1,4 @@
-"""Random SVDF."""
+"""Random SVDF operators."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def svdf(b: GraphBuilder) -> None:
     bias = -1
     if rng.random() < 0.8:
         bias = b.const(rng.integers(-(2**20), 2**20, units), "int32")
-    # The products of one filter spread over the state; the sums of all time steps over the output.
+    # The products of one filter cover the state's range, and the sums of all time steps cover the output's range.
     spread = b[x].scale * feature_quant.scale[0] * 74 * 74 * np.sqrt(inputs) / 8000
     state_quant = b.quant("int16", scale=f32(spread * np.exp(rng.uniform(-2, 1))))
     state = b.tensor((batches, filters * memory), "int16", state_quant, is_variable=True)

@@ -1,4 +1,4 @@
-"""Random TRANSPOSE_CONV."""
+"""Random TRANSPOSE_CONV operators."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ def transpose_conv(b: GraphBuilder) -> None:
     n, h, w, c = b[x].shape
     out_c = int(rng.integers(1, 7))
     k_h, k_w, stride_h, stride_w = (int(rng.integers(1, 5)) for _ in range(4))
-    same = rng.random() < 0.5
-    if same:  # any size that a SAME convolution would turn into h x w
+    pad_same = rng.random() < 0.5
+    if pad_same:  # any size that a SAME convolution would turn into h x w
         out_h, out_w = h * stride_h - int(rng.integers(stride_h)), w * stride_w - int(rng.integers(stride_w))
     else:
         out_h = (h - 1) * stride_h + k_h + int(rng.integers(stride_h))
         out_w = (w - 1) * stride_w + k_w + int(rng.integers(stride_w))
     if n * out_h * out_w * out_c > b.max_elements:
-        out_h, out_w, stride_h, stride_w, same = h, w, 1, 1, True
+        out_h, out_w, stride_h, stride_w, pad_same = h, w, 1, 1, True
     wq = weights_quant(b, out_c, 0)
     weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c)), "int8", wq)
     shape = b.const([n, out_h, out_w, out_c], "int32")
@@ -34,7 +34,7 @@ def transpose_conv(b: GraphBuilder) -> None:
         [y],
         "TransposeConvOptions",
         version=3,
-        padding=0 if same else 1,
+        padding=0 if pad_same else 1,
         stride_h=stride_h,
         stride_w=stride_w,
         fused_activation_function=int(rng.choice([0, 0, 1, 2, 3])),

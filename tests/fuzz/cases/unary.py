@@ -1,4 +1,4 @@
-"""Random element-by-element operators of one input."""
+"""Random element-by-element operators with one input."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unary(
 
 
 def largest(b: GraphBuilder, x: int) -> float:
-    """The largest real magnitude of ``x``."""
+    """Return the largest real magnitude of ``x``."""
     return b[x].scale * (128 if b[x].dtype == "int8" else 32768)
 
 
@@ -34,7 +34,7 @@ def levels(b: GraphBuilder, x: int) -> int:
 
 
 def quantized(b: GraphBuilder, scale: float, x: int) -> float:
-    """A scale for an output whose real values reach ``scale``."""
+    """Return a scale for an output whose real values reach ``scale``."""
     return spread(b, scale / levels(b, x), -1.0, 1.5)
 
 
@@ -51,7 +51,7 @@ def fixed_output(
 
 
 def sigmoid_input(b: GraphBuilder) -> int:
-    """int16 inputs often at the scales for which TFLite only shifts, or near them."""
+    """Return an input. Scales of int16 inputs are often those for which TFLite only shifts, or near them."""
     x = pick8or16(b)
     # Scales above 4 do not fit TFLite's 16-bit multiplier.
     if b[x].dtype == "int16" and (b.rng.random() < 0.5 or b[x].scale > 4):
@@ -120,11 +120,11 @@ def prelu(b: GraphBuilder) -> None:
     if len(shape) == 4:
         kinds.append((1, 1, shape[3]))
         kinds.append((shape[1], 1, 1))
-    wanted = kinds[int(b.rng.integers(0, len(kinds)))]
+    alpha_shape = kinds[int(b.rng.integers(0, len(kinds)))]
     quant = b.quant("int8", scale=spread(b, 0.005))
-    alpha = b.const(b.rng.integers(-128, 128, wanted), "int8", quant)
+    alpha = b.const(b.rng.integers(-128, 128, alpha_shape), "int8", quant)
     if b.rng.random() < 0.2:
-        alpha = b.input(wanted, "int8", quant)
+        alpha = b.input(alpha_shape, "int8", quant)
     out = b.tensor(shape, b[x].dtype, b.quant(b[x].dtype, scale=spread(b, b[x].scale, -2.0, 2.0)))
     b.op("PRELU", [x, alpha], [out])
 
@@ -156,7 +156,7 @@ def neg(b: GraphBuilder) -> None:
 
 
 def not_negative(b: GraphBuilder) -> int:
-    """An input that is never below its zero point: TFLite rejects others at run time."""
+    """Return an input that is never below its zero point, because TFLite rejects other inputs at run time."""
     if b.rng.random() < 0.5:
         return b.pick(("int8",), RANKS, zero_point=-128)
     return unary(b, "RELU", b.pick(("int16",), RANKS))

@@ -1,4 +1,4 @@
-"""Random use of resource variables: initialised once, read, assigned, read again."""
+"""Random use of resource variables: a variable is initialized once, read, assigned and read again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.fuzz.graph_builder import GraphBuilder, full_options
 
 
 def call_once(b: GraphBuilder, name: str, like: Tensor) -> None:
-    """A CALL_ONCE whose subgraph assigns a random constant, or one value everywhere, to the variable ``name``."""
+    """Add a CALL_ONCE whose subgraph assigns random constants, or one repeated constant, to the variable ``name``."""
     dtype = DTYPES[like.dtype]
     assert dtype is not None
     if b.rng.random() < 0.5:
@@ -35,8 +35,8 @@ def variable(b: GraphBuilder) -> None:
     x = b.pick(("int8", "int8", "int16", "int32", "bool", "float32"), [1, 2, 3, 4])
     like = b[x]
     name = f"state{len(b.ops)}"
-    initialised = rng.random() < 0.8
-    if initialised:
+    initialized = rng.random() < 0.8
+    if initialized:
         call_once(b, name, like)
     handle = b.tensor((), "resource")
     b.op("VAR_HANDLE", [], [handle], "VarHandleOptions", container="", shared_name=name)
@@ -45,15 +45,15 @@ def variable(b: GraphBuilder) -> None:
         value = b.tensor(like.shape, like.dtype, like.quant)
         b.op("READ_VARIABLE", [handle], [value], "ReadVariableOptions")
 
-    if initialised and rng.random() < 0.8:
+    if initialized and rng.random() < 0.8:
         read()
-    if rng.random() < 0.9 or not initialised:
+    if rng.random() < 0.9 or not initialized:
         source = x
         if rng.random() < 0.1:
             dtype = DTYPES[like.dtype]
             source = b.tensor(like.shape, like.dtype, like.quant, np.ones(like.shape, dtype))
         b.op("ASSIGN_VARIABLE", [handle, source], [], "AssignVariableOptions")
-    if rng.random() < 0.5 or not initialised:
+    if rng.random() < 0.5 or not initialized:
         read()
 
 

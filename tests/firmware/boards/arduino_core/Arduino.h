@@ -1,4 +1,5 @@
-/* A stand-in for an Arduino core, just wide enough for port_arduino.cpp and examples: its Serial is a file descriptor. */
+/* A stand-in for an Arduino core with the functions that port_arduino.cpp and examples use. Its Serial is a file
+ * descriptor. */
 #pragma once
 #include <stdint.h>
 

@@ -11,11 +11,11 @@ static int line;
 void SerialPort::begin(unsigned long) {}
 int SerialPort::available()
 {
-    pollfd wanted = {line, POLLIN, 0};
-    if (poll(&wanted, 1, 100) > 0 && (wanted.revents & POLLHUP)) {
+    pollfd request = {line, POLLIN, 0};
+    if (poll(&request, 1, 100) > 0 && (request.revents & POLLHUP)) {
         exit(0);
     }
-    return wanted.revents & POLLIN ? 1 : 0;
+    return request.revents & POLLIN ? 1 : 0;
 }
 int SerialPort::read()
 {

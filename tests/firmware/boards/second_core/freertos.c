@@ -1,4 +1,4 @@
-/* See freertos/FreeRTOS.h. Counts how often the task slept, let others run, and was woken. */
+/* See freertos/FreeRTOS.h. Counts how often the task waited for a notification, was delayed, and was notified. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "freertos/task.h"
 
 static _Thread_local TaskHandle_t self;
-static unsigned slept, delayed, given;
+static unsigned slept, delayed, notified;
 
 struct start {
     TaskFunction_t code;
@@ -16,10 +16,10 @@ struct start {
     TaskHandle_t task;
 };
 
-static void *run(void *what)
+static void *run(void *argument)
 {
-    struct start start = *(struct start *)what;
-    free(what);
+    struct start start = *(struct start *)argument;
+    free(argument);
     self = start.task;
     start.code(start.argument);
     abort(); /* a task never returns */
@@ -44,10 +44,10 @@ void vTaskDelay(TickType_t ticks)
 UBaseType_t uxTaskPriorityGet(TaskHandle_t task) { return task ? 0 : 1; }
 UBaseType_t uxTaskGetStackHighWaterMark(TaskHandle_t task) { return task ? 64 : 0; }
 
-static void tell(void)
+static void print_counts(void)
 {
-    fprintf(stdout, "slept %u, delayed %u, given %u\n", __atomic_load_n(&slept, __ATOMIC_RELAXED),
-            __atomic_load_n(&delayed, __ATOMIC_RELAXED), __atomic_load_n(&given, __ATOMIC_RELAXED));
+    fprintf(stdout, "slept %u, delayed %u, notified %u\n", __atomic_load_n(&slept, __ATOMIC_RELAXED),
+            __atomic_load_n(&delayed, __ATOMIC_RELAXED), __atomic_load_n(&notified, __ATOMIC_RELAXED));
 }
 
 TaskHandle_t xTaskCreateStaticPinnedToCore(TaskFunction_t code, const char *name, uint32_t depth,
@@ -60,10 +60,10 @@ TaskHandle_t xTaskCreateStaticPinnedToCore(TaskFunction_t code, const char *name
         abort();
     }
     pthread_mutex_init(&memory->lock, 0);
-    pthread_cond_init(&memory->given, 0);
+    pthread_cond_init(&memory->changed, 0);
     memory->core = core;
     *start = (struct start){code, argument, memory};
-    atexit(tell);
+    atexit(print_counts);
     if (pthread_create(&thread, 0, run, start) != 0) {
         abort();
     }
@@ -74,8 +74,8 @@ BaseType_t xTaskNotifyGive(TaskHandle_t task)
 {
     pthread_mutex_lock(&task->lock);
     task->notifications++;
-    __atomic_fetch_add(&given, 1, __ATOMIC_RELAXED);
-    pthread_cond_signal(&task->given);
+    __atomic_fetch_add(&notified, 1, __ATOMIC_RELAXED);
+    pthread_cond_signal(&task->changed);
     pthread_mutex_unlock(&task->lock);
     return pdTRUE;
 }
@@ -88,7 +88,7 @@ uint32_t ulTaskNotifyTake(BaseType_t clear, TickType_t wait)
     pthread_mutex_lock(&self->lock);
     __atomic_fetch_add(&slept, 1, __ATOMIC_RELAXED);
     while (self->notifications == 0) {
-        pthread_cond_wait(&self->given, &self->lock);
+        pthread_cond_wait(&self->changed, &self->lock);
     }
     const uint32_t before = self->notifications;
     self->notifications = 0;

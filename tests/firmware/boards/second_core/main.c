@@ -1,4 +1,4 @@
-/* Reads samples from the first file, writes all outputs to the second; layers as the generated code runs them. */
+/* Reads samples from the first file, runs the generated model, and writes all outputs to the second file. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

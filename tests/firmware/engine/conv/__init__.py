@@ -1,1 +1,1 @@
-"""Convolutions against LiteRT, bit for bit."""
+"""Tests that compare convolutions with LiteRT bit for bit."""

@@ -40,7 +40,7 @@ def conv(
     bias: bool = True,
     **options: Any,
 ) -> Model:
-    """One CONV_2D or DEPTHWISE_CONV_2D with weights over the whole range."""
+    """Return one CONV_2D or DEPTHWISE_CONV_2D with weights over the complete int8 range."""
     b = GraphBuilder(np.random.default_rng(3))
     if dtype == "int16":
         in_quant, out_quant = Quantization((0.0005,), (0,)), Quantization((0.002,), (0,))
@@ -72,7 +72,7 @@ def conv(
 
 
 def changed(model: Model, position: int, **fields: object) -> Model:
-    """The model with fields of the input tensor at ``position`` of its operator replaced; -1 is the output."""
+    """Return the model with replaced fields of the operator's input tensor at ``position``; -1 is the output."""
     graph = model.main
     op = graph.ops[0]
     index = op.outputs[0] if position < 0 else op.inputs[position]
@@ -87,9 +87,9 @@ def with_options(model: Model, **options: object) -> Model:
     return replace(model, subgraphs=(main,))
 
 
-def refused(model: Model, *words: str) -> None:
+def assert_refused(model: Model, *texts: str) -> None:
     op = model.main.ops[0]
     with pytest.raises(UnsupportedModelError) as caught:
         LOWERINGS[op.name].check(model.main, op)
-    assert all(word in str(caught.value) for word in words), str(caught.value)
+    assert all(word in str(caught.value) for word in texts), str(caught.value)
     assert caught.value.hint

@@ -16,9 +16,9 @@ from tests.firmware.engine.conv.convolution_graphs import (
     RELU_N1_TO_1,
     SAME,
     VALID,
+    assert_refused,
     changed,
     conv,
-    refused,
     scales,
     with_options,
 )
@@ -103,38 +103,40 @@ def test_refusals(name: str) -> None:
     check_supported(wide)
     per_tensor = Quantization((0.01,), (4,))
     wrong_axis = Quantization(scales(4), (0,) * 4, 3 if name == "CONV_2D" else 0)
-    refused(changed(model, 0, dtype="float32"), f"operator 0 {name}", "tensor 0", "float32")
-    refused(changed(model, 0, dtype="uint8"), "uint8")
-    refused(changed(model, 0, quant=None), "quantized")
-    refused(changed(model, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
-    refused(changed(model, 1, data=None), "constant")
-    refused(changed(model, 1, dtype="float32"), "float32")
-    refused(changed(model, 1, quant=per_tensor), "zero point 0")
-    refused(changed(model, 1, quant=wrong_axis), "axis")
-    refused(changed(model, 2, data=None), "bias must be constant")
-    refused(changed(model, 2, dtype="int64"), "int64")
-    refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
-    refused(with_options(model, stride_w=300), "stride")
-    refused(with_options(model, dilation_h_factor=0), "dilation")
-    refused(changed(wide, 0, quant=Quantization((0.1,), (3,))), "zero point")
-    refused(changed(wide, 2, dtype="int32"), "int32")
-    refused(changed(wide, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
-    refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert_refused(changed(model, 0, dtype="float32"), f"operator 0 {name}", "tensor 0", "float32")
+    assert_refused(changed(model, 0, dtype="uint8"), "uint8")
+    assert_refused(changed(model, 0, quant=None), "quantized")
+    assert_refused(changed(model, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
+    assert_refused(changed(model, 1, data=None), "constant")
+    assert_refused(changed(model, 1, dtype="float32"), "float32")
+    assert_refused(changed(model, 1, quant=per_tensor), "zero point 0")
+    assert_refused(changed(model, 1, quant=wrong_axis), "axis")
+    assert_refused(changed(model, 2, data=None), "bias must be constant")
+    assert_refused(changed(model, 2, dtype="int64"), "int64")
+    assert_refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
+    assert_refused(with_options(model, stride_w=300), "stride")
+    assert_refused(with_options(model, dilation_h_factor=0), "dilation")
+    assert_refused(changed(wide, 0, quant=Quantization((0.1,), (3,))), "zero point")
+    assert_refused(changed(wide, 2, dtype="int32"), "int32")
+    assert_refused(changed(wide, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
+    assert_refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
     assert weights.data is not None
-    refused(changed(model, 1, data=np.broadcast_to(weights.data, weights.shape), dtype="int16"), "int16")
+    assert_refused(
+        changed(model, 1, data=np.broadcast_to(weights.data, weights.shape), dtype="int16"), "int16"
+    )
 
 
 def test_convolution_without_bias_is_refused() -> None:
     model = conv("CONV_2D", (1, 5, 5, 4), (4, 3, 3, 4))
-    refused(without_input(model, 2), "no bias", "int32")
+    assert_refused(without_input(model, 2), "no bias", "int32")
 
 
 def test_32_bit_accumulator_for_int16_is_refused() -> None:
     model = conv("CONV_2D", (1, 5, 5, 4), (4, 3, 3, 4), dtype="int16", quantized_bias_type=2)
-    refused(model, "32-bit accumulator")
+    assert_refused(model, "32-bit accumulator")
 
 
 def test_computed_output_shape_is_refused() -> None:
     model = transposed((1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME)
     check_supported(model)
-    refused(changed(model, 0, data=None), "TRANSPOSE_CONV", "output shape")
+    assert_refused(changed(model, 0, data=None), "TRANSPOSE_CONV", "output shape")

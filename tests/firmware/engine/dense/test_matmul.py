@@ -10,7 +10,7 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.firmware.generator.lower.dense import fully_connected as lowering
 from arenite.firmware.generator.operator_needs import check_supported
-from tests.firmware.engine.conv.convolution_graphs import changed, refused, scales, with_options
+from tests.firmware.engine.conv.convolution_graphs import assert_refused, changed, scales, with_options
 from tests.firmware.engine.dense.dense_graphs import fully_connected
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.fixed_graphs import assert_bit_exact
@@ -70,18 +70,18 @@ def test_fully_connected_refusals() -> None:
     check_supported(model)
     wide = fully_connected(8, 4, dtype="int16", in_scale=1e-4)
     check_supported(wide)
-    refused(changed(model, 0, dtype="float32", quant=None), "operator 0 FULLY_CONNECTED", "float32")
-    refused(changed(model, 1, dtype="float32"), "float32")
-    refused(changed(model, 1, quant=None), "quantized")
-    refused(changed(model, 1, quant=Quantization(scales(4), (1,) * 4)), "zero point 0")
-    refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "axis 0")
-    refused(changed(model, 2, data=None), "bias must be constant")
-    refused(changed(model, 2, dtype="int64"), "int64")
-    refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
-    refused(changed(wide, 2, dtype="int32"), "int32")
-    refused(changed(wide, 2, data=np.full(4, 2**53, np.int64)), "overflow")
-    refused(changed(model, -1, quant=Quantization((1e-9,), (0,))), "scale")
-    refused(with_options(model, weights_format=1), "shuffled")
+    assert_refused(changed(model, 0, dtype="float32", quant=None), "operator 0 FULLY_CONNECTED", "float32")
+    assert_refused(changed(model, 1, dtype="float32"), "float32")
+    assert_refused(changed(model, 1, quant=None), "quantized")
+    assert_refused(changed(model, 1, quant=Quantization(scales(4), (1,) * 4)), "zero point 0")
+    assert_refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "axis 0")
+    assert_refused(changed(model, 2, data=None), "bias must be constant")
+    assert_refused(changed(model, 2, dtype="int64"), "int64")
+    assert_refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
+    assert_refused(changed(wide, 2, dtype="int32"), "int32")
+    assert_refused(changed(wide, 2, data=np.full(4, 2**53, np.int64)), "overflow")
+    assert_refused(changed(model, -1, quant=Quantization((1e-9,), (0,))), "scale")
+    assert_refused(with_options(model, weights_format=1), "shuffled")
 
 
 def matmul(
@@ -115,11 +115,11 @@ def test_matmul_refusals() -> None:
     model = matmul((2, 3), (3, 4), (2, 4))
     check_supported(model)
     wide = matmul((2, 3), (3, 4), (2, 4), dtype="int16")
-    refused(changed(model, 0, dtype="float32", quant=None), "operator 0 BATCH_MATMUL", "float32")
-    refused(changed(model, 1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
-    refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "one scale")
-    refused(changed(model, -1, dtype="int32", quant=None), "int32")
-    refused(changed(wide, 1, dtype="int8", quant=Quantization((0.1,), (3,))), "zero point 0")
-    refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
-    refused(matmul((2, 40000), (40000, 1), (2, 1)), "overflow")
-    refused(changed(model, 1, shape=(1, 1, 1, 1, 3, 4)), "2 to 5 dimensions")
+    assert_refused(changed(model, 0, dtype="float32", quant=None), "operator 0 BATCH_MATMUL", "float32")
+    assert_refused(changed(model, 1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
+    assert_refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "one scale")
+    assert_refused(changed(model, -1, dtype="int32", quant=None), "int32")
+    assert_refused(changed(wide, 1, dtype="int8", quant=Quantization((0.1,), (3,))), "zero point 0")
+    assert_refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert_refused(matmul((2, 40000), (40000, 1), (2, 1)), "overflow")
+    assert_refused(changed(model, 1, shape=(1, 1, 1, 1, 3, 4)), "2 to 5 dimensions")

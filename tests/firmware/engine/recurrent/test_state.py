@@ -36,10 +36,10 @@ def test_random_graphs(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("normalized", [False, True])
 @pytest.mark.parametrize("projection", [False, True])
 @pytest.mark.parametrize("time_major", [False, True])
-def test_lstm_keeps_its_state_over_many_calls(normalised: bool, projection: bool, time_major: bool) -> None:
+def test_lstm_keeps_its_state_over_many_calls(normalized: bool, projection: bool, time_major: bool) -> None:
     models = []
     for variant in range(4):
         b = GraphBuilder(np.random.default_rng(variant))
@@ -52,7 +52,7 @@ def test_lstm_keeps_its_state_over_many_calls(normalised: bool, projection: bool
             time_major=time_major,
             coupled=bool(variant & 1),
             peephole=bool(variant & 2),
-            normalised=normalised,
+            normalized=normalized,
             projection=projection,
         )
         models.append(b.build())
@@ -282,5 +282,5 @@ def test_lstm_without_cells_is_refused() -> None:
     b = GraphBuilder(np.random.default_rng(1))
     x = b.input((1, 4, 3), "int8", one_scale(0.02))
     with np.errstate(divide="ignore"):  # the projection's scale
-        lstm_cell(b, x, 0, 4, normalised=True, projection=True)
+        lstm_cell(b, x, 0, 4, normalized=True, projection=True)
     assert "has no elements" in refusal(b.build())

@@ -10,7 +10,7 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.firmware.generator.operator_needs import check_supported
-from tests.firmware.engine.conv.convolution_graphs import changed, refused
+from tests.firmware.engine.conv.convolution_graphs import assert_refused, changed
 from tests.fuzz.comparison import compare
 from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder
@@ -120,22 +120,24 @@ def test_l2_normalization_corners() -> None:
 def test_refusals() -> None:
     softmax = row_operator("SOFTMAX", (2, 5), 0.1)
     check_supported(softmax)
-    refused(changed(softmax, 0, dtype="float32", quant=None), "operator 0 SOFTMAX", "float32")
-    refused(changed(softmax, -1, dtype="int16", quant=OUTPUT["SOFTMAX", "int16"]), "int16")
-    refused(changed(softmax, -1, quant=Quantization((1 / 128,), (-128,))), "1/256")
-    refused(changed(softmax, -1, quant=Quantization((1 / 256,), (0,))), "zero point -128")
-    refused(row_operator("SOFTMAX", (1, 4096), 0.1), "4095")
-    refused(row_operator("SOFTMAX", (1, 4), 1e-9), "too small")
-    refused(row_operator("SOFTMAX", (1, 4), 100.0, dtype="int16"), "out of range")
-    refused(row_operator("LOG_SOFTMAX", (1, 4), 0.1, out_quant=Quantization((0.1,), (127,))), "1/16")
-    refused(row_operator("LOG_SOFTMAX", (1, 5000), 0.1), "4095")
-    refused(row_operator("LOG_SOFTMAX", (1, 4), 1e-9), "too small")
-    refused(row_operator("LOG_SOFTMAX", (1, 4), 2.0**-26), "too small")
-    refused(row_operator("L2_NORMALIZATION", (1, 4), 0.1, out_quant=Quantization((0.1,), (0,))), "1/128")
-    refused(row_operator("L2_NORMALIZATION", (1, 40000), 0.1), "33025")
-    refused(row_operator("L2_NORMALIZATION", (1, 4), 0.1, fused_activation_function=1), "activation")
+    assert_refused(changed(softmax, 0, dtype="float32", quant=None), "operator 0 SOFTMAX", "float32")
+    assert_refused(changed(softmax, -1, dtype="int16", quant=OUTPUT["SOFTMAX", "int16"]), "int16")
+    assert_refused(changed(softmax, -1, quant=Quantization((1 / 128,), (-128,))), "1/256")
+    assert_refused(changed(softmax, -1, quant=Quantization((1 / 256,), (0,))), "zero point -128")
+    assert_refused(row_operator("SOFTMAX", (1, 4096), 0.1), "4095")
+    assert_refused(row_operator("SOFTMAX", (1, 4), 1e-9), "too small")
+    assert_refused(row_operator("SOFTMAX", (1, 4), 100.0, dtype="int16"), "out of range")
+    assert_refused(row_operator("LOG_SOFTMAX", (1, 4), 0.1, out_quant=Quantization((0.1,), (127,))), "1/16")
+    assert_refused(row_operator("LOG_SOFTMAX", (1, 5000), 0.1), "4095")
+    assert_refused(row_operator("LOG_SOFTMAX", (1, 4), 1e-9), "too small")
+    assert_refused(row_operator("LOG_SOFTMAX", (1, 4), 2.0**-26), "too small")
+    assert_refused(
+        row_operator("L2_NORMALIZATION", (1, 4), 0.1, out_quant=Quantization((0.1,), (0,))), "1/128"
+    )
+    assert_refused(row_operator("L2_NORMALIZATION", (1, 40000), 0.1), "33025")
+    assert_refused(row_operator("L2_NORMALIZATION", (1, 4), 0.1, fused_activation_function=1), "activation")
     average = pool("AVERAGE_POOL_2D", (1, 4, 4, 2), 2, 2, padding=1)
     check_supported(average)
-    refused(changed(average, 0, dtype="uint8"), "operator 0 AVERAGE_POOL_2D", "uint8")
-    refused(changed(average, 0, quant=None), "quantized")
-    refused(changed(average, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
+    assert_refused(changed(average, 0, dtype="uint8"), "operator 0 AVERAGE_POOL_2D", "uint8")
+    assert_refused(changed(average, 0, quant=None), "quantized")
+    assert_refused(changed(average, -1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")

@@ -1,4 +1,4 @@
-/* A stand-in for as much of FreeRTOS as the port for ESP32s uses: tasks are threads. */
+/* A stand-in for the part of FreeRTOS that the port for ESP32 uses. Tasks are threads. */
 #include <pthread.h>
 #include <stdint.h>
 
@@ -8,7 +8,7 @@ typedef int BaseType_t;
 typedef unsigned UBaseType_t;
 typedef struct {
     pthread_mutex_t lock;
-    pthread_cond_t given;
+    pthread_cond_t changed;
     uint32_t notifications;
     int core;
 } StaticTask_t;

@@ -1,3 +1,3 @@
-/* Events between cores: an event that nobody waits for is remembered, by each core on its own. */
+/* Events between cores. Each core remembers an event for which it did not wait. */
 void __sev(void);
 void __wfe(void);

@@ -1,4 +1,4 @@
-/* A stand-in for as much of the Pico SDK as the port for RP2040 and RP2350 uses: the second core is a thread. */
+/* A stand-in for the part of the Pico SDK that the port for RP2040 and RP2350 uses. The second core is a thread. */
 #include <stddef.h>
 #include <stdint.h>
 
