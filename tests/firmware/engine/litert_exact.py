@@ -1,4 +1,4 @@
-"""Compare chosen inputs, not random ones, with LiteRT's reference kernels."""
+"""Compare the outputs for chosen inputs with LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ Case = tuple[Model, list[np.ndarray]]
 
 
 def run_natively(cases: Sequence[Case], targets: Sequence[Target] = (PORTABLE,)) -> list[list[np.ndarray]]:
-    """The outputs of every model for its inputs, all compiled at once, target by target; the arena is dirty."""
+    """Compile all models for all targets at once, run each on its inputs and return the outputs, target by target.
+
+    The arena is filled with 0xA5 before each run.
+    """
     models = [
         lower(model, f"m{k}t{t}_", target)
         for t, target in enumerate(targets)
@@ -33,12 +36,12 @@ def run_natively(cases: Sequence[Case], targets: Sequence[Target] = (PORTABLE,))
 
 
 def assert_exact(cases: Sequence[Case]) -> None:
-    """Every output byte is LiteRT's."""
-    for (model, inputs), got in zip(
+    """Check that every output byte equals LiteRT's, for all host targets."""
+    for (model, inputs), actual in zip(
         [*cases] * len(HOST_TARGETS), run_natively(cases, HOST_TARGETS), strict=True
     ):
-        want = Reference(to_flatbuffer(model)).run(inputs)
-        for a, b in zip(want, got, strict=True):
+        expected = Reference(to_flatbuffer(model)).run(inputs)
+        for a, b in zip(expected, actual, strict=True):
             np.testing.assert_array_equal(b.view(np.uint8), a.view(np.uint8), str(model.main.ops[0]))
 
 
@@ -50,7 +53,7 @@ def single(
     version: int = 1,
     **options: object,
 ) -> Model:
-    """A model of one operator; each input and the output as (shape, dtype, quantization)."""
+    """Return a model of one operator. Give each input and the output as (shape, dtype, quantization)."""
     b = GraphBuilder()
     indices = [b.input(*spec) for spec in inputs]  # type: ignore[arg-type]
     out = b.tensor(*output)  # type: ignore[arg-type]

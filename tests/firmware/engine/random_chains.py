@@ -1,4 +1,4 @@
-"""Random quantized chains of images: every operator that can run by rows, with residual additions."""
+"""Random quantized chains of image operators: every operator that can run by rows, with residual additions."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 class ChainBuilder(GraphBuilder):
-    """Each operator reads what the one before computed."""
+    """A graph builder in which each operator reads the output of the previous one."""
 
     def pick(
         self,
@@ -64,14 +64,14 @@ def depthwise_3x3(b: ChainBuilder) -> None:
 
 
 def add(b: ChainBuilder) -> None:
-    """The latest tensor and an earlier one of its shape; the latest twice where there is none."""
+    """Add the latest tensor and another of the same shape, or the latest tensor to itself."""
     x = b.pick()
-    made = [*b.inputs, *(op.outputs[0] for op in b.ops)]
-    twins = [t for t in made if b[t].shape == b[x].shape] or [x]
-    other = int(b.rng.choice(twins))
-    scale = max(b[x].scale, b[other].scale) * float(b.rng.uniform(0.8, 2.0))
+    tensors = [*b.inputs, *(op.outputs[0] for op in b.ops)]
+    same_shape = [t for t in tensors if b[t].shape == b[x].shape] or [x]
+    second = int(b.rng.choice(same_shape))
+    scale = max(b[x].scale, b[second].scale) * float(b.rng.uniform(0.8, 2.0))
     y = b.tensor(b[x].shape, "int8", b.quant("int8", scale=f32(scale)))
-    b.op("ADD", [x, other], [y], "AddOptions", version=2)
+    b.op("ADD", [x, second], [y], "AddOptions", version=2)
 
 
 def _logistic(b: ChainBuilder) -> None:
@@ -109,7 +109,7 @@ _KINDS: tuple[Callable[[ChainBuilder], None], ...] = (
 
 
 def chain(seed: int) -> Model:
-    """A chain of two to eight operators on an image of up to 30 rows."""
+    """Return a chain of two to eight operators on an image of up to 30 rows."""
     rng = np.random.default_rng([2024, seed])
     b = ChainBuilder(rng)
     h, w, c = int(rng.integers(3, 31)), int(rng.integers(1, 25)), int(rng.choice([1, 2, 3, 4, 8]))

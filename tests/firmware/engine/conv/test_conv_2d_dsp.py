@@ -1,5 +1,7 @@
-"""CONV_2D and FULLY_CONNECTED for cores with the DSP extension, against LiteRT: the portable body of every kernel on
-this computer, the assembly on emulated cores."""
+"""CONV_2D and FULLY_CONNECTED for cores with the DSP extension give LiteRT's bytes.
+
+The portable body of every kernel runs on this computer, the assembly on emulated cores.
+"""
 
 from __future__ import annotations
 
@@ -34,13 +36,13 @@ def conv(
     activation: int = 0,
     depthwise: bool = False,
 ) -> Model:
-    """One convolution whose outputs spread over int8."""
+    """Return one convolution whose outputs cover the range of int8."""
     b = GraphBuilder(np.random.default_rng([*shape, *weights]))
     axis = 3 if depthwise else 0
     out_c = weights[axis]
     depth = weights[1] * weights[2] * (1 if depthwise else weights[3])
     x = b.input(shape, "int8", Quantization((0.05,), (-3,)))
-    # The output scale is 0.05 as well: sums of `depth` products spread over about a hundred outputs.
+    # The output scale is also 0.05. With this weight scale, sums of `depth` products cover about a hundred outputs.
     spread = 60 / (74 * 74 * np.sqrt(depth))
     quant = Quantization(tuple(f32(spread * s) for s in np.linspace(0.4, 1.6, out_c)), (0,) * out_c, axis)
     w = b.const(b.rng.integers(-127, 128, weights), "int8", quant)
@@ -79,7 +81,7 @@ def fully_connected(rows: int, depth: int, units: int, out: Quantization = RELU)
     return b.build()
 
 
-#: Convolutions that ``ar_conv_2d_s8_dsp`` runs, each for a reason.
+#: Convolutions that ``ar_conv_2d_s8_dsp`` runs. Each name states the case that it covers.
 BLOCKS = {
     **{f"row of {w}": conv((1, 2, w, 8), (4, 3, 2, 8)) for w in (1, 2, 3, 4, 5, 7, 8)},
     **{f"depth {c}": conv((1, 1, 7, c), (4, 1, 1, c)) for c in (1, 2, 3, 4, 8, 12, 16, 20, 24, 36, 68)},
@@ -97,7 +99,7 @@ BLOCKS = {
     "wide padding": conv((1, 2, 3, 4), (2, 7, 7, 4)),
     "dilation": conv((1, 12, 13, 5), (4, 3, 3, 5), dilation=(2, 3)),
     "wide dilation": conv((1, 5, 40, 9), (4, 1, 3, 9), dilation=(1, 5)),
-    "rests of two bytes": conv((1, 9, 12, 5), (4, 3, 2, 5), padding=VALID),
+    "remainders of two bytes": conv((1, 9, 12, 5), (4, 3, 2, 5), padding=VALID),
     "large rows": conv((1, 4, 20, 24), (4, 3, 4, 24)),
 }
 #: Convolutions that ``ar_conv_2d_s8_columns_dsp`` runs.
@@ -111,10 +113,10 @@ COLUMNS = {
     "narrow activation": conv((1, 3, 8, 4), (4, 3, 3, 4), out=LINEAR, activation=2),
     "a tall kernel": conv((1, 6, 7, 4), (4, 5, 3, 4)),
     "one row of taps": conv((1, 2, 7, 8), (4, 1, 3, 8)),
-    "steps between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
-    "rows apart": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
+    "stride between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
+    "dilated rows": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
 }
-#: Layers of one row of inputs.
+#: Layers with a single row of inputs.
 ROWS = {
     **{f"depth {d}": fully_connected(1, d, 8) for d in (1, 7, 8, 9, 16, 24, 32, 40, 100)},
     **{f"{u} units": fully_connected(1, 16, u) for u in (1, 2, 3, 4, 5, 7)},
@@ -124,7 +126,7 @@ ROWS = {
 
 
 def weights_of(model: Model) -> np.ndarray:
-    """The weights of the first operator, to be changed."""
+    """Return the weights of the first operator, writable."""
     w = model.main.tensors[model.main.ops[0].inputs[1]].data
     assert w is not None
     w.setflags(write=True)
@@ -139,23 +141,23 @@ def kernel(model: Model, target: Target = SPEED) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["speed", "balanced"])
-def test_blocks_of_pixels(mode: str) -> None:
+def test_convolutions_by_blocks_of_pixels_are_exact(mode: str) -> None:
     target = Target("", DSP, mode)
     assert {kernel(m, target) for m in BLOCKS.values()} == {"ar_conv_2d_s8_dsp"}
     assert not compare([*BLOCKS.values()], runs=6, targets=[target])
 
 
-def test_shared_columns() -> None:
+def test_convolutions_with_shared_columns_are_exact() -> None:
     assert {kernel(m) for m in COLUMNS.values()} == {"ar_conv_2d_s8_columns_dsp"}
     assert not compare([*COLUMNS.values()], runs=6, targets=[SPEED])
 
 
-def test_single_rows() -> None:
+def test_layers_with_a_single_row_are_exact() -> None:
     assert {kernel(m) for m in ROWS.values()} == {"ar_fully_connected_s8_dsp"}
     assert not compare([*ROWS.values()], runs=6, targets=[SPEED])
 
 
-def test_several_rows_are_pixels() -> None:
+def test_fully_connected_layers_of_several_rows_run_as_convolutions() -> None:
     models = [fully_connected(n, 12, 6) for n in (2, 3, 5)] + [fully_connected(1, 12, 6, LINEAR)]
     assert [kernel(m) for m in models[:3]] == ["ar_conv_2d_s8_dsp"] * 3
     assert not compare(models, runs=6, targets=[SPEED])
@@ -163,7 +165,7 @@ def test_several_rows_are_pixels() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an505"])
-def test_the_assembly(board: str) -> None:
+def test_the_assembly_is_exact(board: str) -> None:
     models = [*BLOCKS.values(), *COLUMNS.values(), *ROWS.values()]
     mismatches, kernels = compare_emulated(models, board)
     assert not mismatches
@@ -174,16 +176,16 @@ def test_the_assembly(board: str) -> None:
     }
 
 
-def test_pairs_that_leave_16_bits_run_elsewhere() -> None:
-    wild = conv((1, 3, 8, 8), (8, 3, 3, 8))
-    w = weights_of(wild)
+def test_pairs_of_weights_that_exceed_16_bits_run_with_another_kernel() -> None:
+    model = conv((1, 3, 8, 8), (8, 3, 3, 8))
+    w = weights_of(model)
     w[0, 0, 0, 0], w[1, 0, 0, 0] = -128, -1
-    assert kernel(wild) != "ar_conv_2d_s8_dsp"
-    assert not compare([wild], runs=4, targets=[SPEED])
+    assert kernel(model) != "ar_conv_2d_s8_dsp"
+    assert not compare([model], runs=4, targets=[SPEED])
 
 
-def test_the_smallest_weight_where_it_fits() -> None:
-    """-128 in the odd channels, and in the even ones beside a weight that is not negative."""
+def test_weights_of_minus_128_are_exact_if_they_fit() -> None:
+    """Odd channels have -128; even channels have it only beside a weight that is not negative."""
     model = conv((1, 1, 9, 8), (4, 1, 1, 8))
     w = weights_of(model)
     w[1::2] = -128
@@ -194,25 +196,25 @@ def test_the_smallest_weight_where_it_fits() -> None:
     assert run_natively([(model, [extremes])], [SPEED])
 
 
-def test_one_tap_works_in_place() -> None:
-    """Two layers after each other, the second no wider than the first: one address for both."""
+def test_a_1x1_convolution_works_in_place() -> None:
+    """Its output has fewer channels than its input, so both have one address."""
     model = conv((1, 4, 5, 8), (6, 1, 1, 8))
     chosen = variant_of(model.main, model.main.ops[0], SPEED)
     assert chosen is not None and chosen.in_place(model.main, model.main.ops[0], SPEED) == ((0, 0),)
-    made = lower(model, target=SPEED)
-    graph = made.model.main
-    assert made.plan.offsets[graph.inputs[0]] == made.plan.offsets[graph.outputs[0]]
+    generated = lower(model, target=SPEED)
+    graph = generated.model.main
+    assert generated.plan.offsets[graph.inputs[0]] == generated.plan.offsets[graph.outputs[0]]
 
 
-def test_model_data_is_weights_and_biases_and_padding() -> None:
+def test_model_data_has_only_weights_biases_and_padding() -> None:
     for name, model in BLOCKS.items():
-        made = lower(model, target=SPEED)
-        filters = sum(c.nbytes for c in made.constants if c.is_weight)
-        inputs = {t.index: t for t in made.model.main.tensors}
-        w, bias = (inputs[made.model.main.ops[0].inputs[k]] for k in (1, 2))
+        generated = lower(model, target=SPEED)
+        filters = sum(c.nbytes for c in generated.constants if c.is_weight)
+        inputs = {t.index: t for t in generated.model.main.tensors}
+        w, bias = (inputs[generated.model.main.ops[0].inputs[k]] for k in (1, 2))
         out_c = bias.elements
         depth = w.elements // out_c
         pairs = -(-out_c // 2)
-        # A run of taps is padded to four at most; the last of an odd number of channels to a pair.
-        most = pairs * 2 * (depth + 3 * w.shape[1] * w.shape[2] + 4)
-        assert w.nbytes + bias.nbytes <= filters <= most, name
+        # Each run of taps is padded to a multiple of four, and an odd number of channels to pairs.
+        max_bytes = pairs * 2 * (depth + 3 * w.shape[1] * w.shape[2] + 4)
+        assert w.nbytes + bias.nbytes <= filters <= max_bytes, name

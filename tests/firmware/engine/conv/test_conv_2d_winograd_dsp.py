@@ -1,4 +1,4 @@
-"""Winograd's F(2,3) gives the bytes of LiteRT's convolution: on this computer, and as assembly on a Cortex-M4."""
+"""Winograd's F(2,3) gives the bytes of LiteRT's convolution, on this computer and as assembly on a Cortex-M4."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ SPEED = Target("cortex-m4f", DSP, "speed")
 
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Small images too, for which the kernel would not pay."""
+    """Use the kernel also for small images, for which it is normally not worth its flash."""
     monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp._WORTH", 0)
 
 
 def shapes() -> list[Model]:
     return [
         conv("CONV_2D", (1, 6, 6, 4), (2, 3, 3, 4), padding=SAME),
-        conv("CONV_2D", (1, 5, 4, 4), (6, 3, 3, 4), padding=SAME),  # two tiles a row: three straddle rows
+        conv(
+            "CONV_2D", (1, 5, 4, 4), (6, 3, 3, 4), padding=SAME
+        ),  # two tiles per row, so a group of three covers two rows
         conv("CONV_2D", (1, 3, 10, 8), (4, 3, 3, 8), padding=VALID),  # one row of outputs
         conv("CONV_2D", (2, 7, 8, 12), (4, 3, 3, 12), padding=SAME),
         conv("CONV_2D", (1, 9, 12, 4), (2, 3, 3, 4), padding=VALID, activation=RELU6),
@@ -33,7 +35,7 @@ def shapes() -> list[Model]:
     ]
 
 
-def test_shapes_on_this_computer() -> None:
+def test_the_portable_body_is_exact() -> None:
     models = shapes()
     for model in models:
         (layer,) = lower(model, target=SPEED).calls
@@ -43,24 +45,24 @@ def test_shapes_on_this_computer() -> None:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_shapes_on_a_cortex_m4() -> None:
+def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
     assert compare_emulated(shapes(), "qemu_mps2_an386", seed=3)[0] == []
 
 
-def test_flash_is_not_spent_in_vain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only for speed, and only where every weight is used often."""
+def test_winograd_runs_only_if_it_is_worth_its_flash(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is used only for speed, and only if every weight is used often."""
     monkeypatch.undo()
     variant = Conv2DWinogradDsp()
     small, large = (conv("CONV_2D", (1, n, n, 8), (8, 3, 3, 8)) for n in (8, 32))
-    for model, target, wanted in (
+    for model, target, expected in (
         (large, SPEED, True),
         (small, SPEED, False),
         (large, Target("cortex-m4f", DSP, "balanced"), False),
     ):
-        assert variant.suits(model.main, model.main.ops[0], target) is wanted
+        assert variant.suits(model.main, model.main.ops[0], target) is expected
 
 
-def test_what_it_cannot_do() -> None:
+def test_winograd_rejects_unsupported_convolutions() -> None:
     variant = Conv2DWinogradDsp()
     for model in (
         conv("CONV_2D", (1, 8, 8, 4), (4, 3, 3, 4), stride=2),

@@ -1,4 +1,4 @@
-"""Convolutions against LiteRT, and what is refused."""
+"""Convolutions give LiteRT's bytes, and unsupported convolutions are refused."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV"])
-def test_random_graphs(name: str) -> None:
+def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=30)
 
 
 @pytest.mark.slow
-def test_random_chains() -> None:
+def test_random_chains_are_exact() -> None:
     assert_bit_exact("CONV_2D", "DEPTHWISE_CONV_2D", "TRANSPOSE_CONV", graphs=6, length=6)
 
 
-def test_corner_shapes() -> None:
+def test_unusual_convolutions_are_exact() -> None:
     models = [
         conv("CONV_2D", (1, 5, 7, 4), (6, 1, 1, 4), stride=2),
         conv("CONV_2D", (1, 2, 3, 2), (3, 5, 7, 2)),  # a kernel larger than the image
@@ -75,11 +75,11 @@ def transposed(
     return b.build()
 
 
-def test_transposed_corners() -> None:
+def test_unusual_transposed_convolutions_are_exact() -> None:
     models = [
         transposed(
             (1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME
-        ),  # pixels that nothing reaches
+        ),  # some output pixels have no input
         transposed((2, 3, 2, 3), (2, 7, 5, 1), kernel=3, stride=2, padding=VALID),
         transposed((1, 4, 4, 1), (1, 4, 4, 5), kernel=5, stride=1, padding=SAME),
         transposed((1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID),  # larger than needed
@@ -94,13 +94,13 @@ def without_input(model: Model, position: int) -> Model:
 
 
 @pytest.mark.parametrize("name", ["CONV_2D", "DEPTHWISE_CONV_2D"])
-def test_refusals(name: str) -> None:
+def test_unsupported_tensors_and_options_are_refused(name: str) -> None:
     weights_shape = (4, 3, 3, 4) if name == "CONV_2D" else (1, 3, 3, 4)
     model = conv(name, (1, 5, 5, 4), weights_shape)
     check_supported(model)
     weights: Tensor = model.main.tensors[model.main.ops[0].inputs[1]]
-    wide = conv(name, (1, 5, 5, 4), weights_shape, dtype="int16")
-    check_supported(wide)
+    int16_model = conv(name, (1, 5, 5, 4), weights_shape, dtype="int16")
+    check_supported(int16_model)
     per_tensor = Quantization((0.01,), (4,))
     wrong_axis = Quantization(scales(4), (0,) * 4, 3 if name == "CONV_2D" else 0)
     assert_refused(changed(model, 0, dtype="float32"), f"operator 0 {name}", "tensor 0", "float32")
@@ -116,10 +116,10 @@ def test_refusals(name: str) -> None:
     assert_refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
     assert_refused(with_options(model, stride_w=300), "stride")
     assert_refused(with_options(model, dilation_h_factor=0), "dilation")
-    assert_refused(changed(wide, 0, quant=Quantization((0.1,), (3,))), "zero point")
-    assert_refused(changed(wide, 2, dtype="int32"), "int32")
-    assert_refused(changed(wide, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
-    assert_refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert_refused(changed(int16_model, 0, quant=Quantization((0.1,), (3,))), "zero point")
+    assert_refused(changed(int16_model, 2, dtype="int32"), "int32")
+    assert_refused(changed(int16_model, 2, data=np.full(4, 2**50, np.int64)), "48-bit")
+    assert_refused(changed(int16_model, -1, quant=Quantization((1e-12,), (0,))), "scale")
     assert weights.data is not None
     assert_refused(
         changed(model, 1, data=np.broadcast_to(weights.data, weights.shape), dtype="int16"), "int16"

@@ -1,1 +1,1 @@
-"""Matrix products against LiteRT, bit for bit."""
+"""Tests that compare matrix products with LiteRT bit for bit."""

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED and BATCH_MATMUL against LiteRT, and what is refused."""
+"""FULLY_CONNECTED and BATCH_MATMUL give LiteRT's bytes, and unsupported operators are refused."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["FULLY_CONNECTED", "BATCH_MATMUL"])
-def test_random_graphs(name: str) -> None:
+def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=40)
 
 
-def test_every_int8_layer_with_the_scale_as_a_double(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The way for scales without a proven multiplier, taken for all of them."""
+def test_layers_that_scale_with_a_double_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The code for scales without a proven multiplier runs for all scales."""
     monkeypatch.setattr(lowering, "proven_multipliers", lambda *_: None)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=7)
 
 
-def test_corners() -> None:
+def test_unusual_layers_are_exact() -> None:
     half = Quantization((1.0,), (0,))
     models = [
-        # Every sum of odd value lies halfway between two outputs, of both signs.
+        # Every odd sum is halfway between two outputs, with both signs.
         fully_connected(3, 4, in_scale=0.5, weight_scales=(1.0,), out_quant=half, weights=np.eye(4, 3)),
         fully_connected(3, 3, in_scale=0.5, weight_scales=(1.0, 0.5, 3.0), out_quant=half, weights=np.eye(3)),
-        # 1/6 is not a double: thirds times halves round to ties.
+        # 1/6 is not a double; products of thirds and halves round to ties.
         fully_connected(
             3, 3, in_scale=0.5, weight_scales=(1.0,), out_quant=Quantization((3.0,), (0,)), weights=np.eye(3)
         ),
@@ -52,8 +52,8 @@ def test_corners() -> None:
     assert compare(models, seed=1, runs=10) == []
 
 
-def test_sums_too_long_for_a_proof() -> None:
-    """Where the output steps lie 2^19 apart, 31 bits of multiplier place one of them wrongly."""
+def test_a_layer_with_too_large_sums_scales_with_a_double() -> None:
+    """Its output steps are 2^19 apart, so a 31-bit multiplier would give one wrong output."""
     model = fully_connected(
         4096,
         12,
@@ -65,11 +65,11 @@ def test_sums_too_long_for_a_proof() -> None:
     assert compare([model], seed=1, runs=30) == []
 
 
-def test_fully_connected_refusals() -> None:
+def test_unsupported_fully_connected_layers_are_refused() -> None:
     model = fully_connected(8, 4)
     check_supported(model)
-    wide = fully_connected(8, 4, dtype="int16", in_scale=1e-4)
-    check_supported(wide)
+    int16_model = fully_connected(8, 4, dtype="int16", in_scale=1e-4)
+    check_supported(int16_model)
     assert_refused(changed(model, 0, dtype="float32", quant=None), "operator 0 FULLY_CONNECTED", "float32")
     assert_refused(changed(model, 1, dtype="float32"), "float32")
     assert_refused(changed(model, 1, quant=None), "quantized")
@@ -78,8 +78,8 @@ def test_fully_connected_refusals() -> None:
     assert_refused(changed(model, 2, data=None), "bias must be constant")
     assert_refused(changed(model, 2, dtype="int64"), "int64")
     assert_refused(changed(model, 2, data=np.full(4, 2**31 - 1, np.int32)), "overflow")
-    assert_refused(changed(wide, 2, dtype="int32"), "int32")
-    assert_refused(changed(wide, 2, data=np.full(4, 2**53, np.int64)), "overflow")
+    assert_refused(changed(int16_model, 2, dtype="int32"), "int32")
+    assert_refused(changed(int16_model, 2, data=np.full(4, 2**53, np.int64)), "overflow")
     assert_refused(changed(model, -1, quant=Quantization((1e-9,), (0,))), "scale")
     assert_refused(with_options(model, weights_format=1), "shuffled")
 
@@ -97,7 +97,7 @@ def matmul(
     return b.build()
 
 
-def test_matmul_corners() -> None:
+def test_unusual_matmuls_are_exact() -> None:
     models = [
         matmul((2, 3), (3, 4), (2, 4)),
         matmul((1, 2, 3, 4, 5), (3, 1, 1, 5, 2), (3, 2, 3, 4, 2)),
@@ -111,15 +111,15 @@ def test_matmul_corners() -> None:
     assert compare(models, seed=1, runs=6) == []
 
 
-def test_matmul_refusals() -> None:
+def test_unsupported_matmuls_are_refused() -> None:
     model = matmul((2, 3), (3, 4), (2, 4))
     check_supported(model)
-    wide = matmul((2, 3), (3, 4), (2, 4), dtype="int16")
+    int16_model = matmul((2, 3), (3, 4), (2, 4), dtype="int16")
     assert_refused(changed(model, 0, dtype="float32", quant=None), "operator 0 BATCH_MATMUL", "float32")
     assert_refused(changed(model, 1, dtype="int16", quant=Quantization((0.1,), (0,))), "int16")
     assert_refused(changed(model, 1, quant=Quantization(scales(4), (0,) * 4, 1)), "one scale")
     assert_refused(changed(model, -1, dtype="int32", quant=None), "int32")
-    assert_refused(changed(wide, 1, dtype="int8", quant=Quantization((0.1,), (3,))), "zero point 0")
-    assert_refused(changed(wide, -1, quant=Quantization((1e-12,), (0,))), "scale")
+    assert_refused(changed(int16_model, 1, dtype="int8", quant=Quantization((0.1,), (3,))), "zero point 0")
+    assert_refused(changed(int16_model, -1, quant=Quantization((1e-12,), (0,))), "scale")
     assert_refused(matmul((2, 40000), (40000, 1), (2, 1)), "overflow")
     assert_refused(changed(model, 1, shape=(1, 1, 1, 1, 3, 4)), "2 to 5 dimensions")

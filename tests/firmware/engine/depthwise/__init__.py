@@ -1,1 +1,1 @@
-"""Depthwise convolutions against LiteRT, bit for bit."""
+"""Tests that compare depthwise convolutions with LiteRT bit for bit."""

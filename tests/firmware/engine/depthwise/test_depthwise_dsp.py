@@ -1,4 +1,4 @@
-"""The depthwise kernels for DSP give the bytes of LiteRT: on this computer, and as assembly on a Cortex-M4."""
+"""The depthwise kernels for DSP give LiteRT's bytes, on this computer and as assembly on a Cortex-M4."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def depthwise(
     batch: int = 1,
     **options: object,
 ) -> Model:
-    """One layer of multiplier 1 whose outputs below the zero point do not exist, as in most networks."""
+    """Return a layer of depth multiplier 1 with ReLU and zero point -128 by default, as in most networks."""
     options.setdefault("out_quant", _RELU_OUT)
     options.setdefault("activation", RELU)
     return conv("DEPTHWISE_CONV_2D", (batch, height, width, channels), (1, *window, channels), **options)  # type: ignore[arg-type]
@@ -38,7 +38,7 @@ def kernels(models: list[Model]) -> list[str]:
 
 
 def windows_3x3() -> list[Model]:
-    """Every width around the blocks of 6 and 3 outputs, every number of channels around 4, edges of all kinds."""
+    """Return layers with widths around blocks of 6 and 3 outputs, 4 to 9 channels, and all kinds of edges."""
     return [
         *(depthwise(3, width, 4, padding=SAME) for width in (*range(1, 15), 24, 25)),
         *(depthwise(5, width, 4, padding=SAME, stride=2) for width in (*range(1, 15), 24, 25)),
@@ -79,25 +79,25 @@ def all_models() -> list[Model]:
     return [*windows_3x3(), *other_windows(), *one_channel()]
 
 
-def test_which_kernel_runs() -> None:
+def test_each_layer_runs_with_its_kernel() -> None:
     three = kernels(windows_3x3())
-    # One channel is a CONV_2D; a layer may lack a proof for the fixed shift.
+    # Some layers have no proof for the fixed shift. Layers with one input channel run as CONV_2D.
     assert three.count("ar_depthwise_3x3_s8_dsp") > 0.9 * len(three)
     assert set(kernels(other_windows())) == {"ar_depthwise_conv_2d_s8_dsp"}
     assert set(kernels(one_channel())) == {"ar_conv_2d_s8_dsp"}
 
 
-def test_on_this_computer() -> None:
+def test_the_portable_bodies_are_exact() -> None:
     assert compare(all_models(), seed=5, runs=4, targets=[SPEED]) == []
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_on_a_cortex_m4() -> None:
+def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
     assert compare_emulated(all_models(), "qemu_mps2_an386", seed=6)[0] == []
 
 
-def test_an_output_row_may_lie_on_its_input_row() -> None:
+def test_an_output_row_can_overwrite_its_input_row() -> None:
     variant = Depthwise3x3Dsp()
     for model, expected in (
         (depthwise(6, 6, 4, padding=SAME), ((0, 0),)),
@@ -108,7 +108,7 @@ def test_an_output_row_may_lie_on_its_input_row() -> None:
 
 
 def test_the_fixed_shift_changes_no_output() -> None:
-    """Both forms of the requantization, for every accumulator of a channel."""
+    """Both forms of the requantization give equal outputs for every accumulator of a channel."""
     graph = depthwise(6, 6, 8, padding=SAME).main
     folded = fold_convolution(graph, graph.ops[0], axis=3)
     assert folded is not None
@@ -118,11 +118,11 @@ def test_the_fixed_shift_changes_no_output() -> None:
     sums = np.arange(-reach, reach + 1)[:, None]
     requant = folded.requant
     first = (folded.bias + sums) * 256 + requant.offset
-    want = (first * requant.multiplier + (requant.rounding << 32)) >> (32 + requant.shift)
+    expected = (first * requant.multiplier + (requant.rounding << 32)) >> (32 + requant.shift)
     second = fixed.bias.astype(np.int64) + sums * 256
-    got = (second * fixed.multiplier + (fixed.rounding << 32)) >> (32 + 8)
-    inside = np.abs(sums) <= np.abs(folded.weights).sum(axis=(0, 1, 2)) * 127
-    assert np.array_equal(np.clip(got, -128, 127)[inside], np.clip(want, -128, 127)[inside])
+    actual = (second * fixed.multiplier + (fixed.rounding << 32)) >> (32 + 8)
+    reachable = np.abs(sums) <= np.abs(folded.weights).sum(axis=(0, 1, 2)) * 127
+    assert np.array_equal(np.clip(actual, -128, 127)[reachable], np.clip(expected, -128, 127)[reachable])
 
 
 def test_no_weight_is_stored_twice() -> None:

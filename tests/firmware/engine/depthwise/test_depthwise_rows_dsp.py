@@ -1,4 +1,4 @@
-"""Depthwise 3x3 for DSP row by row: between layers of one pixel, whose tensors are too large to stand whole."""
+"""Depthwise 3x3 for DSP row by row, between 1x1 convolutions whose tensors are too large for the arena."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _RELU_OUT = Quantization((0.3,), (-128,))
 def layer(
     b: GraphBuilder, x: int, channels: int, window: int, padding: int, stride: int, quant: Quantization
 ) -> int:
-    """A convolution of one pixel, or with ``window`` 3 a depthwise one; the index of its output."""
+    """Add a 1x1 convolution, or with ``window`` 3 a depthwise one, and return its output tensor."""
     _, h, w, c = b[x].shape
     axis = 3 if window == 3 else 0
     shape = (1, 3, 3, channels) if window == 3 else (channels, 1, 1, c)
@@ -52,7 +52,7 @@ def layer(
     return y
 
 
-def between(
+def depthwise_between_pointwise(
     height: int, width: int, channels: int, padding: int = SAME, zero_point: int = -128, stride: int = 1
 ) -> Model:
     b = GraphBuilder(np.random.default_rng(width * 100 + channels))
@@ -64,19 +64,23 @@ def between(
 
 
 def models() -> list[Model]:
-    """Every width around the blocks of 6 outputs, channels around 4, with and without edges."""
+    """Return models with widths around blocks of 6 outputs, 8 to 17 channels, with and without padding."""
     return [
-        *(between(9, width, 8) for width in (*range(2, 15), 19, 24)),
-        *(between(9, width, 8, VALID) for width in (*range(4, 15), 20)),
-        *(between(9, 7, channels) for channels in (9, 10, 11, 12, 17)),
-        *(between(9, 8, channels, VALID) for channels in (9, 10, 11)),
-        between(9, 5, 8, zero_point=-7),
-        between(9, 13, 10, zero_point=90),
-        *(between(12, width, channels, stride=2) for width in (5, 6, 7, 12, 13) for channels in (8, 9, 11)),
+        *(depthwise_between_pointwise(9, width, 8) for width in (*range(2, 15), 19, 24)),
+        *(depthwise_between_pointwise(9, width, 8, VALID) for width in (*range(4, 15), 20)),
+        *(depthwise_between_pointwise(9, 7, channels) for channels in (9, 10, 11, 12, 17)),
+        *(depthwise_between_pointwise(9, 8, channels, VALID) for channels in (9, 10, 11)),
+        depthwise_between_pointwise(9, 5, 8, zero_point=-7),
+        depthwise_between_pointwise(9, 13, 10, zero_point=90),
+        *(
+            depthwise_between_pointwise(12, width, channels, stride=2)
+            for width in (5, 6, 7, 12, 13)
+            for channels in (8, 9, 11)
+        ),
     ]
 
 
-def test_which_kernel_runs() -> None:
+def test_the_row_kernels_run() -> None:
     kernels = [
         layer.call.kernel for m in models() for layer in lower(m, target=RAM).calls if layer.call is not None
     ]
@@ -84,10 +88,10 @@ def test_which_kernel_runs() -> None:
     assert kernels.count("ar_depthwise_3x3_s8_dsp_row") > 10
 
 
-def test_on_this_computer() -> None:
+def test_the_portable_bodies_are_exact() -> None:
     assert compare(models(), seed=5, runs=4, targets=[RAM]) == []
 
 
 @pytest.mark.qemu
-def test_on_a_cortex_m4() -> None:
+def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
     assert compare_emulated(models(), "qemu_mps2_an386", seed=6, optimise="ram")[0] == []

@@ -1,1 +1,1 @@
-"""Elementwise operators against LiteRT, bit for bit."""
+"""Tests that compare elementwise operators with LiteRT bit for bit."""

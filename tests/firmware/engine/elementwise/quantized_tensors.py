@@ -1,4 +1,4 @@
-"""Tensors of elementwise graphs."""
+"""Quantizations of tensors in elementwise graphs."""
 
 from __future__ import annotations
 

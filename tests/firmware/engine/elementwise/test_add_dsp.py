@@ -1,4 +1,4 @@
-"""ADD, SUB and AVERAGE_POOL_2D for DSP: the bytes of LiteRT, on this computer and as assembly on a Cortex-M4."""
+"""ADD, SUB and AVERAGE_POOL_2D for DSP give LiteRT's bytes, on this computer and as assembly on a Cortex-M4."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _A, _B, _OUT, _RELU_OUT = (
 
 
 def sums() -> list[Model]:
-    """Every number of elements around the words of four, and a clamp inside the range."""
+    """Return sums of different numbers of elements, around multiples of four, with and without clamps."""
     models = []
     for count in (1, 2, 3, 4, 5, 7, 8, 31, 256):
         shape = (1, 1, 1, count)
@@ -64,17 +64,17 @@ def means() -> list[Model]:
     return models
 
 
-def test_which_kernels_run() -> None:
+def test_the_dsp_kernels_run() -> None:
     used = {lower(m, target=SPEED).calls[0].call.kernel for m in (*sums(), *means())}  # type: ignore[union-attr]
-    # Not every sum of tensors is one linear function.
+    # The DSP kernel computes a sum only if a single linear function is exact.
     assert used == {"ar_add_s8", "ar_add_s8_dsp", "ar_average_pool_2d_s8_dsp"}
 
 
-def test_on_this_computer() -> None:
+def test_the_portable_bodies_are_exact() -> None:
     assert compare([*sums(), *means()], seed=1, runs=4, targets=[SPEED]) == []
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_on_a_cortex_m4() -> None:
+def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
     assert compare_emulated([*sums(), *means()], "qemu_mps2_an386", seed=2)[0] == []

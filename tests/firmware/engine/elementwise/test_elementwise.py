@@ -1,4 +1,4 @@
-"""Operators of two and three inputs against LiteRT: all int8 pairs, int32 corners, and what is refused."""
+"""Operators with two or three inputs give LiteRT's bytes for all int8 pairs and int32 extremes; others are refused."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS = {"ADD": "AddOptions", "SUB": "SubOptions", "MUL": "MulOptions", "DIV":
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: ops[0])
-def test_random_graphs(ops: tuple[str, ...]) -> None:
+def test_random_graphs_are_exact(ops: tuple[str, ...]) -> None:
     assert_bit_exact(*ops, graphs=15)
 
 
@@ -50,7 +50,7 @@ def all_pairs(name: str, a: Quantization, b: Quantization, out: Quantization, **
     return model, [BYTES.reshape(ROWS), BYTES.reshape(COLUMNS)]
 
 
-def test_every_pair_of_int8() -> None:
+def test_every_pair_of_int8_is_exact() -> None:
     quants = [
         (q(0.05, -128), q(0.05, 127), q(0.1, 3)),
         (q(0.9, 5), q(0.001, -20), q(0.7, -128)),
@@ -69,7 +69,7 @@ def test_every_pair_of_int8() -> None:
     assert_exact(cases)
 
 
-def test_every_int8_quotient() -> None:
+def test_every_int8_quotient_is_exact() -> None:
     cases: list[Case] = []
     for zero, scale in ((-128, 2.0**-7), (0, 0.004), (127, 1e-5)):
         b = GraphBuilder()
@@ -78,7 +78,7 @@ def test_every_int8_quotient() -> None:
         y = b.const(divisors, "int8", q(0.02, zero))
         b.op("DIV", [x, y], [b.tensor((256, 255), "int8", q(scale, -5))], "DivOptions", 2)
         for name in ("FLOOR_DIV", "FLOOR_MOD"):
-            # LiteRT leaves the smallest integer over -1 to the compiler: it depends on the length of the row.
+            # In LiteRT, the smallest integer divided by -1 depends on the compiler and the length of the row.
             nonzero = BYTES[(BYTES != 0) & ((BYTES != -1) | (name == "FLOOR_MOD"))].reshape(1, -1)
             b.op(name, [x, b.const(nonzero, "int8")], [b.tensor((256, nonzero.size), "int8")])
         cases.append((b.build(), [BYTES.reshape(ROWS)]))
@@ -91,7 +91,7 @@ INT32 = np.array(
 )
 
 
-def test_int32_wraps_and_clamps() -> None:
+def test_int32_overflow_wraps_and_clamps_as_in_litert() -> None:
     a, b = INT32.reshape(-1, 1), INT32.reshape(1, -1)
     shape = (a.size, b.size)
     cases: list[Case] = []
@@ -110,8 +110,8 @@ def test_int32_wraps_and_clamps() -> None:
     assert_exact(cases)
 
 
-def test_int32_division_rounds_as_named() -> None:
-    a = INT32[1:].reshape(-1, 1)  # the smallest over -1 traps on the computer that runs LiteRT
+def test_int32_division_rounds_as_in_litert() -> None:
+    a = INT32[1:].reshape(-1, 1)  # the smallest integer divided by -1 stops the computer that runs LiteRT
     cases: list[Case] = []
     for name in ("DIV", "FLOOR_DIV", "FLOOR_MOD"):
         b = GraphBuilder()
@@ -127,8 +127,8 @@ def division_by(name: str, out: int) -> Case:
     return model, [np.array([-(2**31), 5, -7], np.int32), np.array([-1, 0, 0], np.int32)]
 
 
-def test_division_that_litert_does_not_survive() -> None:
-    """Zero divisors and the overflowing quotient give a defined result on the device."""
+def test_divisions_that_stop_litert_have_a_defined_result() -> None:
+    """These are divisions by zero, and the smallest integer divided by -1."""
     names = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
     results = [r[0].tolist() for r in run_natively([division_by(n, 0) for n in names])]
     assert results == [[-(2**31), 0, 0], [-(2**31), 0, 0], [0, 0, 0]]
@@ -153,22 +153,22 @@ def test_powers_overflow_as_in_litert() -> None:
     assert_exact(cases)
 
 
-def test_int16_extremes() -> None:
+def test_int16_extremes_are_exact() -> None:
     a = np.array([-32768, -32767, -1, 0, 1, 12345, 32767], np.int16)
     cases: list[Case] = []
     for name, general in itertools.product(("ADD", "SUB", "MUL"), (True, False)):
         scales = (0.0011, 0.0007, 0.002) if general else (2.0**-12, 2.0**-15, 2.0**-12)
         broadcast = general or name != "ADD"
-        other = (1, a.size) if broadcast else (a.size, 1)
+        b_shape = (1, a.size) if broadcast else (a.size, 1)
         model = single(
             name,
-            [((a.size, 1), "int16", q(scales[0])), (other, "int16", q(scales[1]))],
-            ((a.size, other[1]), "int16", q(scales[2])),
+            [((a.size, 1), "int16", q(scales[0])), (b_shape, "int16", q(scales[1]))],
+            ((a.size, b_shape[1]), "int16", q(scales[2])),
             OPTIONS[name],
             2,
             **({} if name == "MUL" else {"pot_scale_int16": not general}),
         )
-        cases.append((model, [a.reshape(-1, 1), a.reshape(other)]))
+        cases.append((model, [a.reshape(-1, 1), a.reshape(b_shape)]))
     assert_exact(cases)
 
 
@@ -176,20 +176,20 @@ def test_walk_visits_the_elements_that_numpy_broadcasts() -> None:
     rng = np.random.default_rng(5)
     checked = 0
     for _ in range(600):
-        full = rng.integers(1, 4, int(rng.integers(0, 7)))
+        out_dims = rng.integers(1, 4, int(rng.integers(0, 7)))
         shapes = []
         for _ in range(int(rng.integers(1, 4))):
-            shape = tuple(int(d) if rng.random() < 0.6 else 1 for d in full)
+            shape = tuple(int(d) if rng.random() < 0.6 else 1 for d in out_dims)
             shapes.append(shape[int(rng.integers(0, len(shape) + 1)) :] if rng.random() < 0.5 else shape)
         out = broadcast_shape(shapes)
         assert out is not None
-        made = walk(shapes)
-        seen: list[list[int]] = [[] for _ in shapes]
-        at, counters = [0] * len(shapes), [0] * len(made.outer)
+        loops = walk(shapes)
+        visited: list[list[int]] = [[] for _ in shapes]
+        at, counters = [0] * len(shapes), [0] * len(loops.outer)
         while True:
             for k, start in enumerate(at):
-                seen[k] += [start + i * made.inner_step[k] for i in range(made.inner)]
-            for d, (size, steps) in enumerate(made.outer):
+                visited[k] += [start + i * loops.inner_step[k] for i in range(loops.inner)]
+            for d, (size, steps) in enumerate(loops.outer):
                 counters[d] += 1
                 if counters[d] < size:
                     at = [a + s for a, s in zip(at, steps, strict=True)]
@@ -197,7 +197,7 @@ def test_walk_visits_the_elements_that_numpy_broadcasts() -> None:
                 counters[d] = 0
             else:
                 break
-        for shape, indices in zip(shapes, seen, strict=True):
+        for shape, indices in zip(shapes, visited, strict=True):
             elements = np.arange(int(np.prod(shape, dtype=int))).reshape(shape)
             np.testing.assert_array_equal(indices, np.broadcast_to(elements, out).reshape(-1))
             checked += 1
@@ -276,22 +276,22 @@ REFUSED: list[tuple[str, Model, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refusals_say_why(model: Model, words: str) -> None:
+@pytest.mark.parametrize(("model", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_the_error_of_an_unsupported_operator_gives_the_reason(model: Model, message: str) -> None:
     op = model.main.ops[0]
-    with pytest.raises(UnsupportedModelError, match=words) as caught:
+    with pytest.raises(UnsupportedModelError, match=message) as caught:
         LOWERINGS[op.name].check(model.main, op)
     assert op.name in caught.value.problem
     assert caught.value.hint
 
 
 def test_constant_divisors_and_exponents_are_checked() -> None:
-    for name, values, words in (
+    for name, values, message in (
         ("FLOOR_DIV", [3, 0], "divides by zero"),
         ("POW", [1, -1], "negative exponent"),
     ):
         b = GraphBuilder()
         x, y = b.input((2,), "int32"), b.const(values, "int32")
         b.op(name, [x, y], [b.tensor((2,), "int32")])
-        with pytest.raises(UnsupportedModelError, match=words):
+        with pytest.raises(UnsupportedModelError, match=message):
             check_supported(b.build())

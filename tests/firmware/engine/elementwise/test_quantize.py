@@ -1,4 +1,4 @@
-"""QUANTIZE, DEQUANTIZE and CAST against LiteRT, with the floats that break rounding."""
+"""QUANTIZE, DEQUANTIZE and CAST give LiteRT's bytes, also for floats that are difficult to round."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import Q_RANGE, f32
 
 
-def test_random_graphs() -> None:
+def test_random_graphs_are_exact() -> None:
     assert_bit_exact("QUANTIZE", "DEQUANTIZE", "CAST", graphs=25)
 
 
@@ -24,8 +24,8 @@ def q(scale: float, zero_point: int = 0) -> Quantization:
     return Quantization((f32(scale),), (zero_point,))
 
 
-def awkward_floats() -> np.ndarray:
-    """Halves and their neighbours, powers of two, denormals, infinities, NaN of both signs, random bits."""
+def difficult_floats() -> np.ndarray:
+    """Return halves and their neighbors, powers of two, denormals, infinities, NaN of both signs, and random bits."""
     halves = np.arange(-300, 300, dtype=np.float32) + np.float32(0.5)
     near = [np.nextafter(halves, np.float32(s * np.inf)) for s in (-1, 1)]
     powers = np.float32(2.0) ** np.arange(-149, 128).astype(np.float32)
@@ -39,7 +39,7 @@ def awkward_floats() -> np.ndarray:
 
 @pytest.mark.parametrize("scale", [1.0, 0.0078125, 0.0372, 3.1, 1e-9, 1e12])
 def test_quantize_rounds_every_float_as_litert(scale: float) -> None:
-    values = awkward_floats()
+    values = difficult_floats()
     cases: list[Case] = []
     for dtype, zeros in (("int8", (-128, 0, 127)), ("uint8", (0, 128, 255)), ("int16", (0,))):
         for zero in zeros:
@@ -50,8 +50,8 @@ def test_quantize_rounds_every_float_as_litert(scale: float) -> None:
     assert_exact(cases)
 
 
-def every(dtype: str) -> np.ndarray:
-    """All values of a small type; of int32 the corners."""
+def all_values(dtype: str) -> np.ndarray:
+    """Return all values of a type with up to 16 bits, or some values of int32, including the extremes."""
     if dtype == "int32":
         return np.array([-(2**31), -70000, -1, 0, 1, 12345, 70000, 2**24 + 1, 2**31 - 1], np.int32)
     low, high = Q_RANGE[dtype]
@@ -59,8 +59,8 @@ def every(dtype: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("source", [s for s in TARGETS if s != "float32"])
-def test_requantize_every_value(source: str) -> None:
-    values = every(source)
+def test_requantizing_every_value_is_exact(source: str) -> None:
+    values = all_values(source)
     low = Q_RANGE[source][0]
     cases: list[Case] = []
     for target in TARGETS[source]:
@@ -83,8 +83,8 @@ def test_requantize_every_value(source: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int16"])
-def test_dequantize_every_value(dtype: str) -> None:
-    values = every(dtype)
+def test_dequantizing_every_value_is_exact(dtype: str) -> None:
+    values = all_values(dtype)
     cases: list[Case] = []
     for scale, zero in ((0.1, 0), (0.0039215689, 17), (1e-30, 0), (1e30, 100)):
         zero = 0 if dtype == "int16" else zero
@@ -93,14 +93,14 @@ def test_dequantize_every_value(dtype: str) -> None:
     assert_exact(cases)
 
 
-def test_cast_every_pair_of_types() -> None:
+def test_casts_between_every_pair_of_types_are_exact() -> None:
     integers = np.array(
         [0, 1, -1, 127, 128, 255, 256, -129, 70000, -70000, 2**24 + 1, 2**31 - 1, -(2**31), 2**32, -(2**40)]
     )
     types = ("bool", "int8", "uint8", "int16", "int32", "int64", "float32")
     cases: list[Case] = []
     for source in types:
-        values = awkward_floats() if source == "float32" else integers.astype(source)
+        values = difficult_floats() if source == "float32" else integers.astype(source)
         for target in types:
             if {source, target} != {"int64", "float32"}:
                 model = single("CAST", [(values.shape, source, None)], (values.shape, target, None))
@@ -141,10 +141,10 @@ REFUSED: list[tuple[str, Model, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refusals_say_why(model: Model, words: str) -> None:
+@pytest.mark.parametrize(("model", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_the_error_of_an_unsupported_operator_gives_the_reason(model: Model, message: str) -> None:
     op = model.main.ops[0]
-    with pytest.raises(UnsupportedModelError, match=words) as caught:
+    with pytest.raises(UnsupportedModelError, match=message) as caught:
         LOWERINGS[op.name].check(model.main, op)
     assert op.name in caught.value.problem
     assert caught.value.hint

@@ -1,4 +1,4 @@
-"""Operators of one input against LiteRT: every int8 and every int16 value, and what is refused."""
+"""Operators with one input give LiteRT's bytes for every int8 and int16 value; unsupported operators are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUPS = [
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ops", GROUPS, ids=lambda ops: ops[0])
-def test_random_graphs(ops: tuple[str, ...]) -> None:
+def test_random_graphs_are_exact(ops: tuple[str, ...]) -> None:
     assert_bit_exact(*ops, graphs=15)
 
 
@@ -44,7 +44,7 @@ BYTES = np.arange(-128, 128, dtype=np.int8)
 WORDS = np.arange(-32768, 32768, dtype=np.int32).astype(np.int16)
 
 
-def on(
+def case_of(
     values: np.ndarray, name: str, inp: Quantization, out: Quantization, options: str = "", **more: object
 ) -> Case:
     dtype = values.dtype.name
@@ -53,46 +53,46 @@ def on(
     return model, [values]
 
 
-def test_every_int8() -> None:
+def test_every_int8_is_exact() -> None:
     quants = [(q(0.05, -3), q(0.01, 5)), (q(0.2, -128), q(0.15, -128)), (q(0.0007, 127), q(0.0009, 100))]
     quants += [(q(3.0, 0), q(2.0, 0)), (q(1e-6, 17), q(1e-6, 17))]
     cases: list[Case] = []
     for inp, out in quants:
-        cases.append(on(BYTES, "LOGISTIC", inp, q(1 / 256, -128)))
+        cases.append(case_of(BYTES, "LOGISTIC", inp, q(1 / 256, -128)))
         for name in ("TANH", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "ABS", "NEG", "EXP", "LOG"):
-            cases.append(on(BYTES, name, inp, out))
-        cases.append(on(BYTES, "HARD_SWISH", inp, out))
+            cases.append(case_of(BYTES, name, inp, out))
+        cases.append(case_of(BYTES, "HARD_SWISH", inp, out))
         for approximate in (False, True):
-            cases.append(on(BYTES, "GELU", inp, out, "GeluOptions", approximate=approximate))
+            cases.append(case_of(BYTES, "GELU", inp, out, "GeluOptions", approximate=approximate))
         for alpha in (0.0, 0.1, 2.0, -0.3):
-            cases.append(on(BYTES, "LEAKY_RELU", inp, out, "LeakyReluOptions", alpha=alpha))
+            cases.append(case_of(BYTES, "LEAKY_RELU", inp, out, "LeakyReluOptions", alpha=alpha))
         legal = BYTES[inp.zero_point[0] + 128 :]
-        cases += [on(legal, name, inp, out) for name in ("SQRT", "RSQRT")]
+        cases += [case_of(legal, name, inp, out) for name in ("SQRT", "RSQRT")]
     assert_exact(cases)
 
 
 @pytest.mark.parametrize("scale", [2.0**-12, 2.0**-11, 2.0**-14, 1 / 3000, 0.00031, 0.0041, 1e-7, 1.7])
-def test_every_int16_through_the_sigmoid_table(scale: float) -> None:
+def test_every_int16_is_exact_with_the_sigmoid_table(scale: float) -> None:
     unit = q(1 / 32768)
-    assert_exact([on(WORDS, name, q(scale), unit) for name in ("LOGISTIC", "TANH")])
+    assert_exact([case_of(WORDS, name, q(scale), unit) for name in ("LOGISTIC", "TANH")])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("scale", "out"), [(0.0003, 0.0004), (0.01, 0.02), (2e-5, 3e-5), (0.5, 0.7)])
-def test_every_int16(scale: float, out: float) -> None:
-    cases = [on(WORDS, name, q(scale), q(out)) for name in ("RELU", "RELU6", "ABS", "NEG", "EXP", "LOG")]
-    cases += [on(WORDS, name, q(scale), q(scale)) for name in ("RELU", "ABS")]
+def test_every_int16_is_exact(scale: float, out: float) -> None:
+    cases = [case_of(WORDS, name, q(scale), q(out)) for name in ("RELU", "RELU6", "ABS", "NEG", "EXP", "LOG")]
+    cases += [case_of(WORDS, name, q(scale), q(scale)) for name in ("RELU", "ABS")]
     for approximate in (False, True):
-        cases.append(on(WORDS, "GELU", q(scale), q(out), "GeluOptions", approximate=approximate))
+        cases.append(case_of(WORDS, "GELU", q(scale), q(out), "GeluOptions", approximate=approximate))
     for alpha in (0.0, 0.25, -1.5):
-        cases.append(on(WORDS, "LEAKY_RELU", q(scale), q(out), "LeakyReluOptions", alpha=alpha))
+        cases.append(case_of(WORDS, "LEAKY_RELU", q(scale), q(out), "LeakyReluOptions", alpha=alpha))
     for root_scale in (math.sqrt(scale) / 180, 0.9 * math.sqrt(scale)):
-        cases.append(on(WORDS[32768:], "SQRT", q(scale), q(root_scale)))
-        cases.append(on(WORDS[32768:], "RSQRT", q(scale), q(root_scale)))
+        cases.append(case_of(WORDS[32768:], "SQRT", q(scale), q(root_scale)))
+        cases.append(case_of(WORDS[32768:], "RSQRT", q(scale), q(root_scale)))
     assert_exact(cases)
 
 
-def test_every_int8_alpha() -> None:
+def test_every_int8_alpha_is_exact() -> None:
     cases: list[Case] = []
     for inp, alpha, out in (
         (q(0.1, 20), q(0.01, -9), q(0.05, -100)),
@@ -105,35 +105,35 @@ def test_every_int8_alpha() -> None:
     assert_exact(cases)
 
 
-def test_int32_signs() -> None:
+def test_signs_of_int32_are_exact() -> None:
     values = np.array([-(2**31) + 1, -5, 0, 5, 2**31 - 1], np.int32)
     spec = (values.shape, "int32", None)
     assert_exact([(single(name, [spec], spec), [values]) for name in ("NEG", "ABS")])
 
 
 def test_negative_inputs_of_roots_have_a_defined_result() -> None:
-    """LiteRT stops there; the device gives zero for SQRT and the largest output for RSQRT."""
-    cases = [on(BYTES, name, q(0.1, 0), q(0.05, -100)) for name in ("SQRT", "RSQRT")]
-    cases += [on(WORDS, name, q(0.1), q(0.05)) for name in ("SQRT",)]
+    """LiteRT stops with an error. The device returns zero for SQRT and the largest output for RSQRT."""
+    cases = [case_of(BYTES, name, q(0.1, 0), q(0.05, -100)) for name in ("SQRT", "RSQRT")]
+    cases += [case_of(WORDS, name, q(0.1), q(0.05)) for name in ("SQRT",)]
     root, inverse, wide = (r[0] for r in run_natively(cases))
     assert set(root[:128].tolist()) == {-100}
     assert set(inverse[:129].tolist()) == {127}
     assert set(wide[:32769].tolist()) == {0}
 
 
-def test_elu_against_the_only_kernel_that_litert_has() -> None:
-    """ELU is absent from LiteRT's reference resolver: its one kernel is registered in the default one."""
+def test_elu_equals_the_builtin_kernel_of_litert() -> None:
+    """LiteRT's reference resolver has no ELU. Its only kernel is registered in the default resolver."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     cases = [
-        on(BYTES, "ELU", inp, out)
+        case_of(BYTES, "ELU", inp, out)
         for inp, out in (
             (q(0.05, -3), q(0.01, 5)),
             (q(0.3, 60), q(0.25, -90)),
             (q(0.001, 127), q(0.001, 127)),
         )
     ]
-    for (model, inputs), got in zip(cases, run_natively(cases), strict=True):
+    for (model, inputs), actual in zip(cases, run_natively(cases), strict=True):
         interpreter = Interpreter(
             model_content=to_flatbuffer(model),
             experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
@@ -141,11 +141,11 @@ def test_elu_against_the_only_kernel_that_litert_has() -> None:
         interpreter.allocate_tensors()
         interpreter.set_tensor(interpreter.get_input_details()[0]["index"], inputs[0])
         interpreter.invoke()
-        want = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
-        np.testing.assert_array_equal(got[0], want)
+        expected = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+        np.testing.assert_array_equal(actual[0], expected)
 
 
-def test_fixed_point_helpers() -> None:
+def test_fixed_point_functions_round_as_in_tflite() -> None:
     assert high_mul(-(2**31), -(2**31)) == 2**31 - 1
     assert [high_mul(x, 1 << 30) for x in (3, -3, 1, -1)] == [2, -1, 1, 0]
     assert [round_shift(x, 1) for x in (3, -3, 1, -1)] == [2, -2, 1, -1]
@@ -190,10 +190,10 @@ REFUSED: list[tuple[str, Model, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("model", "words"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
-def test_refusals_say_why(model: Model, words: str) -> None:
+@pytest.mark.parametrize(("model", "message"), [r[1:] for r in REFUSED], ids=[r[0] for r in REFUSED])
+def test_the_error_of_an_unsupported_operator_gives_the_reason(model: Model, message: str) -> None:
     op = model.main.ops[0]
-    with pytest.raises(UnsupportedModelError, match=words) as caught:
+    with pytest.raises(UnsupportedModelError, match=message) as caught:
         LOWERINGS[op.name].check(model.main, op)
     assert op.name in caught.value.problem
     assert caught.value.hint

@@ -1,1 +1,1 @@
-"""Operators that move elements against LiteRT, bit for bit."""
+"""Tests that compare operators that move elements with LiteRT bit for bit."""

@@ -1,4 +1,4 @@
-"""Operators that pick elements, against LiteRT; and what is refused."""
+"""Operators that select elements give LiteRT's bytes, and unsupported operators are refused."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ OPS = [
 
 
 @pytest.mark.slow
-def test_random_graphs() -> None:
+def test_random_graphs_are_exact() -> None:
     assert_bit_exact(*OPS, graphs=20)
 
 
-def test_random_chains() -> None:
+def test_random_chains_are_exact() -> None:
     assert_bit_exact(*OPS, graphs=3, length=6, seed=9)
 
 
-def one(
+def single_op(
     name: str,
     inputs: list[Any],
     outs: list[tuple[tuple[int, ...], str]],
@@ -50,7 +50,8 @@ def one(
     version: int = 1,
     **values: Any,
 ) -> Model:
-    """One operator. An input is (shape, type), or a constant array; int8 and int16 tensors are quantized alike."""
+    """Return a model of one operator. An input is (shape, type) or a constant array. All int8 tensors have one
+    quantization, and so have all int16 tensors."""
     b = GraphBuilder()
     quant = {"int8": Quantization((0.1,), (3,)), "int16": Quantization((0.1,), (0,))}
     indices = [
@@ -67,44 +68,44 @@ def i32(values: Any) -> np.ndarray:
 
 
 def native(model: Model) -> NativeModel:
-    (made,) = build([lower(model)], Path(CACHE))
-    return made
+    (model_native,) = build([lower(model)], Path(CACHE))
+    return model_native
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
-def test_computed_indices_of_every_type(dtype: str) -> None:
-    gather = one("GATHER", [((5, 3), "int8"), ((4,), dtype)], [((4, 3), "int8")], "GatherOptions", 4)
-    nd = one("GATHER_ND", [((5, 3), "int8"), ((4, 2), dtype)], [((4,), "int8")], "GatherNdOptions", 5)
+def test_computed_indices_of_every_type_are_exact(dtype: str) -> None:
+    gather = single_op("GATHER", [((5, 3), "int8"), ((4,), dtype)], [((4, 3), "int8")], "GatherOptions", 4)
+    nd = single_op("GATHER_ND", [((5, 3), "int8"), ((4, 2), dtype)], [((4,), "int8")], "GatherNdOptions", 5)
     rng = np.random.default_rng(1)
     for model, shape in ((gather, (4,)), (nd, (4, 2))):
         inputs = [rng.integers(-128, 128, (5, 3)).astype(np.int8), rng.integers(0, 3, shape).astype(dtype)]
-        want = Reference(to_flatbuffer(model)).run(inputs)
-        assert np.array_equal(want[0], native(model).run(inputs)[0])
+        expected = Reference(to_flatbuffer(model)).run(inputs)
+        assert np.array_equal(expected[0], native(model).run(inputs)[0])
 
 
 def test_a_computed_index_outside_reads_the_nearest_element() -> None:
-    """LiteRT stops there; a device must go on, and must not read other memory."""
+    """LiteRT stops with an error. A device must continue and must not read other memory."""
     x = np.arange(15, dtype=np.int8).reshape(5, 3)
-    gather = one("GATHER", [((5, 3), "int8"), ((3,), "int32")], [((3, 3), "int8")], "GatherOptions")
-    got = native(gather).run([x, i32([-1, 2, 2**31 - 1])])[0]
-    assert got.tolist() == x[[0, 2, 4]].tolist()
-    nd = one("GATHER_ND", [((5, 3), "int8"), ((2, 2), "int64")], [((2,), "int8")], "GatherNdOptions")
-    got = native(nd).run([x, np.array([[-(2**62), 7], [9, -9]])])[0]
-    assert got.tolist() == [x[0, 2], x[4, 0]]
+    gather = single_op("GATHER", [((5, 3), "int8"), ((3,), "int32")], [((3, 3), "int8")], "GatherOptions")
+    actual = native(gather).run([x, i32([-1, 2, 2**31 - 1])])[0]
+    assert actual.tolist() == x[[0, 2, 4]].tolist()
+    nd = single_op("GATHER_ND", [((5, 3), "int8"), ((2, 2), "int64")], [((2,), "int8")], "GatherNdOptions")
+    actual = native(nd).run([x, np.array([[-(2**62), 7], [9, -9]])])[0]
+    assert actual.tolist() == [x[0, 2], x[4, 0]]
 
 
-def test_sums_wrap_like_litert() -> None:
+def test_cumulative_sums_wrap_as_in_litert() -> None:
     options = {"exclusive": False, "reverse": False}
     for dtype in ("int32", "int64"):
-        model = one("CUMSUM", [((4,), dtype), i32(0)], [((4,), dtype)], "CumsumOptions", **options)
+        model = single_op("CUMSUM", [((4,), dtype), i32(0)], [((4,), dtype)], "CumsumOptions", **options)
         big = np.iinfo(dtype).max
         inputs = [np.array([big, big, 5, -big], dtype)]
-        want = Reference(to_flatbuffer(model)).run(inputs)
-        assert np.array_equal(want[0], native(model).run(inputs)[0])
+        expected = Reference(to_flatbuffer(model)).run(inputs)
+        assert np.array_equal(expected[0], native(model).run(inputs)[0])
 
 
-def test_large_resizes() -> None:
-    """Odd ratios up and down, where rounding of the step shows; extrapolation before the first pixel."""
+def test_large_resizes_are_exact() -> None:
+    """They include odd ratios, for which the step is rounded, and extrapolation before the first pixel."""
     models = []
     for (h, w), (out_h, out_w) in (
         ((7, 3), (61, 50)),
@@ -119,10 +120,14 @@ def test_large_resizes() -> None:
                 x = ((1, h, w, 2), dtype)
                 if not (align and half):
                     models.append(
-                        one("RESIZE_BILINEAR", [x, size], [(out, dtype)], "ResizeBilinearOptions", 3, **flags)
+                        single_op(
+                            "RESIZE_BILINEAR", [x, size], [(out, dtype)], "ResizeBilinearOptions", 3, **flags
+                        )
                     )
                 options = "ResizeNearestNeighborOptions"
-                models.append(one("RESIZE_NEAREST_NEIGHBOR", [x, size], [(out, dtype)], options, 4, **flags))
+                models.append(
+                    single_op("RESIZE_NEAREST_NEIGHBOR", [x, size], [(out, dtype)], options, 4, **flags)
+                )
     assert compare(models, runs=3) == []
 
 
@@ -133,38 +138,40 @@ def test_nearest_positions_stay_inside() -> None:
                 assert nearest(*sizes, align, half).max() < sizes[0]
 
 
-def test_bilinear_step() -> None:
+def test_bilinear_axis_returns_step_and_start() -> None:
     assert bilinear_axis(4, 8, False, False) == (512, 0)
     assert bilinear_axis(4, 8, False, True) == (512, -256)
     assert bilinear_axis(4, 7, True, False) == (512, 0)
 
 
 def changed(model: Model, index: int, **fields: Any) -> Model:
-    """The model with one tensor changed; a constant that loses its data becomes an input."""
+    """Return the model with one changed tensor."""
     tensors = list(model.main.tensors)
     tensors[index] = replace(tensors[index], **fields)
     return replace(model, subgraphs=(replace(model.main, tensors=tuple(tensors)),))
 
 
-GATHER = one("GATHER", [((5, 3), "int8"), i32([1, 0])], [((2, 3), "int8")], "GatherOptions")
-ND = one("GATHER_ND", [((5, 3), "int8"), i32([[1, 0]])], [((1,), "int8")], "GatherNdOptions")
-ARG = one("ARG_MAX", [((5, 3), "int8"), i32(1)], [((5,), "int32")], "ArgMaxOptions")
-TOPK = one("TOPK_V2", [((5, 3), "int8"), i32(2)], [((5, 2), "int8"), ((5, 2), "int32")], "TopKV2Options")
-SUMS = one("CUMSUM", [((5, 3), "int32"), i32(1)], [((5, 3), "int32")], "CumsumOptions")
-HOT = one(
+GATHER = single_op("GATHER", [((5, 3), "int8"), i32([1, 0])], [((2, 3), "int8")], "GatherOptions")
+ND = single_op("GATHER_ND", [((5, 3), "int8"), i32([[1, 0]])], [((1,), "int8")], "GatherNdOptions")
+ARG = single_op("ARG_MAX", [((5, 3), "int8"), i32(1)], [((5,), "int32")], "ArgMaxOptions")
+TOPK = single_op(
+    "TOPK_V2", [((5, 3), "int8"), i32(2)], [((5, 2), "int8"), ((5, 2), "int32")], "TopKV2Options"
+)
+SUMS = single_op("CUMSUM", [((5, 3), "int32"), i32(1)], [((5, 3), "int32")], "CumsumOptions")
+HOT = single_op(
     "ONE_HOT",
     [((5,), "int32"), i32(3), np.array(1, np.int64), np.array(0, np.int64)],
     [((5, 3), "int64")],
     "OneHotOptions",
     axis=-1,
 )
-BILINEAR = one(
+BILINEAR = single_op(
     "RESIZE_BILINEAR",
     [((1, 4, 4, 1), "int8"), i32([8, 8])],
     [((1, 8, 8, 1), "int8")],
     "ResizeBilinearOptions",
 )
-FAR = one(
+FAR = single_op(
     "RESIZE_BILINEAR",
     [((1, 2, 2, 1), "int8"), i32([4095, 1])],
     [((1, 4095, 1, 1), "int8")],
@@ -201,9 +208,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
-    model, why = REFUSED[name]
-    with pytest.raises(UnsupportedModelError, match=why) as caught:
+def test_the_error_of_an_unsupported_operator_gives_the_reason(name: str) -> None:
+    model, message = REFUSED[name]
+    with pytest.raises(UnsupportedModelError, match=message) as caught:
         check_op(model.main, model.main.ops[0])
     assert caught.value.problem.startswith(f"operator 0 {model.main.ops[0].name}") and caught.value.hint
 

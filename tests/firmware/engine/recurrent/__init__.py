@@ -1,1 +1,1 @@
-"""Operators with state against LiteRT, bit for bit."""
+"""Tests that compare operators with state with LiteRT bit for bit."""

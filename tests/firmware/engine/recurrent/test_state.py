@@ -1,4 +1,4 @@
-"""Operators with state across calls: SVDF, LSTM, resource variables. Resets, order of reads and writes, refusals."""
+"""SVDF, LSTM and resource variables keep their state across calls as in LiteRT; unsupported forms are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.fuzz.graph_builder import GraphBuilder, full_options
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["SVDF", "UNIDIRECTIONAL_SEQUENCE_LSTM", "VAR_HANDLE"])
-def test_random_graphs(name: str) -> None:
+def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=30)
 
 
@@ -59,8 +59,8 @@ def test_lstm_keeps_its_state_over_many_calls(normalized: bool, projection: bool
     assert compare(models, seed=2, runs=25) == []
 
 
-def test_gate_functions_are_gemmlowps(tmp_path: Path) -> None:
-    """The CRC-32 of all 65536 results of gemmlowp's own logistic and tanh, and closeness to the real functions."""
+def test_gate_functions_equal_those_of_gemmlowp(tmp_path: Path) -> None:
+    """Compare the CRC-32 of all 65536 results with gemmlowp's logistic and tanh, and the results with real numbers."""
     library = tmp_path / "gate.so"
     subprocess.run(
         [
@@ -97,7 +97,7 @@ TANH_CRC = (0xA348DAF8, 0xC979DD1D, 0x742F59B7, 0x70B28DFE, 0x215077B2, 0x3A6951
 
 
 def streaming(frames: int = 3, initial: np.ndarray | None = None) -> Model:
-    """What a streaming converter makes: the last frames are read, the new one appended, the newest kept."""
+    """Return a model as streaming converters write it: append a frame to the stored frames and store the newest."""
     b = GraphBuilder(np.random.default_rng(0))
     quant = one_scale(0.05, -7)
     x = b.input((1, 1, 4), "int8", quant)
@@ -108,22 +108,22 @@ def streaming(frames: int = 3, initial: np.ndarray | None = None) -> Model:
     b.op("READ_VARIABLE", [handle], [past], "ReadVariableOptions")
     window = b.tensor((1, frames + 1, 4), "int8", quant)
     b.op("CONCATENATION", [past, x], [window], "ConcatenationOptions", version=2, axis=1)
-    kept = b.tensor((1, frames, 4), "int8", quant)
+    newest = b.tensor((1, frames, 4), "int8", quant)
     begin, end, steps = ([0, 1, 0], [0, frames + 1, 0], [1, 1, 1])
     b.op(
         "STRIDED_SLICE",
         [window, *(b.const(v, "int32") for v in (begin, end, steps))],
-        [kept],
+        [newest],
         "StridedSliceOptions",
         version=2,
         begin_mask=5,
         end_mask=5,
     )
-    b.op("ASSIGN_VARIABLE", [handle, kept], [], "AssignVariableOptions")
+    b.op("ASSIGN_VARIABLE", [handle, newest], [], "AssignVariableOptions")
     mean = b.tensor((1, 4), "int8", quant)
     b.op("MEAN", [window, b.const([1], "int32")], [mean], "ReducerOptions", version=2)
-    again = b.tensor((1, frames, 4), "int8", quant)
-    b.op("READ_VARIABLE", [handle], [again], "ReadVariableOptions")
+    read_back = b.tensor((1, frames, 4), "int8", quant)
+    b.op("READ_VARIABLE", [handle], [read_back], "ReadVariableOptions")
     return b.build()
 
 
@@ -141,27 +141,27 @@ def init_graph(b: GraphBuilder, value: np.ndarray) -> None:
     b.op("CALL_ONCE", [], [], "CallOnceOptions", init_subgraph_index=1)
 
 
-def test_streaming_window() -> None:
+def test_a_streaming_window_is_exact() -> None:
     uneven = np.arange(12, dtype=np.int8).reshape(1, 3, 4)
     assert compare([streaming(), streaming(initial=uneven), streaming(frames=1)], seed=1, runs=12) == []
 
 
-def test_a_value_read_survives_a_later_assignment() -> None:
+def test_a_value_that_was_read_is_kept_after_a_later_assignment() -> None:
     b = GraphBuilder()
     quant = one_scale(0.05, 0)
     x = b.input((8,), "int8", quant)
     init_graph(b, np.arange(8, dtype=np.int8))
     handle = b.tensor((), "resource")
     b.op("VAR_HANDLE", [], [handle], "VarHandleOptions", container="", shared_name="window")
-    old = b.tensor((8,), "int8", quant)
-    b.op("READ_VARIABLE", [handle], [old], "ReadVariableOptions")
+    value = b.tensor((8,), "int8", quant)
+    b.op("READ_VARIABLE", [handle], [value], "ReadVariableOptions")
     b.op("ASSIGN_VARIABLE", [handle, x], [], "AssignVariableOptions")
-    kept = b.tensor((2, 4), "int8", quant)
-    b.op("RESHAPE", [old, b.const([2, 4], "int32")], [kept], "ReshapeOptions")
+    output = b.tensor((2, 4), "int8", quant)
+    b.op("RESHAPE", [value, b.const([2, 4], "int32")], [output], "ReshapeOptions")
     assert compare([b.build()], seed=3, runs=5) == []
 
 
-def test_sizes_and_initial_values() -> None:
+def test_variables_have_sizes_and_initial_values() -> None:
     model = streaming()
     assert resource_sizes(model) == {"/window": 12}
     assert initial_values(model) == {"/window": bytes([256 - 7]) * 12}
@@ -169,8 +169,8 @@ def test_sizes_and_initial_values() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["wake_alexa", "wake_okay_nabu", "wake_hey_jarvis", "wake_hey_mycroft"])
-def test_wake_words_over_fifty_frames(name: str) -> None:
-    """Real streaming models: every frame's score, and all inner windows, while the state runs on."""
+def test_wake_word_models_are_exact_over_fifty_frames(name: str) -> None:
+    """Compare every frame's score and all inner windows of real streaming models while they keep their state."""
     try:
         model = load(zoo.fetch(name, progress=False))
     except AreniteError as error:
@@ -181,10 +181,10 @@ def test_wake_words_over_fifty_frames(name: str) -> None:
         if op.name in ("STRIDED_SLICE", "CONCATENATION", "FULLY_CONNECTED")
     ]
     outputs = tuple(dict.fromkeys([*model.main.outputs, *inner]))
-    watched = replace(
+    with_inner_outputs = replace(
         model, subgraphs=(replace(model.main, outputs=outputs), *model.subgraphs[1:]), signatures=()
     )
-    assert compare([model, watched], seed=5, runs=50) == []
+    assert compare([model, with_inner_outputs], seed=5, runs=50) == []
 
 
 # -- refusals ------------------------------------------------------------------------------------------------
@@ -200,13 +200,13 @@ def with_tensor(model: Model, index: int, **fields: object) -> Model:
     return replace(model, subgraphs=(replace(model.main, tensors=tensors), *model.subgraphs[1:]))
 
 
-def refusal(model: Model) -> str:
+def refusal_message(model: Model) -> str:
     with pytest.raises(UnsupportedModelError) as caught:
         check_supported(model)
     return str(caught.value)
 
 
-def test_variables_refused() -> None:
+def test_unsupported_variables_are_refused() -> None:
     model = streaming()
     call, handle, read, assign = 0, 1, 2, 5
     assert [model.main.ops[k].name for k in (call, handle, read, assign)] == [
@@ -216,20 +216,20 @@ def test_variables_refused() -> None:
         "ASSIGN_VARIABLE",
     ]
     without = replace(model.main, ops=tuple(replace(op, index=op.index - 1) for op in model.main.ops[1:]))
-    assert "read before anything is assigned" in refusal(replace(model, subgraphs=(without,)))
+    assert "read before anything is assigned" in refusal_message(replace(model, subgraphs=(without,)))
     late = (*model.main.ops[1:], model.main.ops[0])
     late = tuple(replace(op, index=k) for k, op in enumerate(late))
     late_model = replace(model, subgraphs=(replace(model.main, ops=late), model.subgraphs[1]))
-    assert "read before" in refusal(late_model)
+    assert "read before" in refusal_message(late_model)
     missing = changed(model, call, lambda op: replace(op, options={"init_subgraph_index": 4}))
-    assert "subgraph 4 does not exist" in refusal(missing)
+    assert "subgraph 4 does not exist" in refusal_message(missing)
     init = model.subgraphs[1]
     computed = replace(init, tensors=(init.tensors[0], replace(init.tensors[1], data=None)))
-    assert "computes something" in refusal(replace(model, subgraphs=(model.main, computed)))
+    assert "computes something" in refusal_message(replace(model, subgraphs=(model.main, computed)))
     no_handle = changed(model, read, lambda op: replace(op, inputs=(0,)))
-    assert "not the output of a VAR_HANDLE" in refusal(no_handle)
+    assert "not the output of a VAR_HANDLE" in refusal_message(no_handle)
     smaller = changed(model, assign, lambda op: replace(op, inputs=(op.inputs[0], 0)))
-    assert "12 B of int8 elsewhere and 4 B of int8 here" in refusal(smaller)
+    assert "12 B of int8 elsewhere and 4 B of int8 here" in refusal_message(smaller)
 
 
 def svdf_model() -> Model:
@@ -238,16 +238,16 @@ def svdf_model() -> Model:
     return b.build()
 
 
-def test_svdf_refused() -> None:
+def test_unsupported_svdfs_are_refused() -> None:
     model = svdf_model()
     _, feature, time, _, state = model.main.ops[0].inputs
-    assert "must be a variable" in refusal(with_tensor(model, state, is_variable=False))
-    assert "has type int8, supported: int16" in refusal(with_tensor(model, state, dtype="int8"))
-    assert "feature weights must be constant" in refusal(with_tensor(model, feature, data=None))
-    assert "must be quantized" in refusal(with_tensor(model, time, quant=None))
-    assert "the state [1, 9] is not" in refusal(with_tensor(model, state, shape=(1, 9)))
+    assert "must be a variable" in refusal_message(with_tensor(model, state, is_variable=False))
+    assert "has type int8, supported: int16" in refusal_message(with_tensor(model, state, dtype="int8"))
+    assert "feature weights must be constant" in refusal_message(with_tensor(model, feature, data=None))
+    assert "must be quantized" in refusal_message(with_tensor(model, time, quant=None))
+    assert "the state [1, 9] is not" in refusal_message(with_tensor(model, state, shape=(1, 9)))
     relu6 = {**model.main.ops[0].options, "fused_activation_function": 3}
-    assert "not RELU" in refusal(changed(model, 0, lambda op: replace(op, options=relu6)))
+    assert "not RELU" in refusal_message(changed(model, 0, lambda op: replace(op, options=relu6)))
 
 
 def lstm_model(**features: bool) -> Model:
@@ -257,25 +257,27 @@ def lstm_model(**features: bool) -> Model:
     return b.build()
 
 
-def test_lstm_refused() -> None:
+def test_unsupported_lstms_are_refused() -> None:
     model = lstm_model()
     op = model.main.ops[0]
-    assert "float and hybrid" in refusal(changed(model, 0, lambda o: replace(o, intermediates=())))
-    assert "inputs instead of 24" in refusal(changed(model, 0, lambda o: replace(o, inputs=o.inputs[:9])))
+    assert "float and hybrid" in refusal_message(changed(model, 0, lambda o: replace(o, intermediates=())))
+    assert "inputs instead of 24" in refusal_message(
+        changed(model, 0, lambda o: replace(o, inputs=o.inputs[:9]))
+    )
     cell = op.inputs[19]
-    assert "not a power of two" in refusal(with_tensor(model, cell, quant=one_scale(0.001)))
-    assert "must be constant" in refusal(with_tensor(model, op.inputs[2], data=None))
+    assert "not a power of two" in refusal_message(with_tensor(model, cell, quant=one_scale(0.001)))
+    assert "must be constant" in refusal_message(with_tensor(model, op.inputs[2], data=None))
     per_axis = Quantization((0.1,) * 5, (0,) * 5, 0)
-    assert "one scale" in refusal(with_tensor(model, op.inputs[2], quant=per_axis))
-    assert "input 2 [3, 5] is not [5, 3]" in refusal(with_tensor(model, op.inputs[2], shape=(3, 5)))
-    assert "lacks weights or bias" in refusal(
+    assert "one scale" in refusal_message(with_tensor(model, op.inputs[2], quant=per_axis))
+    assert "input 2 [3, 5] is not [5, 3]" in refusal_message(with_tensor(model, op.inputs[2], shape=(3, 5)))
+    assert "lacks weights or bias" in refusal_message(
         changed(model, 0, lambda o: replace(o, inputs=(*o.inputs[:12], -1, *o.inputs[13:])))
     )
-    assert "expected 3" in refusal(with_tensor(model, op.inputs[0], shape=(4, 3)))
-    assert "float32" in refusal(with_tensor(model, op.inputs[0], dtype="float32"))
+    assert "expected 3" in refusal_message(with_tensor(model, op.inputs[0], shape=(4, 3)))
+    assert "float32" in refusal_message(with_tensor(model, op.inputs[0], dtype="float32"))
     coupled = lstm_model(coupled=True)
     tiny = with_tensor(coupled, coupled.main.ops[0].inputs[19], quant=one_scale(2.0**-16))
-    assert "no tanh" in refusal(tiny)
+    assert "no tanh" in refusal_message(tiny)
 
 
 def test_lstm_without_cells_is_refused() -> None:
@@ -283,4 +285,4 @@ def test_lstm_without_cells_is_refused() -> None:
     x = b.input((1, 4, 3), "int8", one_scale(0.02))
     with np.errstate(divide="ignore"):  # the projection's scale
         lstm_cell(b, x, 0, 4, normalized=True, projection=True)
-    assert "has no elements" in refusal(b.build())
+    assert "has no elements" in refusal_message(b.build())

@@ -1,1 +1,1 @@
-"""Reductions and pools against LiteRT, bit for bit."""
+"""Tests that compare reductions and pools with LiteRT bit for bit."""
