@@ -1,7 +1,7 @@
 /* The device's side of the Arenite protocol; docs/protocol.md describes the frames.
  *
  * One frame in, one frame out. A frame is COBS-encoded, ends with a zero byte and carries a CRC-32; it is at
- * most FRAME_MAX bytes, so that no COBS block reaches 255 and the encoder needs no case for it.
+ * most FRAME_MAX bytes, so that no COBS block reaches 255 and the encoder needs no special case for that.
  */
 #include "agent.h"
 #include "health.h"
@@ -16,9 +16,9 @@
 
 enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG };
 enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER };
-enum { OF_INPUTS = 0, OF_OUTPUTS, OF_TICKS };
+enum { TENSOR_INPUT = 0, TENSOR_OUTPUT, TENSOR_TICKS };
 
-/* A request, or the reply that takes its place; words so that its fields are aligned on every core. */
+/* A request, which the reply then overwrites. The words align its fields on every core. */
 static union {
     uint8_t byte[FRAME_MAX + 3];
     uint32_t word[(FRAME_MAX + 3) / 4];
@@ -36,37 +36,38 @@ static uint32_t crc32(uint32_t bytes)
     return ~crc;
 }
 
-/* Returns the bytes of the next complete frame without its CRC; 0 when it was damaged. Empty frames are skipped. */
+/* Returns the length of the next complete frame in bytes, without its CRC; 0 if the frame is damaged. Empty frames are skipped. */
 static uint32_t receive(void)
 {
-    uint32_t got = 0, left = 0;
+    uint32_t length = 0, left = 0;
     for (;;) {
         const uint8_t byte = port_getc();
         if (byte == 0) {
-            if (got == 0) {
+            if (length == 0) {
                 left = 0;
                 continue;
             }
             /* The last block of a frame also stands for a zero: the delimiter, not data. */
-            got--;
-            return left == 0 && got >= HEADER + CRC_BYTES && got <= FRAME_MAX && crc32(got) == CRC_RESIDUE
-                       ? got - CRC_BYTES
+            length--;
+            return left == 0 && length >= HEADER + CRC_BYTES && length <= FRAME_MAX &&
+                           crc32(length) == CRC_RESIDUE
+                       ? length - CRC_BYTES
                        : 0;
         }
         if (left == 0) {
-            left = byte; /* code: this many bytes to the next zero, that zero included */
+            left = byte; /* COBS code: the number of bytes to the next zero, including that zero */
         } else {
-            frame.byte[got < FRAME_MAX + 1 ? got : FRAME_MAX + 1] = byte;
-            got++;
+            frame.byte[length < FRAME_MAX + 1 ? length : FRAME_MAX + 1] = byte;
+            length++;
         }
         if (--left == 0) {
-            frame.byte[got < FRAME_MAX + 1 ? got : FRAME_MAX + 1] = 0;
-            got++;
+            frame.byte[length < FRAME_MAX + 1 ? length : FRAME_MAX + 1] = 0;
+            length++;
         }
     }
 }
 
-/* Send `bytes` of the frame, with the CRC behind them. */
+/* Sends `bytes` bytes of the frame, and their CRC. */
 static void send(uint32_t bytes)
 {
     uint32_t crc = crc32(bytes), at = 0;
@@ -88,7 +89,7 @@ static void send(uint32_t bytes)
     port_putc(0);
 }
 
-/* Puts text and its final zero into the frame, as far as there is room. */
+/* Appends text and its final zero to the frame, as far as there is room. Returns the end of the text. */
 static uint32_t append_text(uint32_t at, const char *text)
 {
     while (at < HEADER + DATA_MAX) {
@@ -107,17 +108,17 @@ static void copy(uint8_t *to, const uint8_t *from, uint32_t bytes)
     }
 }
 
-/* The tensor that bytes 2 and 3 of a request name; 0 when there is none. */
+/* Returns the tensor that bytes 2 and 3 of a request name; 0 if there is none. */
 static const ar_io *named_tensor(void)
 {
     const ar_model *model = ar_this_firmware.model;
     const uint32_t index = frame.byte[3];
     switch (frame.byte[2]) {
-    case OF_INPUTS:
+    case TENSOR_INPUT:
         return index < model->input_count ? model->inputs + index : 0;
-    case OF_OUTPUTS:
+    case TENSOR_OUTPUT:
         return index < model->output_count ? model->outputs + index : 0;
-    case OF_TICKS:
+    case TENSOR_TICKS:
         return &ar_this_firmware.layer_ticks;
     default:
         return 0;
@@ -147,8 +148,8 @@ static uint32_t started_by(void)
 
 void ar_serve(void)
 {
-    /* The sequence number of the latest request, and whether there was one: a repeated INFER answers again
-     * without running again, and a device that restarted reports it instead of working on lost state. */
+    /* The sequence number of the latest request, and whether the host sent HELLO. A repeated INFER is answered
+     * without another inference. A device that restarted reports it, because its state is lost. */
     static uint8_t latest;
     static uint8_t greeted;
     static ar_run run;
@@ -193,7 +194,7 @@ void ar_serve(void)
         } else if (command == DESCRIBE || command == WRITE || command == READ) {
             const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
             const uint32_t length = command == WRITE ? bytes - 8 : command == READ ? frame.word[2] : 0;
-            const uint32_t streamed = take_rows && flags == OF_INPUTS; /* it is nowhere complete in memory */
+            const uint32_t streamed = take_rows && flags == TENSOR_INPUT; /* never complete in memory */
             if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset ||
                 (streamed && command == READ)) {
                 status = BAD_RANGE;
@@ -237,7 +238,7 @@ void ar_serve(void)
         frame.byte[2] = command;
         send(reply);
         if (status == DONE && command == RESTART) {
-            port_restart(PORT_ASKED);
+            port_restart(PORT_REQUESTED);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* The serial agent: running the model, and what the MLPerf Tiny monitor needs besides. */
+/* The serial agent: it runs the model for a host, through the Arenite protocol or the MLPerf Tiny monitor. */
 #ifndef ARENITE_AGENT_H
 #define ARENITE_AGENT_H
 
@@ -6,7 +6,7 @@
 #include "memory_watch.h"
 #include "this_firmware.h"
 
-/* Only for the MLPerf Tiny monitor, which keeps the inputs, because several inferences run on the same input, and prints
+/* The data of the MLPerf Tiny monitor. It stores the inputs, because several inferences run on the same input, and prints
  * the first output as real numbers. */
 typedef struct ar_monitor ar_monitor;
 
@@ -14,17 +14,17 @@ typedef struct ar_monitor ar_monitor;
  * result is then the mean square of their difference from the output, as in MLPerf's anomaly detection. */
 typedef struct ar_reals {
     uint32_t count;
-    float scale; /* of the input; only its bits are looked at */
+    float scale; /* of the input; the code reads only its bits */
     int32_t zero_point;
     void (*quantize)(int8_t *to, const uint8_t *from, const struct ar_reals *reals);
-    uint64_t (*score)(const uint8_t *asked, const int8_t *given,
+    uint64_t (*score)(const uint8_t *input, const int8_t *output,
                       const ar_monitor *monitor); /* in thousandths */
 } ar_reals;
 
 struct ar_monitor {
     uint8_t *input;
-    uint32_t input_bytes;          /* room; for `reals` that of the floats */
-    const ar_reals *reals;         /* 0 for any other model */
+    uint32_t input_bytes;          /* size of `input`; with `reals` the bytes of the floats */
+    const ar_reals *reals;         /* 0 for all other models */
     int64_t scale_thousandths_q16; /* of the first output: 1000 * 2^16 * scale */
     int32_t zero_point;
 };
@@ -32,19 +32,19 @@ struct ar_monitor {
 extern const ar_monitor ar_this_monitor;
 
 void ar_quantize_reals(int8_t *to, const uint8_t *from, const ar_reals *reals);
-uint64_t ar_score(const uint8_t *asked, const int8_t *given, const ar_monitor *monitor);
+uint64_t ar_score(const uint8_t *input, const int8_t *output, const ar_monitor *monitor);
 
 typedef struct {
     uint64_t total; /* ticks of the whole inference */
     uint32_t init;  /* ticks from the request to the start of the first layer */
 } ar_run;
 
-/* Runs one inference and fills the layer ticks; layers that a streamed input has already started are not run again.
+/* Runs one inference and fills the layer ticks; layers that ran while a streamed input arrived are not run again.
  * `fresh` resets carried state first. */
 void ar_infer(uint32_t fresh, ar_run *run);
 
-/* Counts ticks: ar_clear_ticks sets those of all layers to 0; ar_profile adds those since the latest call of ar_resume
- * or ar_profile to `layer`. */
+/* Count ticks: ar_clear_ticks sets the ticks of all layers to 0. ar_profile adds the ticks since the latest call of
+ * ar_resume or ar_profile to `layer`. */
 void ar_clear_ticks(void);
 void ar_resume(void);
 void ar_profile(uint32_t layer);

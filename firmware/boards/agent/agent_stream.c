@@ -1,13 +1,13 @@
-/* Input 0 as it arrives, in pieces of any length: each row is stored in its slot, and then every output row that it
- * completes is computed. */
+/* Receives input 0 in pieces of any length. It stores each row in its slot, and then computes every output row for which
+ * all input rows have arrived. */
 #include "agent.h"
 #include "port.h"
 #include "stream.h"
 
 uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes)
 {
-    static uint32_t arrived; /* bytes of the input */
-    static uint32_t in_row;  /* of them in the row that is not complete */
+    static uint32_t arrived; /* bytes of the input received so far */
+    static uint32_t in_row;  /* bytes received of the current, incomplete row */
     const ar_segment *segment = ar_this_firmware.model->stream;
     const uint32_t row_bytes = segment->stages[segment->arriving].row_bytes;
 

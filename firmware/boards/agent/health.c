@@ -1,8 +1,8 @@
 /* Health of the device; see health.h.
  *
  * The log is in memory that start-up does not clear. Each entry has a checksum of its own, so that an entry that a reset
- * interrupted, and the random contents of memory after power-on, are not taken for entries. The newest entry is known by
- * its number, so there is no header that a reset could damage.
+ * interrupted, and the random contents of memory after power-on, are not taken for entries. The newest entry is the one
+ * with the highest number, so there is no header that a reset could damage.
  */
 #include "health.h"
 
@@ -16,12 +16,12 @@ typedef struct {
     uint32_t number; /* counts up; 0: no entry */
     uint32_t ms;     /* since the start */
     uint32_t
-        what; /* code in the low byte; above it the core's own code for a fault, cut to 8 bits; start in the upper half */
+        tags; /* bits 0 to 7: code; 8 to 15: low byte of the core's code for a fault; 16 to 31: number of the start */
     uint32_t first, second;
     uint32_t check;
 } entry;
 
-AR_NOINIT static entry kept[ENTRIES];
+AR_NOINIT static entry log_entries[ENTRIES];
 
 #if defined(__riscv)
 #define ARCHITECTURE 2u
@@ -33,10 +33,11 @@ AR_NOINIT static entry kept[ENTRIES];
 #define ARCHITECTURE 0u
 #endif
 
-/* The newest number, the number of this start, its reason, the hardware's code, and the fault or watchdog before it. */
-static uint32_t newest, start, cause, hardware, fault_pc, fault_address, fault_what;
+/* The newest entry's number, the number of this start, its reason, the hardware's code for it, and the fault or watchdog
+ * reset before it. */
+static uint32_t newest, start, cause, hardware, fault_pc, fault_address, fault_code;
 static uint32_t uptime_ms, rest_ticks, latest_ticks;
-static uint32_t inferences, guards_seen, stack_told, bad_frames, cleared;
+static uint32_t inferences, guards_seen, stack_reported, bad_frames, cleared;
 
 static uint32_t check_of(const entry *e)
 {
@@ -51,25 +52,25 @@ static uint32_t check_of(const entry *e)
     return ~crc;
 }
 
-static uint32_t whole(const entry *e) { return e->number && e->check == check_of(e); }
+static uint32_t is_valid(const entry *e) { return e->number && e->check == check_of(e); }
 
-static entry *place(uint32_t number) { return &kept[number % ENTRIES]; }
+static entry *slot_of(uint32_t number) { return &log_entries[number % ENTRIES]; }
 
-static void put(uint32_t number, uint32_t code, uint32_t what, uint32_t first, uint32_t second)
+static void write_entry(uint32_t number, uint32_t code, uint32_t trap, uint32_t first, uint32_t second)
 {
-    entry *e = place(number);
-    *(volatile uint32_t *)&e->number = 0; /* not valid from here on, until the checksum is there */
+    entry *e = slot_of(number);
+    *(volatile uint32_t *)&e->number = 0; /* the entry is not valid until its checksum is written */
     e->ms = uptime_ms;
-    e->what = code | (what & 0xFFu) << 8 | start << 16;
+    e->tags = code | (trap & 0xFFu) << 8 | start << 16;
     e->first = first;
     e->second = second;
     *(volatile uint32_t *)&e->number = number;
     e->check = check_of(e);
 }
 
-static void add(uint32_t code, uint32_t what, uint32_t first, uint32_t second)
+static void add_entry(uint32_t code, uint32_t trap, uint32_t first, uint32_t second)
 {
-    put(++newest, code, what, first, second);
+    write_entry(++newest, code, trap, first, second);
 }
 
 void health_alive(void)
@@ -89,18 +90,18 @@ void health_alive(void)
 
 void health_count(uint32_t code)
 {
-    const entry *e = place(newest);
+    const entry *e = slot_of(newest);
     bad_frames += code == LOG_BAD_FRAME;
-    if (newest && whole(e) && e->number == newest && e->what == (code | start << 16)) {
-        put(newest, code, 0, e->first + 1, 0);
+    if (newest && is_valid(e) && e->number == newest && e->tags == (code | start << 16)) {
+        write_entry(newest, code, 0, e->first + 1, 0);
     } else {
-        add(code, 0, 1, 0);
+        add_entry(code, 0, 1, 0);
     }
 }
 
-void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t what)
+void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t trap)
 {
-    add(code, what, pc, address);
+    add_entry(code, trap, pc, address);
 }
 
 void health_inference(void)
@@ -109,11 +110,11 @@ void health_inference(void)
     inferences++;
     if (damaged != guards_seen) {
         guards_seen = damaged;
-        add(LOG_GUARD, 0, damaged, inferences);
+        add_entry(LOG_GUARD, 0, damaged, inferences);
     }
-    if (!stack_told && ar_stack_used() >= ar_stack_bytes()) {
-        stack_told = 1;
-        add(LOG_STACK, 0, ar_stack_used(), inferences);
+    if (!stack_reported && ar_stack_used() >= ar_stack_bytes()) {
+        stack_reported = 1;
+        add_entry(LOG_STACK, 0, ar_stack_used(), inferences);
     }
     health_alive();
 }
@@ -124,32 +125,32 @@ void health_start(void)
 {
     const entry *last = 0;
     for (uint32_t i = 0; i < ENTRIES; i++) {
-        if (!whole(&kept[i])) {
-            kept[i].number = 0;
-        } else if (!last || kept[i].number - last->number < 0x80000000u) {
-            last = &kept[i];
+        if (!is_valid(&log_entries[i])) {
+            log_entries[i].number = 0;
+        } else if (!last || log_entries[i].number - last->number < 0x80000000u) {
+            last = &log_entries[i];
         }
     }
     newest = last ? last->number : 0;
-    start = last ? ((last->what >> 16) + 1) & 0xFFFFu : 1;
+    start = last ? ((last->tags >> 16) + 1) & 0xFFFFu : 1;
     cause = HEALTH_UNKNOWN;
 #ifdef PORT_HAS_RESET_CAUSE
     cause = port_reset_cause(&hardware);
 #endif
-    /* The reason that the firmware wrote before it restarted counts where the hardware has no better one. */
+    /* Use the reason that the firmware stored before it restarted, unless the hardware reports a more exact one. */
     if ((port_reason & ~0xFFu) == PORT_REASON_MAGIC &&
         (cause == HEALTH_UNKNOWN || cause == HEALTH_SOFTWARE)) {
         cause = port_reason & 0xFFu;
     } else if (cause == HEALTH_UNKNOWN) {
         cause = last ? HEALTH_OTHER : HEALTH_POWER_ON;
     }
-    port_reason = 0; /* else the next reset would be taken for this one */
-    if (last && ((last->what & 0xFFu) == LOG_FAULT || (last->what & 0xFFu) == LOG_WATCHDOG)) {
-        fault_what = last->what >> 8 & 0xFFu;
+    port_reason = 0; /* otherwise the next reset would report the same reason */
+    if (last && ((last->tags & 0xFFu) == LOG_FAULT || (last->tags & 0xFFu) == LOG_WATCHDOG)) {
+        fault_code = last->tags >> 8 & 0xFFu;
         fault_pc = last->first;
         fault_address = last->second;
     }
-    add(LOG_START, 0, cause, hardware);
+    add_entry(LOG_START, 0, cause, hardware);
     latest_ticks = port_ticks();
 #ifdef PORT_WATCHDOG_MS
     port_watchdog_start();
@@ -157,13 +158,13 @@ void health_start(void)
 }
 
 /* Returns the number of entries that the host can read. */
-static uint32_t entries(void)
+static uint32_t readable_entries(void)
 {
-    uint32_t found = 0;
+    uint32_t count = 0;
     for (uint32_t i = 0; i < ENTRIES; i++) {
-        found += kept[i].number > cleared && whole(&kept[i]);
+        count += log_entries[i].number > cleared && is_valid(&log_entries[i]);
     }
-    return found;
+    return count;
 }
 
 uint32_t health_report(uint32_t *words)
@@ -175,7 +176,7 @@ uint32_t health_report(uint32_t *words)
         cause,
         hardware,
         ARCHITECTURE,
-        fault_what,
+        fault_code,
         fault_pc,
         fault_address,
         ar_guards_damaged(),
@@ -187,7 +188,7 @@ uint32_t health_report(uint32_t *words)
 #else
         0,
 #endif
-        entries(),
+        readable_entries(),
     };
     for (uint32_t i = 0; i < sizeof report / 4; i++) {
         words[i] = report[i];
@@ -195,25 +196,26 @@ uint32_t health_report(uint32_t *words)
     return sizeof report;
 }
 
-/* Copies entries from number words[0] on, the oldest first, at most words[1] of them; `clear` deletes all up to words[0]. */
+/* Copies at max_entries words[1] entries from number words[0] on, the oldest first. With `clear` it deletes all entries up to
+ * words[0] instead. */
 uint32_t health_log(uint32_t *words, uint32_t clear)
 {
     /* Entries that do not exist yet cannot be deleted. */
     const uint32_t from = clear && words[0] > newest ? newest : words[0];
-    const uint32_t most = words[1] < 12u ? words[1] : 12u;
+    const uint32_t max_entries = words[1] < 12u ? words[1] : 12u;
     uint32_t at = 0;
     for (uint32_t k = ENTRIES; k-- > 0;) {
-        entry *e = place(newest - k);
-        if (newest <= k || e->number != newest - k || !whole(e)) {
+        entry *e = slot_of(newest - k);
+        if (newest <= k || e->number != newest - k || !is_valid(e)) {
             continue;
         }
         if (clear) {
-            /* The newest one stays as it is, or its number would be lost at the next start: it is only not reported. */
+            /* The newest entry is not deleted, because the next start needs its number; it is only no longer reported. */
             if (e->number <= from && e->number != newest) {
                 e->number = 0;
             }
             cleared = from > cleared ? from : cleared;
-        } else if (e->number >= from && e->number > cleared && at < 5 * most) {
+        } else if (e->number >= from && e->number > cleared && at < 5 * max_entries) {
             const uint32_t *word = &e->number;
             for (uint32_t i = 0; i < 5; i++) {
                 words[at++] = word[i];

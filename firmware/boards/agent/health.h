@@ -13,8 +13,7 @@
 #ifndef AR_NOINIT
 #if defined(ESP_PLATFORM) || defined(ESP32)
 #define AR_NOINIT __attribute__((section(".rtc_noinit")))
-#elif defined( \
-    ESP8266) /* its linker script takes this name alone; others would be placed where the heap begins */
+#elif defined(ESP8266) /* its linker script knows only this name; other sections would overlap the heap */
 #define AR_NOINIT __attribute__((section(".noinit")))
 #elif defined(ARDUINO_ARCH_RP2040)
 #define AR_NOINIT __attribute__((section(".uninitialized_data.arenite_log")))
@@ -23,7 +22,7 @@
 #endif
 #endif
 
-/* Reasons of a start. The first three are those that port.h has without health. */
+/* Reasons of a start. The first three are the same as in port.h. */
 enum {
     HEALTH_POWER_ON = 0,
     HEALTH_REQUESTED,
@@ -32,7 +31,7 @@ enum {
     HEALTH_BROWN_OUT,
     HEALTH_PIN,      /* the reset pin, or a debugger */
     HEALTH_SOFTWARE, /* a reset by software that the host did not request */
-    HEALTH_OTHER,    /* memory was kept; the reason is not known */
+    HEALTH_OTHER,    /* memory kept its contents; the reason is unknown */
     HEALTH_UNKNOWN   /* the hardware does not report a reason */
 };
 
@@ -50,7 +49,7 @@ enum {
 
 #ifdef AR_HEALTH
 
-/* Finds out why the device started, logs it, and starts the watchdog. Called once, at start. */
+/* Finds the reason of the start, logs it, and starts the watchdog. Called once, at start. */
 void health_start(void);
 
 /* Feeds the watchdog and counts the uptime. Called between layers and while the device waits for the host, never while it
@@ -63,8 +62,8 @@ void health_inference(void);
 /* Logs an event that may happen often: equal events in a row share an entry that counts them. */
 void health_count(uint32_t code);
 
-/* Logs a fault; called from a trap. `what` is the core's own code for it. */
-void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t what);
+/* Logs a fault; called from a trap. `trap` is the core's own code for the fault. */
+void health_trapped(uint32_t code, uint32_t pc, uint32_t address, uint32_t trap);
 
 /* Returns the reason of the start. */
 uint32_t health_cause(void);
@@ -80,13 +79,13 @@ static inline void health_inference(void) {}
 static inline void health_count(uint32_t code) { (void)code; }
 #endif
 
-/* The port of a board provides these where it defines PORT_HAS_RESET_CAUSE or PORT_WATCHDOG_MS. */
+/* The port of a board provides these functions if it defines PORT_HAS_RESET_CAUSE or PORT_WATCHDOG_MS. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM)
 #define PORT_HAS_RESET_CAUSE 1
-extern const uint32_t port_watchdog_ms; /* 0: there is none, and the functions do nothing */
+extern const uint32_t port_watchdog_ms; /* 0: there is no watchdog, and its functions do nothing */
 #define PORT_WATCHDOG_MS port_watchdog_ms
 #endif
-uint32_t port_reset_cause(uint32_t *word); /* one of the HEALTH_ causes; `word`: the hardware's own */
+uint32_t port_reset_cause(uint32_t *word); /* returns a HEALTH_ reason; `word` gets the hardware's own code */
 void port_watchdog_start(void);
 void port_watchdog_feed(void);
 

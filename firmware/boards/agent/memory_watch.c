@@ -19,7 +19,7 @@ static uint32_t guard_words(void)
     return ar_this_firmware.model->slow ? 4 * AR_GUARD_WORDS : 2 * AR_GUARD_WORDS;
 }
 
-/* Returns a guard word's address. They are directly before and after the bytes that they guard. */
+/* Returns a guard word's address. The guard words are directly before and after the bytes that they guard. */
 static uint32_t *guard(uint32_t index)
 {
     const ar_model *model = ar_this_firmware.model;

@@ -1,7 +1,7 @@
 /* The device's side of the MLPerf Tiny monitor: text commands that end in '%', answers that end in "m-ready".
  *
- * Commands: name, profile, timestamp, db load N, db HEX, db print, infer N W, results, help. One of our own: raw prints
- * the outputs as hexadecimal bytes, so that a host can compare every bit of them.
+ * Commands: name, profile, timestamp, db load N, db HEX, db print, infer N W, results, help. Arenite adds raw, which prints
+ * the outputs as hexadecimal bytes, so that a host can compare every bit.
  *
  * In the energy mode a timestamp is an edge on a pin instead of a line.
  */
@@ -11,11 +11,11 @@
 #define LINE_MAX 256u
 
 static char line[LINE_MAX];
-static uint32_t expected, loaded; /* bytes of input that "db load" announced, and that have arrived */
+static uint32_t expected, loaded; /* bytes of input that "db load" announced, and bytes received so far */
 
 #ifdef AR_MLPERF_ENERGY
-/* A timestamp is a falling edge. The official firmware holds the pin low for some milliseconds; a microsecond would do by
- * its rules, but few meters on a desk would see it. */
+/* A timestamp is a falling edge. The official firmware holds the pin low for some milliseconds; the rules
+ * require only a microsecond, but few small meters would see such a short edge. */
 #define LOW_US 2000u
 #else
 static uint64_t clock_ticks; /* device time, extended past the 32 bits of the counter */
@@ -47,8 +47,8 @@ static void put_hex(uint8_t byte)
     port_putc((uint8_t)"0123456789abcdef"[byte & 15u]);
 }
 
-/* `text`, a number, `end` and the line's end. */
-static void say(const char *text, uint64_t number, const char *end)
+/* Prints a line: `text`, a number and `end`. */
+static void put_line(const char *text, uint64_t number, const char *end)
 {
     put_text(text);
     put_number(number);
@@ -56,17 +56,17 @@ static void say(const char *text, uint64_t number, const char *end)
     put_text("\r\n");
 }
 
-static void say_name(const char *text, const char *name)
+static void put_name(const char *text, const char *name)
 {
     put_text(text);
     put_text(name);
     put_text("]\r\n");
 }
 
-static void complain(const char *what) { say_name("e-[", what); }
+static void put_error(const char *what) { put_name("e-[", what); }
 
 #ifdef AR_MLPERF_ENERGY
-static void lap(void)
+static void put_timestamp(void)
 {
     const uint32_t fell = port_ticks();
     port_mark(0);
@@ -82,14 +82,14 @@ static void clock_advance(uint64_t known)
     clock_latest = now;
 }
 
-static void lap(void)
+static void put_timestamp(void)
 {
     clock_advance(0);
-    say("m-lap-us-", PORT_MICROSECONDS(clock_ticks), "");
+    put_line("m-lap-us-", PORT_MICROSECONDS(clock_ticks), "");
 }
 #endif
 
-static const char *after(const char *text, const char *prefix)
+static const char *skip_prefix(const char *text, const char *prefix)
 {
     while (*prefix) {
         if (*text++ != *prefix++) {
@@ -99,7 +99,7 @@ static const char *after(const char *text, const char *prefix)
     return text;
 }
 
-/* A decimal number at *text, which moves behind it and the space that follows. */
+/* Returns the decimal number at *text, and moves *text past it and the spaces that follow. */
 static uint32_t number_at(const char **text)
 {
     uint32_t value = 0;
@@ -121,7 +121,7 @@ static int nibble(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Bytes of all inputs as the model takes them. */
+/* Returns the bytes of all inputs of the model. */
 static uint32_t input_bytes(void)
 {
     const ar_model *model = ar_this_firmware.model;
@@ -132,15 +132,15 @@ static uint32_t input_bytes(void)
     return bytes;
 }
 
-/* Did the input come as floats? Then it is longer than the model's own. */
-static uint32_t in_reals(void) { return ar_this_monitor.reals && expected > input_bytes(); }
+/* Returns whether the host sent the input as floats, which take more bytes than the model's input. */
+static uint32_t input_is_floats(void) { return ar_this_monitor.reals && expected > input_bytes(); }
 
-/* Put what was loaded into the inputs, one after the other: an inference may overwrite them. */
+/* Copies the loaded bytes to the inputs, one after the other. Needed before each inference, which may overwrite them. */
 static void fill_inputs(void)
 {
     const ar_model *model = ar_this_firmware.model;
     const uint8_t *from = ar_this_monitor.input;
-    if (in_reals()) {
+    if (input_is_floats()) {
         ar_this_monitor.reals->quantize(model->inputs->data, from, ar_this_monitor.reals);
         return;
     }
@@ -153,20 +153,20 @@ static void fill_inputs(void)
 
 static void load(const char *text)
 {
-    const char *size = after(text, "load ");
+    const char *size = skip_prefix(text, "load ");
     if (size) {
         expected = number_at(&size);
         loaded = 0;
         if (expected == 0 || (expected > input_bytes() &&
                               !(ar_this_monitor.reals && expected == ar_this_monitor.input_bytes))) {
-            complain(expected ? "the inputs are not that large" : "nothing to load");
+            put_error(expected ? "the inputs are not that large" : "nothing to load");
             expected = 0;
             return;
         }
-        say("m-[Expecting ", expected, " bytes]");
+        put_line("m-[Expecting ", expected, " bytes]");
         return;
     }
-    if (after(text, "print")) {
+    if (skip_prefix(text, "print")) {
         for (uint32_t i = 0; i < loaded; i++) {
             put_text(i % 8 ? "-" : "m-buffer-");
             put_hex(ar_this_monitor.input[i]);
@@ -177,7 +177,7 @@ static void load(const char *text)
     for (; *text; text += 2) {
         const int high = nibble(text[0]), low = high < 0 ? -1 : nibble(text[1]);
         if (low < 0 || loaded >= expected) {
-            complain(low < 0 ? "not hexadecimal" : "more bytes than announced");
+            put_error(low < 0 ? "not hexadecimal" : "more bytes than announced");
             return;
         }
         ar_this_monitor.input[loaded++] = (uint8_t)(high * 16 + low);
@@ -187,7 +187,7 @@ static void load(const char *text)
     }
 }
 
-/* Element `i` of an output in thousandths of its real value. */
+/* Returns element `i` of an output in thousandths of its real value. */
 static int64_t thousandths(const ar_io *output, uint32_t i)
 {
     const uint8_t *p = output->data;
@@ -232,7 +232,7 @@ static void results(void)
                           : output->dtype == AR_INT16                              ? 2
                                                                                    : 1;
     put_text("m-results-[");
-    if (in_reals()) {
+    if (input_is_floats()) {
         put_thousandths((int64_t)monitor->reals->score(monitor->input, output->data, monitor));
     } else {
         for (uint32_t i = 0; i < output->bytes / wide; i++) {
@@ -255,8 +255,8 @@ static void raw(void)
     put_text("]\r\n");
 }
 
-/* The counter may wrap within an inference, so the clock takes the inference's own 64-bit count. Putting the input
- * back is not the model's time: the clock stands still meanwhile. */
+/* The counter may wrap within an inference, so the clock takes the inference's own 64-bit count. The clock
+ * stops while the input is copied, because that time is not part of the inference. */
 static void run(uint32_t times)
 {
     ar_run measured;
@@ -274,46 +274,46 @@ static void run(uint32_t times)
 
 static void infer(const char *text)
 {
-    /* Without numbers: once, after ten runs that warm caches up. */
+    /* Without numbers: one inference, after ten that warm up the caches. */
     const uint32_t times = *text ? number_at(&text) : 1;
     if (times == 0) {
-        complain("infer at least once");
+        put_error("infer at least once");
         return;
     }
     const uint32_t warm_up = *text ? number_at(&text) : 10;
-    say("m-warmup-start-", warm_up, "");
+    put_line("m-warmup-start-", warm_up, "");
     run(warm_up);
     put_text("m-warmup-done\r\n");
-    say("m-infer-start-", times, "");
-    lap();
+    put_line("m-infer-start-", times, "");
+    put_timestamp();
     run(times);
-    lap();
+    put_timestamp();
     put_text("m-infer-done\r\n");
     results();
 }
 
-static void obey(void)
+static void run_command(void)
 {
     const char *rest;
-    if (after(line, "name")) {
-        say_name("m-name-dut-[", ar_this_firmware.board);
-    } else if (after(line, "profile")) {
+    if (skip_prefix(line, "name")) {
+        put_name("m-name-dut-[", ar_this_firmware.board);
+    } else if (skip_prefix(line, "profile")) {
         put_text("m-profile-[MLPerf Tiny monitor of Arenite]\r\n");
-        say_name("m-model-[", ar_this_firmware.model->name);
-    } else if (after(line, "timestamp")) {
-        lap();
-    } else if ((rest = after(line, "db ")) != 0) {
+        put_name("m-model-[", ar_this_firmware.model->name);
+    } else if (skip_prefix(line, "timestamp")) {
+        put_timestamp();
+    } else if ((rest = skip_prefix(line, "db ")) != 0) {
         load(rest);
-    } else if ((rest = after(line, "infer")) != 0) {
+    } else if ((rest = skip_prefix(line, "infer")) != 0) {
         infer(*rest == ' ' ? rest + 1 : rest);
-    } else if (after(line, "results")) {
+    } else if (skip_prefix(line, "results")) {
         results();
-    } else if (after(line, "raw")) {
+    } else if (skip_prefix(line, "raw")) {
         raw();
-    } else if (after(line, "help")) {
+    } else if (skip_prefix(line, "help")) {
         put_text("m-[name profile timestamp db infer results raw]\r\n");
     } else {
-        complain("unknown command");
+        put_error("unknown command");
     }
 }
 
@@ -321,16 +321,16 @@ void ar_serve(void)
 {
     uint32_t length = 0;
 #ifdef AR_MLPERF_ENERGY
-    port_mark(1); /* so that the first timestamp falls */
+    port_mark(1); /* so that the first timestamp is a falling edge */
 #endif
     for (;;) {
         const char c = (char)port_getc();
         if (c == '%') {
             line[length < LINE_MAX ? length : 0] = 0;
             if (length >= LINE_MAX) {
-                complain("the command is too long");
+                put_error("the command is too long");
             } else {
-                obey();
+                run_command();
             }
             put_text("m-ready\r\n");
             length = 0;

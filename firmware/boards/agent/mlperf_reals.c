@@ -1,5 +1,5 @@
-/* Inputs that are sent as real numbers, and the score of a model that reproduces its input, as the official firmware for
- * anomaly detection computes them. In integers, because a core without an FPU would need a library for one command.
+/* Quantizes inputs that are sent as floats, and scores a model that reproduces its input, as the official firmware for
+ * anomaly detection does. Uses integers, because a core without an FPU would need a library for one command.
  */
 #include "agent.h"
 
@@ -17,13 +17,13 @@ static int32_t exponent_of(uint32_t bits) { return (int32_t)(bits >> 23 & 255u) 
 
 static uint32_t mantissa_of(uint32_t bits) { return (bits & 0x7FFFFFu) | 0x800000u; }
 
-/* round(value / scale): the quotient is rounded to 24 bits to the even neighbour, as a float is, and then to a whole number
- * away from zero, as round() does. Beyond +-2^20 the exact number does not matter. */
+/* round(value / scale): the quotient is rounded to 24 bits to the even neighbour, as a float is, and then to an integer,
+ * ties away from zero, as round() does. Beyond +-2^20 the exact number does not matter. */
 static int32_t quotient(uint32_t value, uint32_t scale)
 {
     int32_t exponent = exponent_of(value) - exponent_of(scale);
     if (exponent_of(value) == -127 || exponent < -3) {
-        return 0; /* zero, too small to be normal, or under a quarter */
+        return 0; /* zero, subnormal, or a quotient below a quarter */
     }
     if (exponent > 20) {
         exponent = 20;
@@ -32,7 +32,7 @@ static int32_t quotient(uint32_t value, uint32_t scale)
     const uint64_t dividend = (uint64_t)mantissa_of(value) << 26;
     uint32_t digits =
         (uint32_t)(dividend /
-                   divisor); /* 26 or 27 bits, the highest of which stands for 2^exponent or half */
+                   divisor); /* 26 or 27 bits; the highest one is worth 2^(exponent - 1) or 2^exponent */
     const uint32_t rest = dividend - (uint64_t)digits * divisor != 0;
     uint32_t extra = 3; /* bits beyond 24 */
     if (digits >> 26 == 0) {
@@ -42,7 +42,7 @@ static int32_t quotient(uint32_t value, uint32_t scale)
     const uint32_t low = digits & ((1u << extra) - 1), half = 1u << (extra - 1);
     digits >>= extra;
     digits += low > half || (low == half && (rest || (digits & 1u)));
-    /* digits * 2^(exponent - 23), of which at least three bits are behind the point. */
+    /* digits * 2^(exponent - 23), with at least three fraction bits. */
     const uint32_t point = (uint32_t)(23 - exponent);
     const int32_t size = (int32_t)(((uint64_t)digits + ((uint64_t)1 << (point - 1))) >> point);
     return value >> 31 ? -size : size;
@@ -57,7 +57,7 @@ void ar_quantize_reals(int8_t *to, const uint8_t *from, const ar_reals *reals)
     }
 }
 
-/* A real number in units of 2^-20, to the nearest below; within +-1024. */
+/* Returns a real number in units of 2^-20, truncated and limited to +-1024. */
 static int32_t fixed(uint32_t bits)
 {
     const int32_t exponent = exponent_of(bits);
@@ -68,14 +68,14 @@ static int32_t fixed(uint32_t bits)
     return bits >> 31 ? -size : size;
 }
 
-uint64_t ar_score(const uint8_t *asked, const int8_t *given, const ar_monitor *monitor)
+uint64_t ar_score(const uint8_t *input, const int8_t *output, const ar_monitor *monitor)
 {
     const uint32_t count = monitor->reals->count;
     uint64_t sum = 0; /* of squares, in units of 2^-32 */
     for (uint32_t i = 0; i < count; i++) {
-        const int64_t real = (given[i] - monitor->zero_point) * monitor->scale_thousandths_q16 * 2 / 125;
-        const int64_t apart = real - fixed(bits_at(asked + 4 * i));
-        sum += (uint64_t)(apart * apart) >> 8;
+        const int64_t real = (output[i] - monitor->zero_point) * monitor->scale_thousandths_q16 * 2 / 125;
+        const int64_t error = real - fixed(bits_at(input + 4 * i));
+        sum += (uint64_t)(error * error) >> 8;
     }
     return (sum / count * 1000 + 0x80000000u) >> 32;
 }

@@ -1,4 +1,4 @@
-/* The functions that a board provides to the code that serves a model: serial bytes, a counter, and a restart.
+/* The functions that a board provides for the agent: serial bytes, a counter, and a restart.
  *
  * One port_<family>.c implements this; start_<architecture>.c brings the machine to main().
  */
@@ -8,13 +8,13 @@
 #include "firmware_features.h"
 #include <stdint.h>
 
-/* An Arduino core, ESP-IDF or Zephyr: it has main(), start-up, the clock and the stack, and port_<framework> uses them. */
+/* An Arduino core, ESP-IDF or Zephyr: the framework has main(), start-up, clock and stack; port_<framework> uses them. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM) || defined(__ZEPHYR__)
 #define PORT_FRAMEWORK 1
 #endif
 
-/* The reason of a start; kept over a reset in a word that start-up does not clear. */
-enum { PORT_POWER_ON = 0, PORT_ASKED = 1, PORT_FAULT = 2, PORT_WATCHDOG = 3 };
+/* The reason of a start, stored in a word that start-up does not clear, so that it survives a reset. */
+enum { PORT_POWER_ON = 0, PORT_REQUESTED = 1, PORT_FAULT = 2, PORT_WATCHDOG = 3 };
 #define PORT_REASON_MAGIC 0xA4E17E00u
 extern uint32_t port_reason;
 
@@ -25,22 +25,22 @@ extern uint32_t port_reason;
  * its library by -march and has none for names with Zicsr. */
 #define PORT_CSR(text) ".option push\n.option arch, +zicsr\n" text "\n.option pop\n"
 
-/* Serial port and counter ready for use. */
+/* Initializes the serial port and the counter. */
 void port_init(void);
 
-/* Next byte from the host; waits for it. */
+/* Waits for the next byte from the host and returns it. */
 uint8_t port_getc(void);
 
-/* One byte to the host; waits until it can be sent. */
+/* Waits until a byte can be sent, and sends it to the host. */
 void port_putc(uint8_t byte);
 
-/* A free-running counter that counts up and wraps at 32 bits. Its rate is 0 where it counts instructions: the
- * board's profile then has the ratio. */
+/* A free-running counter that counts up and wraps at 32 bits. PORT_TICK_HZ is its rate, or 0 if it counts
+ * instructions: the board's profile then has the ratio. */
 #ifdef PORT_FRAMEWORK
 extern uint32_t port_tick_hz;
 #define PORT_TICK_HZ port_tick_hz
 #define PORT_TICKS_PER_US (port_tick_hz / 1000000u)
-/* Zephyr's counter may run at 32768 Hz: then a microsecond has no whole tick, and a millisecond is right to 1 %. */
+/* Zephyr's counter may run at 32768 Hz: then a tick is longer than a microsecond, and a millisecond is accurate to 1 %. */
 #define PORT_TICKS_PER_MS ((port_tick_hz + 500u) / 1000u)
 #define PORT_MICROSECONDS(ticks) \
     ((ticks) / port_tick_hz * 1000000u + (ticks) % port_tick_hz * 1000000u / port_tick_hz)
@@ -51,17 +51,17 @@ extern uint32_t port_tick_hz;
 #endif
 uint32_t port_ticks(void);
 
-/* Raise a pin, or lower it. */
+/* Sets the mark pin high (1) or low (0). */
 #ifdef AR_MARK
-extern const uint32_t ar_mark_pin; /* in a variable, so that no pin makes longer code than another */
+extern const uint32_t ar_mark_pin; /* a variable, so that the code has the same size for every pin */
 void port_mark(uint32_t on);
 #else
 static inline void port_mark(uint32_t on) { (void)on; }
 #endif
 
-/* The pin is up exactly while an inference computes, from before its first layer to after the last. Where the input comes
- * row by row, it is up while the rows that have arrived are computed, and down while the firmware waits for more. In
- * MLPerf's energy mode it shows timestamps instead. */
+/* Sets the mark pin. It is high from before the first layer of an inference to after the last. If the input arrives row by
+ * row, the pin is high while layers compute and low while the firmware waits for rows. In MLPerf's energy mode the pin
+ * shows timestamps instead. */
 static inline void port_computing(uint32_t on)
 {
 #ifdef AR_MLPERF_ENERGY
@@ -76,7 +76,7 @@ static inline void port_computing(uint32_t on)
 #define PORT_BAUD 115200u
 #endif
 
-/* Start again from the reset vector; `reason` is one of the PORT_ values above. */
+/* Starts again from the reset vector; `reason` is one of the PORT_ values above. */
 void port_restart(uint32_t reason) __attribute__((noreturn));
 
 #endif

@@ -1,9 +1,9 @@
-/* Running a model and counting the ticks of its layers: shared by both serial protocols. */
+/* Runs a model and counts the ticks of its layers, for both serial protocols. */
 #include "agent.h"
 #include "health.h"
 #include "port.h"
 
-/* The counter when the layer in progress began. */
+/* The value of the counter at the start of the current layer. */
 static uint32_t before;
 
 void ar_profile(uint32_t layer)
@@ -29,16 +29,16 @@ void ar_infer(uint32_t fresh, ar_run *run)
 {
     const ar_model *model = ar_this_firmware.model;
     const uint32_t *ticks = ar_this_firmware.layer_ticks.data;
-    const uint32_t asked = port_ticks();
+    const uint32_t requested = port_ticks();
     if (fresh && model->reset) {
         model->reset();
     }
-    if (!model->stream) { /* otherwise layers have run already, while the input came */
+    if (!model->stream) { /* with a stream, layers already ran while the input arrived */
         ar_clear_ticks();
     }
     port_computing(1);
     ar_resume();
-    run->init = before - asked;
+    run->init = before - requested;
     for (uint32_t i = 0; i < model->layer_count; i++) {
         if (model->layers[i]) {
             model->layers[i]();

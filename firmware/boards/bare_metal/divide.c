@@ -15,8 +15,8 @@ uint64_t __umoddi3(uint64_t n, uint64_t d);
 int64_t __divdi3(int64_t n, int64_t d);
 int64_t __moddi3(int64_t n, int64_t d);
 
-/* Quotient; the remainder goes to `*rest`. One bit per step. */
-static uint32_t divide32(uint32_t n, uint32_t d, uint32_t *rest)
+/* Returns the quotient and stores the remainder. Computes one bit per step. */
+static uint32_t divide32(uint32_t n, uint32_t d, uint32_t *remainder)
 {
     uint32_t quotient = 0, r = 0;
     for (int i = 31; i >= 0; i--) {
@@ -27,11 +27,11 @@ static uint32_t divide32(uint32_t n, uint32_t d, uint32_t *rest)
             quotient |= (uint32_t)1 << i;
         }
     }
-    *rest = r;
+    *remainder = r;
     return quotient;
 }
 
-static uint64_t divide64(uint64_t n, uint64_t d, uint64_t *rest)
+static uint64_t divide64(uint64_t n, uint64_t d, uint64_t *remainder)
 {
     uint64_t quotient = 0, r = 0;
     for (int i = 63; i >= 0; i--) {
@@ -42,7 +42,7 @@ static uint64_t divide64(uint64_t n, uint64_t d, uint64_t *rest)
             quotient |= (uint64_t)1 << i;
         }
     }
-    *rest = r;
+    *remainder = r;
     return quotient;
 }
 
@@ -51,59 +51,59 @@ static uint64_t magnitude64(int64_t v) { return v < 0 ? 0u - (uint64_t)v : (uint
 
 uint32_t __udivsi3(uint32_t n, uint32_t d)
 {
-    uint32_t rest;
-    return divide32(n, d, &rest);
+    uint32_t remainder;
+    return divide32(n, d, &remainder);
 }
 
 uint32_t __umodsi3(uint32_t n, uint32_t d)
 {
-    uint32_t rest;
-    divide32(n, d, &rest);
-    return rest;
+    uint32_t remainder;
+    divide32(n, d, &remainder);
+    return remainder;
 }
 
 int32_t __divsi3(int32_t n, int32_t d)
 {
-    uint32_t rest;
-    const uint32_t q = divide32(magnitude32(n), magnitude32(d), &rest);
+    uint32_t remainder;
+    const uint32_t q = divide32(magnitude32(n), magnitude32(d), &remainder);
     return (int32_t)((n < 0) != (d < 0) ? 0u - q : q);
 }
 
 int32_t __modsi3(int32_t n, int32_t d)
 {
-    uint32_t rest;
-    divide32(magnitude32(n), magnitude32(d), &rest);
-    return (int32_t)(n < 0 ? 0u - rest : rest);
+    uint32_t remainder;
+    divide32(magnitude32(n), magnitude32(d), &remainder);
+    return (int32_t)(n < 0 ? 0u - remainder : remainder);
 }
 
 uint64_t __udivdi3(uint64_t n, uint64_t d)
 {
-    uint64_t rest;
-    return divide64(n, d, &rest);
+    uint64_t remainder;
+    return divide64(n, d, &remainder);
 }
 
 uint64_t __umoddi3(uint64_t n, uint64_t d)
 {
-    uint64_t rest;
-    divide64(n, d, &rest);
-    return rest;
+    uint64_t remainder;
+    divide64(n, d, &remainder);
+    return remainder;
 }
 
 int64_t __divdi3(int64_t n, int64_t d)
 {
-    uint64_t rest;
-    const uint64_t q = divide64(magnitude64(n), magnitude64(d), &rest);
+    uint64_t remainder;
+    const uint64_t q = divide64(magnitude64(n), magnitude64(d), &remainder);
     return (int64_t)((n < 0) != (d < 0) ? 0u - q : q);
 }
 
 int64_t __moddi3(int64_t n, int64_t d)
 {
-    uint64_t rest;
-    divide64(magnitude64(n), magnitude64(d), &rest);
-    return (int64_t)(n < 0 ? 0u - rest : rest);
+    uint64_t remainder;
+    divide64(magnitude64(n), magnitude64(d), &remainder);
+    return (int64_t)(n < 0 ? 0u - remainder : remainder);
 }
 
-/* 32 x 32 -> 64 from four 16-bit halves, so that no 64-bit product is needed to make one. */
+/* 32 x 32 -> 64 from four 16-bit halves, because a 64-bit product would call this function. */
 uint64_t __umulsidi3(uint32_t a, uint32_t b)
 {
     const uint32_t al = a & 0xFFFFu, ah = a >> 16, bl = b & 0xFFFFu, bh = b >> 16;

@@ -1,7 +1,7 @@
-/* The four functions that a compiler may call on its own; there is no C library to give them.
+/* The four functions that a compiler may call on its own. There is no C library that provides them.
  *
- * Word by word where both ends are aligned; the rest byte by byte. Compiled with
- * -fno-tree-loop-distribute-patterns, or each would become a call to itself.
+ * They work on words if both addresses are aligned, and on bytes otherwise. Compiled with
+ * -fno-tree-loop-distribute-patterns, because otherwise each function would call itself.
  */
 #include <stddef.h>
 #include <stdint.h>

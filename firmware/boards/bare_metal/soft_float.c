@@ -22,7 +22,7 @@ uint32_t __fixunssfsi(uint32_t a);
 static int is_nan(uint32_t a) { return (a & ~SIGN) > INFINITE; }
 static int exponent_of(uint32_t a) { return (int)(a >> 23 & 0xFFu); }
 
-/* `m` shifted right, with every bit that falls out collected in the lowest one: enough to round by. */
+/* Returns `m` shifted right. The lowest bit is set if any bit that was shifted out was set, which is enough for rounding. */
 static uint32_t shift_sticky(uint32_t m, int by)
 {
     if (by > 31) {
@@ -31,8 +31,8 @@ static uint32_t shift_sticky(uint32_t m, int by)
     return by == 0 ? m : (m >> by) | (m << (32 - by) != 0);
 }
 
-/* The float nearest to m x 2^(exponent - 157), m with its top bit at 30 unless it is zero. Exponent 1 is the smallest
- * normal one; below it the value is subnormal. */
+/* Returns the float nearest to m x 2^(exponent - 157). The top bit of m is bit 30 unless m is zero. Exponent 1 is the
+ * smallest of a normal number; below it the value is subnormal. */
 static uint32_t round_pack(uint32_t sign, int exponent, uint32_t m)
 {
     if (exponent < 1) {
@@ -45,7 +45,7 @@ static uint32_t round_pack(uint32_t sign, int exponent, uint32_t m)
         m &= ~1u;
     }
     if (exponent == 0) {
-        return sign | m; /* a carry into the hidden bit makes the smallest normal number by itself */
+        return sign | m; /* a carry into the hidden bit gives the smallest normal number */
     }
     if (m >> 24) {
         m >>= 1;
@@ -57,8 +57,8 @@ static uint32_t round_pack(uint32_t sign, int exponent, uint32_t m)
     return sign | (uint32_t)exponent << 23 | (m & ~HIDDEN);
 }
 
-/* Bring the top bit of a non-zero m to bit 30. */
-static uint32_t normalise(uint32_t sign, int exponent, uint32_t m)
+/* Shifts the top bit of a non-zero m to bit 30, and packs the float. */
+static uint32_t normalize(uint32_t sign, int exponent, uint32_t m)
 {
     if (m == 0) {
         return sign;
@@ -70,7 +70,7 @@ static uint32_t normalise(uint32_t sign, int exponent, uint32_t m)
     return round_pack(sign, exponent, m);
 }
 
-/* Fraction with its top bit at 30 for a normal number, and the exponent that goes with it. */
+/* Returns the fraction, with its top bit at bit 30 for a normal number, and stores its exponent. */
 static uint32_t unpack(uint32_t a, int *exponent)
 {
     uint32_t m = (a & 0x007FFFFFu) << 7;
@@ -83,7 +83,7 @@ static uint32_t unpack(uint32_t a, int *exponent)
     return m;
 }
 
-/* As unpack, with the fraction of a subnormal number brought up as well. */
+/* Like unpack, but also shifts the fraction of a subnormal number up to bit 30. */
 static uint32_t unpack_normal(uint32_t a, int *exponent)
 {
     uint32_t m = unpack(a, exponent);
@@ -115,10 +115,10 @@ uint32_t __addsf3(uint32_t a, uint32_t b)
     const uint32_t aligned = shift_sticky(mb, ea - eb);
     if (!subtract) {
         const uint32_t sum = ma + aligned; /* below 2^32: both are below 2^31 */
-        return sum >> 31 ? round_pack(sign, ea + 1, shift_sticky(sum, 1)) : normalise(sign, ea, sum);
+        return sum >> 31 ? round_pack(sign, ea + 1, shift_sticky(sum, 1)) : normalize(sign, ea, sum);
     }
     const uint32_t difference = ma - aligned;
-    return difference == 0 ? 0 : normalise(sign, ea, difference);
+    return difference == 0 ? 0 : normalize(sign, ea, difference);
 }
 
 uint32_t __subsf3(uint32_t a, uint32_t b) { return __addsf3(a, b ^ SIGN); }
@@ -140,7 +140,7 @@ uint32_t __mulsf3(uint32_t a, uint32_t b)
     const uint64_t product =
         (uint64_t)unpack_normal(a, &ea) * unpack_normal(b, &eb); /* top bit at 60 or 61 */
     const uint32_t m = (uint32_t)(product >> 31) | ((uint32_t)product << 1 != 0);
-    return m >> 30 & 1u ? round_pack(sign, ea + eb - 126, m) : normalise(sign, ea + eb - 126, m);
+    return m >> 30 & 1u ? round_pack(sign, ea + eb - 126, m) : normalize(sign, ea + eb - 126, m);
 }
 
 uint32_t __divsf3(uint32_t a, uint32_t b)
@@ -164,7 +164,7 @@ uint32_t __divsf3(uint32_t a, uint32_t b)
     uint32_t rest = unpack_normal(a, &ea);
     const uint32_t divisor = unpack_normal(b, &eb);
     uint32_t m = 0;
-    for (int i = 0; i < 31; i++) { /* bit by bit: 31 bits of quotient, the rest is sticky */
+    for (int i = 0; i < 31; i++) { /* 31 bits of quotient, one per step; the remainder sets the lowest bit */
         m <<= 1;
         if (rest >= divisor) {
             rest -= divisor;
@@ -172,7 +172,7 @@ uint32_t __divsf3(uint32_t a, uint32_t b)
         }
         rest <<= 1;
     }
-    return normalise(sign, ea - eb + 127, m | (rest != 0));
+    return normalize(sign, ea - eb + 127, m | (rest != 0));
 }
 
 uint32_t __floatunsisf(uint32_t v)
@@ -180,7 +180,7 @@ uint32_t __floatunsisf(uint32_t v)
     if (v >> 31) {
         return round_pack(0, 158, shift_sticky(v, 1));
     }
-    return normalise(0, 157, v);
+    return normalize(0, 157, v);
 }
 
 uint32_t __floatsisf(int32_t v)
@@ -188,7 +188,7 @@ uint32_t __floatsisf(int32_t v)
     return v < 0 ? SIGN | __floatunsisf(0u - (uint32_t)v) : __floatunsisf((uint32_t)v);
 }
 
-/* Towards zero. What does not fit takes the nearest bound, and NaN is 0: C leaves both open. */
+/* Rounds towards zero. A value out of range becomes the nearest bound, and NaN becomes 0; C defines neither. */
 uint32_t __fixunssfsi(uint32_t a)
 {
     const int exponent = exponent_of(a);

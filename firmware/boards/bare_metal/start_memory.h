@@ -1,4 +1,4 @@
-/* The part of start-up that all cores share: it paints the stack, gives .data its first values and clears .bss. */
+/* The part of start-up that all cores share: it paints the stack, copies the initial values of .data and clears .bss. */
 #ifndef ARENITE_START_MEMORY_H
 #define ARENITE_START_MEMORY_H
 
@@ -13,7 +13,7 @@ uint32_t port_reason __attribute__((section(".noinit.port_reason")));
 static inline void prepare_memory(void)
 {
     uint32_t *word, *from;
-    /* Up to a little below this function's own frame. */
+    /* Up to 16 words below this function's own frame. */
     for (word = ar_stack_low; word < (uint32_t *)__builtin_frame_address(0) - 16; word++) {
         *word = PORT_STACK_PAINT;
     }

@@ -17,9 +17,9 @@
 #endif
 
 #ifdef PORT_WATCHDOG_MS
-/* CMSDK APB watchdog: after the time an NMI, after the same time again a reset. */
+/* CMSDK APB watchdog: it raises an NMI after its time, and resets the device after the same time again. */
 #if defined(PORT_AN505)
-#define WATCHDOG_BASE 0x5002E000u /* the one on the 32 kHz clock */
+#define WATCHDOG_BASE 0x5002E000u /* the watchdog on the 32 kHz clock */
 #define WATCHDOG_PER_MS 32u
 #elif defined(PORT_AN547)
 #define WATCHDOG_BASE 0x5802E000u
@@ -37,7 +37,7 @@ void port_watchdog_start(void)
     WATCHDOG(0x008) = 3; /* CTRL: interrupt and reset */
 }
 
-void port_watchdog_feed(void) { WATCHDOG(0x00C) = 1; /* INTCLR: begin again */ }
+void port_watchdog_feed(void) { WATCHDOG(0x00C) = 1; /* INTCLR: restart the count */ }
 #endif
 
 typedef struct {
@@ -47,7 +47,7 @@ typedef struct {
 
 void port_init(void)
 {
-    UART->bauddiv = 25000000u / PORT_BAUD; /* the emulator only asks for 16 or more */
+    UART->bauddiv = 25000000u / PORT_BAUD; /* the emulator only requires 16 or more */
     UART->ctrl = 3;                        /* transmit and receive */
     (void)UART->data; /* drop a stale byte; it also makes the emulator look for input at once */
 #if defined(COUNTER_BASE)
@@ -56,7 +56,7 @@ void port_init(void)
     *(volatile uint32_t *)(TIMER_BASE + 8) = 0xFFFFFFFFu; /* reload */
     *(volatile uint32_t *)TIMER_BASE = 1;                 /* enable */
 #endif
-    port_mark(0); /* the LEDs are lit by reset */
+    port_mark(0); /* a reset switches the LEDs on */
 }
 
 #ifdef AR_MARK

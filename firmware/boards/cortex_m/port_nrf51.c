@@ -15,7 +15,7 @@ void port_init(void)
     UART(0x500) = 4;                                            /* ENABLE */
     UART(0x000) = 1;                                            /* STARTRX */
     UART(0x008) = 1;                                            /* STARTTX */
-    TIMER(0x508) = 3;                                           /* BITMODE: 32 bits, which only TIMER0 has */
+    TIMER(0x508) = 3;                                           /* BITMODE: 32 bits; only TIMER0 has them */
     TIMER(0x510) = 0;                                           /* PRESCALER */
     TIMER(0x000) = 1;                                           /* START */
 #ifdef AR_MARK

@@ -1,6 +1,6 @@
-/* STM32F405 as QEMU has it (netduinoplus2): USART1 and TIM2.
+/* STM32F405 as QEMU emulates it (netduinoplus2): USART1 and TIM2.
  *
- * Clocks and pins are not set up: the emulator has none. On a real board the Arduino core does that.
+ * Clocks and pins are not initialized, because the emulator has none. On a real board the Arduino core does that.
  */
 #include "health.h"
 #include "port.h"
@@ -12,13 +12,14 @@ typedef struct {
 #define TIM2(offset) (*(volatile uint32_t *)(0x40000000u + (offset)))
 
 #ifdef AR_MARK
-/* Pins are counted through all ports: PA0 is 0, PB0 is 16. */
+/* Pins are numbered across all ports: PA0 is 0, PB0 is 16. */
 #define RCC_AHB1ENR (*(volatile uint32_t *)0x40023830u)
 #define GPIO(offset) (*(volatile uint32_t *)(0x40020000u + (ar_mark_pin >> 4) * 0x400u + (offset)))
 
 void port_mark(uint32_t on)
 {
-    GPIO(0x18) = 1u << ((ar_mark_pin & 15u) + (on ? 0u : 16u)); /* BSRR: set below, reset above */
+    GPIO(0x18) =
+        1u << ((ar_mark_pin & 15u) + (on ? 0u : 16u)); /* BSRR: the lower half sets, the upper half resets */
 }
 #endif
 
@@ -28,7 +29,7 @@ void port_init(void)
     USART1->cr1 = 0x200C;        /* UE, TE, RE */
     TIM2(0x28) = TIM2_PRESCALER; /* PSC */
     TIM2(0x2C) = 0xFFFFFFFFu;    /* ARR */
-    TIM2(0x14) = 1;              /* EGR.UG: take the prescaler over */
+    TIM2(0x14) = 1;              /* EGR.UG: load the prescaler */
     TIM2(0x00) = 1;              /* CR1.CEN */
 #ifdef AR_MARK
     const uint32_t mode = 2u * (ar_mark_pin & 15u);

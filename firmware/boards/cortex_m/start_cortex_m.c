@@ -11,7 +11,7 @@ void ar_start(void) __attribute__((noreturn));
 
 void port_restart(uint32_t reason)
 {
-    /* Volatile: nothing here reads it, so that the compiler could drop a plain store. */
+    /* Volatile, because nothing here reads it and the compiler could remove a plain store. */
     *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason;
     SCB_AIRCR = 0x05FA0004u; /* VECTKEY, SYSRESETREQ */
     for (;;) {
@@ -26,25 +26,26 @@ void port_restart(uint32_t reason)
 
 static void __attribute__((noreturn, used)) trapped(uint32_t pc)
 {
-    uint32_t exception, what = 0, address = 0;
+    uint32_t exception, trap = 0, address = 0;
     __asm__ volatile("mrs %0, ipsr" : "=r"(exception));
-    if (exception == 2) { /* NMI: the watchdog's */
+    if (exception == 2) { /* the NMI of the watchdog */
         health_trapped(LOG_WATCHDOG, pc, 0, 0);
         port_restart(PORT_WATCHDOG);
     }
 #if !defined(__ARM_ARCH_6M__) && !defined(__ARM_ARCH_8M_BASE__)
     const uint32_t status = SCB_CFSR;
-    while (what < 32 && (status >> what & 1u) == 0) {
-        what++;
+    while (trap < 32 && (status >> trap & 1u) == 0) {
+        trap++;
     }
     address = status & 1u << 15 ? SCB_BFAR : status & 1u << 7 ? SCB_MMFAR : 0;
-    what++; /* 1 + the lowest bit of the status; 33: none */
+    trap++; /* 1 + the number of the lowest bit that is set in the status; 33 if none is set */
 #endif
-    health_trapped(LOG_FAULT, pc, address, what);
+    health_trapped(LOG_FAULT, pc, address, trap);
     port_restart(PORT_FAULT);
 }
 
-/* The stack may be gone: take the place from the frame on it, if it lies where a stack is, and begin a new stack. */
+/* The stack may be damaged. Read the address of the fault from the exception frame if the stack pointer is within the
+ * stack, then continue on an empty stack. */
 static void __attribute__((naked, noreturn)) fault(void)
 {
     __asm__ volatile(".syntax unified\n"
@@ -82,10 +83,10 @@ void ar_start(void)
     __asm__ volatile("dsb\n isb" ::: "memory");
     prepare_memory();
     main();
-    fault(); /* main() serves for ever */
+    fault(); /* main() never returns */
 }
 
-/* No interrupt is ever enabled: only what a core takes by itself (reset, NMI, HardFault). */
+/* No interrupt is ever enabled, so there are only the entries that cannot be disabled: reset, NMI and HardFault. */
 __attribute__((section(".vectors"), used)) static const struct {
     uint32_t *stack;
     void (*handlers[3])(void);

@@ -1,7 +1,7 @@
-/* Any board with an Arduino core: `Serial`, and the finest counter that the core gives.
+/* Any board with an Arduino core: `Serial`, and the counter with the highest rate that the core provides.
  *
- * Built by PlatformIO's environments of real boards. It has been compiled and run against a stand-in for the Arduino
- * core on a computer, never yet on a board.
+ * Built by PlatformIO's environments of real boards. It was compiled and run with a stub of the Arduino core on a
+ * computer, but never on a board.
  */
 #ifdef ARDUINO
 #include <Arduino.h>
@@ -16,11 +16,11 @@ extern "C" {
 #undef ARENITE_BAUD
 #define ARENITE_BAUD PORT_BAUD
 #endif
-/* Room below the frame of setup() that is painted to find the deepest use of the stack. */
+/* Bytes below the frame of setup() that are painted, to find the deepest use of the stack. */
 #ifndef ARENITE_STACK
 #define ARENITE_STACK 1024
 #endif
-/* Not painted: the stack that this file's own functions use while they paint and read. */
+/* Bytes that are not painted, because this file's functions use them while they paint and read. */
 #define STACK_MARGIN 128
 
 #ifdef AR_HEALTH
@@ -31,14 +31,14 @@ uint32_t port_tick_hz;
 #ifdef AR_HEALTH
 AR_NOINIT uint32_t port_reason;
 #else
-uint32_t port_reason; /* Arduino cores clear it at start: a restart looks like power-on */
+uint32_t port_reason; /* Arduino cores clear it at start, so a restart looks like power-on */
 #endif
 
 #if defined(ESP32) || defined(ESP8266)
 uint32_t port_ticks(void)
 {
 #ifdef ESP8266
-    ESP.wdtFeed(); /* between layers: the core's own watchdog waits for some three seconds */
+    ESP.wdtFeed(); /* called between layers; the core's own watchdog expires after about three seconds */
 #endif
     return ESP.getCycleCount();
 }
@@ -94,7 +94,7 @@ void port_init(void)
 {
     Serial.begin(ARENITE_BAUD);
 #if defined(ESP32) && defined(CONFIG_FREERTOS_UNICORE)
-    disableCore0WDT(); /* it wants the idle task to run, which this loop leaves no time for */
+    disableCore0WDT(); /* it requires that the idle task runs, but this loop leaves no time for that */
 #endif
 #ifdef AR_MARK
     pinMode(ARENITE_MARK_PIN, OUTPUT);
@@ -111,7 +111,7 @@ uint8_t port_getc(void)
 {
     while (Serial.available() <= 0) {
         health_alive();
-        yield(); /* a core with an operating system wants to run its own tasks */
+        yield(); /* lets a core with an operating system run its own tasks */
     }
     return static_cast<uint8_t>(Serial.read());
 }

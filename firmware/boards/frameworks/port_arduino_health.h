@@ -1,6 +1,6 @@
 /* Reset registers and watchdogs of the chips behind Arduino cores; part of port_arduino.cpp.
  *
- * From the chips' reference manuals. Compiled and run against stand-ins of the registers, never yet on a chip.
+ * Written after the chips' reference manuals. Compiled and run with stubs of the registers, but never on a chip.
  */
 #ifndef ARENITE_PORT_ARDUINO_HEALTH_H
 #define ARENITE_PORT_ARDUINO_HEALTH_H
@@ -12,7 +12,7 @@ extern "C" {
 #if defined(ESP32)
 #include <esp_system.h>
 
-/* The watchdog of the loop task, with the time that the core was built with. */
+/* The watchdog of the loop task. Its time is fixed when the core is built. */
 const uint32_t port_watchdog_ms = 5000;
 void port_watchdog_start(void) { enableLoopWDT(); }
 void port_watchdog_feed(void) { feedLoopWDT(); }
@@ -32,19 +32,19 @@ uint32_t port_reset_cause(uint32_t *word)
 #define IWDG IWDG1
 #endif
 
-/* Independent watchdog: 32 kHz, give or take a third, through 256 and 1000. */
+/* Independent watchdog: 8 s, from 32 kHz (accurate to a third) divided by 256 and by 1000. */
 const uint32_t port_watchdog_ms = 8000;
 void port_watchdog_start(void)
 {
-    IWDG->KR = 0xCCCC; /* on */
-    IWDG->KR = 0x5555; /* the next two may be written */
+    IWDG->KR = 0xCCCC; /* start */
+    IWDG->KR = 0x5555; /* allow writes to PR and RLR */
     IWDG->PR = 6;
     IWDG->RLR = 1000;
     IWDG->KR = 0xAAAA;
 }
 void port_watchdog_feed(void) { IWDG->KR = 0xAAAA; }
 
-/* Flags that a family lacks are not defined there. Where power-on and brown-out share one, it counts as power-on. */
+/* Flags that a family lacks are not defined. A flag that power-on and brown-out share counts as power-on. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     uint32_t watchdog = 0, power_on = 0, brown_out = 0;
@@ -72,7 +72,7 @@ uint32_t port_reset_cause(uint32_t *word)
 #endif
     __HAL_RCC_CLEAR_RESET_FLAGS();
 #if defined(RCC_CSR_RMVF)
-    RCC->CSR &= ~RCC_CSR_RMVF; /* where it stays up, no flag would rise again */
+    RCC->CSR &= ~RCC_CSR_RMVF; /* while it is set, no flag can be set again */
 #elif defined(RCC_RSR_RMVF)
     RCC->RSR &= ~RCC_RSR_RMVF;
 #endif
@@ -84,26 +84,26 @@ void port_watchdog_start(void)
 {
     NRF_WDT->CRV = 8 * 32768 - 1;
     NRF_WDT->RREN = 1;
-    NRF_WDT->CONFIG = 1; /* it runs on in sleep, and rests while a debugger halts the core */
+    NRF_WDT->CONFIG = 1; /* runs during sleep, pauses while a debugger halts the core */
     NRF_WDT->TASKS_START = 1;
 }
 void port_watchdog_feed(void) { NRF_WDT->RR[0] = 0x6E524635; }
 
-/* No flag: the supply came, or came back. The chip does not report which. */
+/* No flag means power-on or brown-out. The chip does not report which one it was. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     const uint32_t reasons = NRF_POWER->RESETREAS;
     *word = reasons;
-    NRF_POWER->RESETREAS = reasons;              /* ones clear; they would add up */
+    NRF_POWER->RESETREAS = reasons; /* writing ones clears the flags; otherwise they accumulate */
     return reasons & 8u ? (uint32_t)HEALTH_FAULT /* lock-up: a fault within a fault */
                         : reset_cause(reasons & 2u, reasons & 4u, reasons == 0, 0, reasons & 1u);
 }
 #elif defined(ARDUINO_ARCH_RP2040)
 #include <hardware/watchdog.h>
 
-/* The boot ROM starts a program that was copied to its drive by the same watchdog, and a reset by software leaves the
- * flags of the one before. So it was our watchdog only where this word stands in a register that nobody else uses, and
- * where no reset was requested since. */
+/* The boot ROM uses the same watchdog to start a program that was copied to its drive, and a reset by software keeps the
+ * flags of the reset before it. So the cause was this firmware's watchdog only if this word is in a register that nothing
+ * else uses, and if no reset was requested since. */
 #define WATCHDOG_OURS 0xA4E17E57u
 const uint32_t port_watchdog_ms = 8000;
 void port_watchdog_start(void)
@@ -113,19 +113,19 @@ void port_watchdog_start(void)
 }
 void port_watchdog_feed(void) { watchdog_update(); }
 
-/* Flags of the supply and the pin, of the latest time that either went. */
+/* Returns the cause. `power_on` and `pin` are flags of the latest reset by the supply or the pin. */
 static uint32_t cause_of_flags(uint32_t power_on, uint32_t pin)
 {
-    const bool asked = (port_reason & ~0xFFu) == PORT_REASON_MAGIC;
-    const bool ours = watchdog_hw->scratch[2] == WATCHDOG_OURS && (watchdog_hw->reason & 1u);
+    const bool requested = (port_reason & ~0xFFu) == PORT_REASON_MAGIC;
+    const bool by_watchdog = watchdog_hw->scratch[2] == WATCHDOG_OURS && (watchdog_hw->reason & 1u);
     watchdog_hw->scratch[2] = 0;
-    return reset_cause(ours && !asked, asked || watchdog_hw->reason, power_on, 0, pin);
+    return reset_cause(by_watchdog && !requested, requested || watchdog_hw->reason, power_on, 0, pin);
 }
 
 #if defined(PICO_RP2040) && PICO_RP2040
 #include <hardware/structs/vreg_and_chip_reset.h>
 
-/* Power-on and brown-out are one flag. */
+/* Power-on and brown-out share one flag. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     const uint32_t chip = vreg_and_chip_reset_hw->chip_reset;
@@ -158,7 +158,7 @@ uint32_t port_reset_cause(uint32_t *word)
 #elif defined(__IMXRT1062__)
     const uint32_t flags = SRC_SRSR;
     *word = flags;
-    SRC_SRSR = flags; /* ones clear; they would add up */
+    SRC_SRSR = flags; /* writing ones clears the flags; otherwise they accumulate */
     return reset_cause(flags & 0x90u, flags & 2u, flags & 1u, 0, flags & 0x68u);
 #else
     *word = 0;

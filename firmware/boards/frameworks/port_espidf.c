@@ -1,7 +1,7 @@
 /* Any ESP32 with ESP-IDF: UART0 or the chip's own USB serial port, and the cycle counter of the core.
  *
- * It has been compiled against declarations of what it calls, and linked for an ESP32-C3's memory map; never yet run on
- * a board.
+ * It was compiled against declarations of the functions that it calls, and linked for the memory map of an ESP32-C3, but
+ * never run on a board.
  */
 #if defined(ESP_PLATFORM) && !defined(ARDUINO) /* the Arduino core for ESP32 has a port of its own */
 #include "agent.h"
@@ -97,7 +97,7 @@ uint8_t port_getc(void)
     while (received_at >= received_bytes) {
         received_at = 0;
         received_bytes = read_line(sizeof received, 0);
-        if (received_bytes <= 0) { /* nothing there: wait for one byte, and let other tasks run */
+        if (received_bytes <= 0) { /* no byte has arrived: wait for one, and let other tasks run */
             received_bytes = read_line(1, MAX_WAIT);
             health_alive();
         }
@@ -115,7 +115,7 @@ static uint32_t reason_of_start(void)
 {
     switch (esp_reset_reason()) {
     case ESP_RST_SW:
-        return PORT_ASKED;
+        return PORT_REQUESTED;
     case ESP_RST_PANIC:
     case ESP_RST_CPU_LOCKUP:
     case ESP_RST_INT_WDT:
@@ -160,7 +160,7 @@ uint32_t port_reset_cause(uint32_t *word)
     case ESP_RST_PWR_GLITCH:
         return HEALTH_BROWN_OUT;
     case ESP_RST_EXT:
-    case ESP_RST_USB: /* what esptool does after it has written, over the chip's own USB */
+    case ESP_RST_USB: /* esptool resets in this way after it has written over the chip's own USB */
     case ESP_RST_JTAG:
         return HEALTH_PIN;
     case ESP_RST_SW:
@@ -183,14 +183,14 @@ void port_init(void)
     open_line();
 }
 
-/* The stack of the main task; FreeRTOS fills it when it makes the task, and counts in bytes on these chips. */
+/* The stack of the main task. FreeRTOS fills it when it creates the task, and counts in bytes on these chips. */
 uint32_t ar_stack_bytes(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE; }
 
 uint32_t ar_stack_used(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE - uxTaskGetStackHighWaterMark(NULL); }
 
 void port_restart(uint32_t reason)
 {
-    (void)reason; /* the chip remembers why */
+    (void)reason; /* the chip itself stores the reason */
     drain_line();
     esp_restart();
 }

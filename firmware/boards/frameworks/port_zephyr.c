@@ -1,7 +1,7 @@
-/* Any board with Zephyr: the UART that its device tree gives to the console, at the speed that it gives it, and the
- * kernel's cycle counter.
+/* Any board with Zephyr: the console's UART of its device tree, at the speed that is set there, and the kernel's cycle
+ * counter.
  *
- * It has been compiled against declarations of what it calls; never yet built with Zephyr or run on a board.
+ * It was compiled against declarations of the functions that it calls, but never built with Zephyr or run on a board.
  */
 #ifdef __ZEPHYR__
 #include "agent.h"
@@ -14,11 +14,11 @@
 #include <zephyr/sys/reboot.h>
 
 #ifdef AR_MARK
-#error "A mark on a pin is not there with Zephyr: generate the firmware without --mark."
+#error "With Zephyr the firmware cannot set a mark pin. Generate it without --mark."
 #endif
 
 uint32_t port_tick_hz;
-uint32_t port_reason; /* most chips with Zephyr forget it: a restart looks like power-on */
+uint32_t port_reason; /* most chips with Zephyr lose it, so a restart looks like power-on */
 
 static const struct device *const line = DEVICE_DT_GET(DT_CHOSEN(zephyr_console));
 
@@ -32,7 +32,7 @@ void port_init(void)
 uint8_t port_getc(void)
 {
     unsigned char byte;
-    while (uart_poll_in(line, &byte) != 0) { /* a busy wait: the line's FIFO may be one byte deep */
+    while (uart_poll_in(line, &byte) != 0) { /* a busy wait, because the FIFO may be only one byte deep */
         health_alive();
     }
     return byte;

@@ -1,11 +1,11 @@
-/* Reset causes from flags, for the reset registers of several families of microcontrollers. */
+/* Finds the cause of a reset from the flags in the reset registers of several families of microcontrollers. */
 #ifndef ARENITE_RESET_CAUSE_H
 #define ARENITE_RESET_CAUSE_H
 
 #include "health.h"
 
-/* Returns the cause where several flags may be set: every reset that pulls the reset line sets the flag of the pin as
- * well, and power-on sets those of all supply monitors. A flag that a family lacks is 0. */
+/* Returns the most specific cause, since several flags may be set: every reset that pulls the reset line also sets the
+ * flag of the pin, and power-on sets the flags of all supply monitors. A flag that a family lacks is 0. */
 static inline uint32_t reset_cause(uint32_t watchdog, uint32_t software, uint32_t power_on,
                                    uint32_t brown_out, uint32_t pin)
 {

@@ -1,4 +1,4 @@
-/* QEMU's RISC-V "virt" machine: 16550 UART; retired instructions are counted by the core itself. */
+/* QEMU's RISC-V "virt" machine: 16550 UART, and the core's counter of retired instructions. */
 #include "health.h"
 #include "port.h"
 
@@ -6,7 +6,7 @@
 
 void port_init(void)
 {
-    UART(2) = 0xC1; /* FCR: FIFO on with a high trigger level, up to which the emulator fills it in one go */
+    UART(2) = 0xC1; /* FCR: FIFO on with a high trigger level, up to which the emulator fills it at once */
     (void)UART(0);  /* drop a stale byte; it also makes the emulator look for input at once */
 }
 

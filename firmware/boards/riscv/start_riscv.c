@@ -36,25 +36,24 @@ void port_restart(uint32_t reason)
     }
     ar_second_settle();
 #endif
-    /* Volatile: nothing here reads it, so that the compiler could drop a plain store. */
+    /* Volatile, because nothing here reads it and the compiler could remove a plain store. */
     *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason;
     ar_start();
 }
 
-/* mtvec wants four-byte alignment. Every trap is a fault: interrupts stay off. */
+/* mtvec requires four-byte alignment. Every trap is a fault, because interrupts stay off. */
 #ifdef AR_HEALTH
 static void __attribute__((noreturn, used)) trapped(void)
 {
-    uint32_t what, pc, address;
-    __asm__ volatile(PORT_CSR("csrr %0, mcause") : "=r"(what));
+    uint32_t trap, pc, address;
+    __asm__ volatile(PORT_CSR("csrr %0, mcause") : "=r"(trap));
     __asm__ volatile(PORT_CSR("csrr %0, mepc") : "=r"(pc));
     __asm__ volatile(PORT_CSR("csrr %0, mtval") : "=r"(address));
-    health_trapped(LOG_FAULT, pc, address,
-                   what); /* the first hart, if it is not this one, waits for this one */
+    health_trapped(LOG_FAULT, pc, address, trap); /* if this is the second hart, the first one waits for it */
     port_restart(PORT_FAULT);
 }
 
-/* The stack may be gone: begin a new one. */
+/* The stack may be damaged, so continue on an empty one. */
 __attribute__((aligned(4), naked, noreturn)) static void fault(void)
 {
 #if defined(PORT_HARTS) && defined(AR_SECOND_STACK)
@@ -98,7 +97,7 @@ void ar_start_second(void)
                      "j ar_start_second_c\n" ::"i"(AR_SECOND_STACK));
 }
 #else
-/* There is nothing to do for other harts. */
+/* The other harts have nothing to do. */
 void ar_start_second(void)
 {
     __asm__ volatile("1: wfi\n"

@@ -1,11 +1,11 @@
-/* A mailbox of one word through which two cores share the halves of a layer. Each core writes it only in its turn.
+/* A mailbox of one word, through which two cores share the halves of a layer. The cores write it in turn.
  *
- * The word is the function that the second core has to run, 0 while it is idle. The first core stores it (release), the
- * second loads it (acquire), runs it, and stores 0 (release), for which the first waits (acquire). So whatever one core
- * wrote before its store is seen by the other after its load. The compilers make plain loads and stores and fences of
- * these: no core needs instructions for atomic read-modify-write.
+ * The word is the function that the second core has to run, or 0 while that core is idle. The first core stores it
+ * (release). The second core loads it (acquire), runs it, and stores 0 (release), for which the first core waits
+ * (acquire). So each core sees everything that the other one wrote before its store. The compiler turns these accesses
+ * into plain loads, stores and fences: no core needs instructions for atomic read-modify-write.
  *
- * A port waits as its board does best, and defines ar_fork and ar_join of parallel.h with these functions.
+ * Each port waits in the way that suits its board, and defines ar_fork and ar_join of parallel.h with these functions.
  */
 #ifndef ARENITE_MAILBOX_H
 #define ARENITE_MAILBOX_H
@@ -14,10 +14,10 @@
 
 static ar_layer_fn mailbox;
 
-/* First core: gives the second one its work. */
+/* First core: gives the second core a function to run. */
 static inline void mailbox_put(ar_layer_fn work) { __atomic_store_n(&mailbox, work, __ATOMIC_RELEASE); }
 
-/* First core: returns whether the second one has finished. */
+/* First core: returns whether the second core has finished. */
 static inline int mailbox_empty(void) { return __atomic_load_n(&mailbox, __ATOMIC_ACQUIRE) == 0; }
 
 /* Second core: runs the function in the mailbox. Returns 0 when the mailbox is empty. */

@@ -1,11 +1,11 @@
-/* The second core of an ESP32, ESP32-S3 or ESP32-P4: a task of FreeRTOS, pinned to the core that the caller is not on.
+/* The second core of an ESP32, ESP32-S3 or ESP32-P4: a task of FreeRTOS, pinned to the core that the caller does not use.
  *
- * Between the layers of an inference it spins: waking a task takes longer than a small layer. When no work has come for a
- * while it sleeps until it is notified. It has the caller's priority and lets the idle task run every second, so that the
- * idle task's watchdog is fed even where inferences follow each other without a pause.
+ * Between the layers of an inference it spins: waking a task takes longer than a small layer. If no work
+ * arrives for ARENITE_SPIN_TURNS turns, it sleeps until it is notified. It has the caller's priority and lets the idle task
+ * run every second, so that the idle task's watchdog is fed even if inferences follow each other without a pause.
  *
- * Compiled and run against a stand-in for FreeRTOS on a computer; never yet run on a board. In a build for anything else
- * the halves run one after the other.
+ * Compiled and run with a stub of FreeRTOS on a computer, but never on a board. In a build for any other platform the
+ * halves run one after the other.
  */
 #include "mailbox.h"
 #include "second_core.h"
@@ -18,22 +18,22 @@
 
 #if defined(ESP_PLATFORM) && !defined(CONFIG_FREERTOS_UNICORE)
 
-/* Looks into the empty mailbox before it sleeps: some 100 microseconds at 240 MHz. */
+/* The number of looks into the empty mailbox before the task sleeps: about 100 microseconds at 240 MHz. */
 #ifndef ARENITE_SPIN_TURNS
 #define ARENITE_SPIN_TURNS 2000
 #endif
 /* The longest time without the idle task, in milliseconds; its watchdog waits for five seconds. */
-#define BREATH_MS 1000
+#define MAX_BUSY_MS 1000
 
 static StackType_t stack[(AR_SECOND_STACK + sizeof(StackType_t) - 1) / sizeof(StackType_t)];
 static StaticTask_t memory;
 static TaskHandle_t task;
 static uint32_t asleep;
 
-/* Let the idle task of this core run now and then. */
-static void breathe(TickType_t *latest)
+/* Lets the idle task of this core run if it has not run for MAX_BUSY_MS. */
+static void yield_to_idle(TickType_t *latest)
 {
-    if (xTaskGetTickCount() - *latest >= pdMS_TO_TICKS(BREATH_MS)) {
+    if (xTaskGetTickCount() - *latest >= pdMS_TO_TICKS(MAX_BUSY_MS)) {
         vTaskDelay(1);
         *latest = xTaskGetTickCount();
     }
@@ -47,7 +47,7 @@ static void second_core(void *unused)
         for (uint32_t turns = ARENITE_SPIN_TURNS; turns; turns--) {
             if (mailbox_serve()) {
                 turns = ARENITE_SPIN_TURNS;
-                breathe(&latest);
+                yield_to_idle(&latest);
             }
         }
         /* First set the flag, then look once more: the other core stores the work first and then reads the flag. */

@@ -1,7 +1,8 @@
-/* Hart 1 of a RISC-V machine with a CLINT (QEMU's "virt"): each hart sleeps until the other rings its software interrupt.
+/* Hart 1 of a RISC-V machine with a CLINT (QEMU's "virt"): each hart sleeps until the other one sets its software interrupt,
+ * called the bell here.
  *
- * Interrupts are enabled one by one but not altogether, so a bell ends the WFI and is no trap. It is cleared before the
- * mailbox is looked at: a bell that rings in between is not lost.
+ * The interrupt is enabled in mie but not globally, so the bell ends the WFI and causes no trap. A hart clears its bell
+ * before it reads the mailbox, so that a bell in between is not lost.
  */
 #include "mailbox.h"
 #include "port.h"
@@ -10,7 +11,7 @@
 #ifdef AR_SECOND_STACK
 #define BELL(hart) (*(volatile uint32_t *)(0x02000000u + 4u * (hart)))
 #define FENCE() __atomic_thread_fence(__ATOMIC_SEQ_CST)
-#define LISTEN() __asm__ volatile(PORT_CSR("csrsi mie, 8")) /* MSIE: the bell wakes */
+#define LISTEN() __asm__ volatile(PORT_CSR("csrsi mie, 8")) /* MSIE: the bell ends a WFI */
 #define SLEEP() __asm__ volatile("wfi" ::: "memory")
 
 uint32_t ar_second_stack[AR_SECOND_STACK / 4]
@@ -61,7 +62,7 @@ void ar_second_core(void)
     }
     LISTEN();
     for (;;) {
-        /* Before the first bell hart 0 may not yet have cleared the mailbox. */
+        /* Wait for the first bell: before it, hart 0 may not have cleared the mailbox. */
         while ((BELL(1) & 1u) == 0) {
             SLEEP();
         }

@@ -1,13 +1,12 @@
-/* The second core of an RP2040 or RP2350, started by the Pico SDK's functions, which every Arduino core for them has.
+/* The second core of an RP2040 or RP2350, started by functions of the Pico SDK, which every Arduino core for these chips has.
  *
- * It sleeps in WFE until the first core sends an event. An event that comes between a look into the mailbox and WFE is
- * remembered by the core, and WFE goes on at once. The start goes through the FIFOs between the cores; after that they
- * are free.
+ * It sleeps in WFE until the first core sends an event. The core remembers an event that comes between a look into the
+ * mailbox and WFE, and WFE then ends at once. The start uses the FIFOs between the cores; after that they are free.
  *
  * The second core runs from flash: the program must not write to flash while a model runs.
  *
- * Compiled and run against a stand-in for the SDK on a computer; never yet run on a board. In a build for anything else
- * the halves run one after the other.
+ * Compiled and run with a stub of the SDK on a computer, but never on a board. In a build for any other platform the
+ * halves run one after the other.
  */
 #include "mailbox.h"
 #include "second_core.h"

@@ -1,7 +1,8 @@
 /* The second core of a board, as start-up and the protocols use it.
  *
- * AR_SECOND_STACK, of firmware_features.h, is the size of its stack in bytes; undefined where all runs on one core. Its interrupts
- * stay off, and it calls nothing but the halves of layers: the stack that they need is known before the build.
+ * AR_SECOND_STACK in firmware_features.h is the size of its stack in bytes; it is undefined if everything runs on one core.
+ * The second core's interrupts stay off, and it calls nothing but the halves of layers, so that the stack it needs is
+ * known before the build.
  */
 #ifndef ARENITE_SECOND_CORE_H
 #define ARENITE_SECOND_CORE_H
@@ -15,16 +16,16 @@
 /* Aligned by start-up, so some bytes may stay unused at the top. */
 extern uint32_t ar_second_stack[AR_SECOND_STACK / 4];
 
-/* Serve the first core; never returns. */
+/* Runs work for the first core; never returns. */
 void ar_second_core(void) __attribute__((noreturn));
 
-/* The second core met a fault: the first one, which waits for it, has to start again. */
+/* Reports a fault of the second core: the first core, which waits for it, then restarts. */
 void ar_second_failed(void);
 
-/* Wait until the second core touches nothing any more: before the first one starts again. */
+/* Waits until the second core no longer accesses memory. Called before the first core restarts. */
 void ar_second_settle(void);
 
-/* Bytes of its stack used at the deepest so far; all of them when it may have overflowed. */
+/* Returns the most bytes of the second core's stack in use so far; the whole size if it may have overflowed. */
 uint32_t ar_second_stack_used(void);
 
 #endif

@@ -1,10 +1,10 @@
-/* QEMU's Xtensa "sim" machine: the console is reached by the SIMCALL instruction, the counter is CCOUNT. */
+/* QEMU's Xtensa "sim" machine: the console works through the SIMCALL instruction, the counter is CCOUNT. */
 #include "health.h"
 #include "port.h"
 
 enum { SIM_READ = 3, SIM_WRITE = 4 };
 
-/* Transfer up to `bytes` bytes on console `file`; how many were, or -1. */
+/* Transfers up to `bytes` bytes on console `file`. Returns the number of bytes transferred, or -1. */
 static int32_t simcall(int32_t function, int32_t file, void *data, uint32_t bytes)
 {
     register int32_t a2 __asm__("a2") = function;

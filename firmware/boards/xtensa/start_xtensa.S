@@ -5,7 +5,7 @@
 ar_start:
     j start
 
-    /* Offsets of the LX106's vectors from VECBASE. Every one that can be taken is a fault. */
+    /* Offsets of the LX106's vectors from VECBASE. All that can occur are treated as faults. */
     .org 0x10
     j trapped /* debug */
     .org 0x20
@@ -26,7 +26,7 @@ fault_c:         .word ar_fault
 
 start:
     movi    a0, 0
-    wsr     a0, ps          /* exceptions and code at the lowest level */
+    wsr     a0, ps          /* interrupt level 0, no exception mode */
     l32r    a2, vectors_address
     wsr     a2, vecbase
     rsync

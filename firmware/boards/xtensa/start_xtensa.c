@@ -9,25 +9,25 @@ void ar_fault(void) __attribute__((noreturn));
 
 void port_restart(uint32_t reason)
 {
-    /* Volatile: nothing here reads it, so that the compiler could drop a plain store. */
+    /* Volatile, because nothing here reads it and the compiler could remove a plain store. */
     *(volatile uint32_t *)&port_reason = PORT_REASON_MAGIC | reason;
     ar_start();
 }
 
-/* On a new stack: see start_xtensa.S. */
+/* Runs on an empty stack, see start_xtensa.S. */
 void ar_fault(void)
 {
 #ifdef AR_HEALTH
-    uint32_t what, pc, address;
-    __asm__ volatile("rsr %0, exccause" : "=r"(what));
+    uint32_t trap, pc, address;
+    __asm__ volatile("rsr %0, exccause" : "=r"(trap));
     __asm__ volatile("rsr %0, epc1" : "=r"(pc));
     __asm__ volatile("rsr %0, excvaddr" : "=r"(address));
-    if (pc == 0) { /* no exception: a BREAK instruction, which has registers of its own */
-        what = 64;
+    if (pc == 0) { /* not an exception but a BREAK instruction, which has its own registers */
+        trap = 64;
         address = 0;
         __asm__ volatile("rsr %0, epc2" : "=r"(pc));
     }
-    health_trapped(LOG_FAULT, pc, address, what);
+    health_trapped(LOG_FAULT, pc, address, trap);
 #endif
     port_restart(PORT_FAULT);
 }
