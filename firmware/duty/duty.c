@@ -1,15 +1,17 @@
-/* A device that sleeps between events and infers for each: the events come over serial, by their times on the device's
- * own counter. It keeps a queue, drops what finds no place, and tells what happened to each event.
+/* Emulates a device that sleeps between events and runs inferences for each event. The host sends the times of the
+ * events in ticks of the device's counter. The device has a queue, drops events that find it full, and reports what
+ * happened to each event.
  *
- * In place of the agent's serve loop. The host says DUTY_HELLO until it is answered alike; then it sends, little-endian:
- * the word DUTY_START, the number of events, waiting places (DUTY_ENDLESS: no limit), ticks to wake and ticks to stay
- * awake after an event; then for each event two words: ticks since the event before, and how many inferences it asks
- * for. Back come DUTY_DONE, ticks spent asleep, waking, serving and lingering (low and high words), how often it woke;
- * then for each event ticks waited (DUTY_DROPPED: no place) and served.
+ * This replaces the agent's serve loop. The host sends DUTY_HELLO until the device answers with the same word. Then it
+ * sends, little-endian: the word DUTY_START, the number of events, the number of waiting places (DUTY_ENDLESS: no
+ * limit), the ticks to wake up and the ticks to stay awake after an event; then two words for each event: ticks since
+ * the previous event, and the number of inferences. The device answers with DUTY_DONE, the ticks spent asleep, waking,
+ * serving and lingering (low and high words), and the number of times it woke up; then for each event the ticks waited
+ * (DUTY_DROPPED: the queue was full) and the ticks served.
  *
- * Asleep it polls the counter, in place of an interrupt by a timer or a pin. An arrival while it is busy is admitted
- * when the event in service ends, by its own time: nothing leaves the queue meanwhile, so its length is what an
- * interrupt had met.
+ * While asleep the device polls the counter, instead of waiting for an interrupt by a timer or a pin. An event that
+ * arrives while the device is busy enters the queue when the current service ends, with its own time of arrival.
+ * Nothing leaves the queue meanwhile, so an interrupt would have found the same queue length.
  */
 #include "agent.h"
 #include "port.h"
@@ -28,19 +30,19 @@ void ar_duty(void) __attribute__((noreturn));
 enum { ASLEEP = 0, WAKING, SERVING, LINGERING, STATES };
 
 typedef struct {
-    uint32_t first;  /* ticks since the event before; then ticks waited */
-    uint32_t second; /* inferences; then ticks served */
+    uint32_t first;  /* ticks since the previous event; later ticks waited */
+    uint32_t second; /* number of inferences; later ticks served */
 } duty_event;
 
 static duty_event events[DUTY_EVENTS];
-static uint64_t due[DUTY_EVENTS];     /* when each comes, from the start */
-static uint16_t waiting[DUTY_EVENTS]; /* in their order; the rest of the places are free */
+static uint64_t due[DUTY_EVENTS];     /* arrival of each event, in ticks since the start */
+static uint16_t waiting[DUTY_EVENTS]; /* queue of event numbers, from `head` to `tail` */
 static uint32_t count, places, head, tail, next;
-static uint64_t spent[STATES], since; /* ticks in each state; when the present one, `doing`, began */
-static uint32_t doing;
+static uint64_t spent[STATES], since; /* ticks in each state; start of the current state */
+static uint32_t current_state;
 
-static uint64_t clock; /* ticks since the start, in 64 bits */
-static uint32_t counter;
+static uint64_t clock;   /* ticks since the start, in 64 bits */
+static uint32_t counter; /* latest value of the 32-bit counter */
 
 static uint64_t now(void)
 {
@@ -66,7 +68,7 @@ static void put_word(uint32_t word)
     }
 }
 
-/* Bytes before the port was ready are lost: the host says hello until it is answered, and then starts. */
+/* Bytes sent before the port is ready are lost, so the host repeats DUTY_HELLO until the device answers. */
 static void await_start(void)
 {
     uint32_t word = 0;
@@ -78,8 +80,8 @@ static void await_start(void)
     }
 }
 
-/* Events until `moment` take a place each, or are dropped. `extra`: places beside those of the queue, while it wakes
- * for the first of them. */
+/* Puts the events that arrived until `moment` into the queue, or drops them. `extra` is 1 if the first event takes no
+ * waiting place, because the device is free for it, and else 0. */
 static void admit(uint64_t moment, uint32_t extra)
 {
     for (; next < count && due[next] <= moment; next++) {
@@ -92,42 +94,43 @@ static void admit(uint64_t moment, uint32_t extra)
     }
 }
 
-/* From here on the device's time goes to `state`; returns the moment. */
+/* Changes to `state` and returns the time of the change. */
 static uint64_t enter(uint32_t state)
 {
     const uint64_t moment = now();
-    spent[doing] += moment - since;
+    spent[current_state] += moment - since;
     since = moment;
-    doing = state;
+    current_state = state;
     return moment;
 }
 
-/* Serve an event from the moment `began` on; returns when the next one can begin. */
-static uint64_t serve(uint32_t which, uint64_t began)
+/* Serves an event from time `start` on. Returns the time at which the next service can start. */
+static uint64_t serve(uint32_t event, uint64_t start)
 {
     ar_run run;
-    events[which].first = (uint32_t)(began - due[which]);
-    for (uint32_t left = events[which].second; left; left--) {
+    events[event].first = (uint32_t)(start - due[event]);
+    for (uint32_t left = events[event].second; left; left--) {
         ar_infer(1, &run);
     }
     admit(now(), 0);
-    const uint64_t ended = now();
-    events[which].second = (uint32_t)(ended - began);
-    return ended;
+    const uint64_t end = now();
+    events[event].second = (uint32_t)(end - start);
+    return end;
 }
 
-/* Awake as long as events wait; then `linger` ticks more, in which the next finds it awake. */
+/* Serves events while any wait, then stays awake for `linger` ticks more, to serve an event that arrives in this
+ * time. */
 static void work(uint32_t linger)
 {
     do {
-        uint64_t began = enter(SERVING);
+        uint64_t start = enter(SERVING);
         while (head != tail) {
-            began = serve(waiting[head++], began);
+            start = serve(waiting[head++], start);
         }
         (void)enter(LINGERING);
         while (next < count && due[next] > now() && clock - since < linger) {
         }
-        /* The device itself is free: an event that comes while it lingers takes no place of the queue. */
+        /* The device is free while it lingers, so an event that arrives then takes no waiting place. */
         const uint64_t until = clock - since < linger ? clock : since + linger;
         if (next < count && due[next] <= until) {
             admit(due[next], 1);
@@ -156,7 +159,7 @@ void ar_duty(void)
         }
         head = tail = next = 0;
         clock = since = 0;
-        doing = ASLEEP;
+        current_state = ASLEEP;
         counter = port_ticks();
         while (next < count) {
             while (due[next] > now()) {

@@ -1,1 +1,1 @@
-"""The kernels, in C."""
+"""The kernels and the code that runs them, in C."""

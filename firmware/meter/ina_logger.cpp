@@ -1,15 +1,17 @@
-/* A logger of current and voltage: an INA219, INA226 or INA228 on I2C, one line per conversion over serial.
+/* Logs current and voltage from an INA219, INA226 or INA228 on I2C, with one line per conversion over serial.
  *
- * Arduino code without a library but Wire. config.h, made by `arenite meter firmware`, has what is soldered. Commands, a
- * line each: info, start, stop, zero (with no current: the mean of 256 conversions is taken off from then on).
+ * Arduino code that needs no library but Wire. `arenite meter firmware` writes config.h, which describes the hardware.
+ * The commands are lines: info, start, stop, and zero, which is for a time without current: the mean of 256 conversions
+ * is then subtracted from all later ones.
  *
- *     # arenite-ina 1 chip=ina226 rate=1506 shunt_uohm=100000      the answer to info; error=... where no chip answers
+ *     # arenite-ina 1 chip=ina226 rate=1506 shunt_uohm=100000      the answer to info; error=... if no chip answers
  *     S,<number>,<us>,<nA>,<uV>,<marks>*<CRC>                      one sample; docs/ina-logger.md
  *     # stopped samples=N lost=M                                   the answer to stop
  *
- * The number counts conversions, whether they could be read and sent or not: a gap in it is a loss. A sample is lost when
- * the chip was faster than the bus, or the serial line full. Every sample is a whole conversion, read once, by the chip's
- * ready flag. Registers and steps: TI SBOS448 (INA219), SBOS547 (INA226), SLYS021 (INA228).
+ * The number counts all conversions, including those that could not be read or sent, so a gap shows lost samples. A
+ * sample is lost if the chip is faster than the bus, or if the serial line is full. Every sample is one conversion,
+ * which is read once, when the chip's ready flag is set. Registers and steps: TI SBOS448 (INA219), SBOS547 (INA226),
+ * SLYS021 (INA228).
  */
 #include <Arduino.h>
 #include <Wire.h>
@@ -22,23 +24,24 @@ enum { MAX_LINE_BYTES = 56 }; /* bytes of the longest line */
 
 struct Chip {
     const char *name;
-    uint8_t shunt, bus, size, shift, bus_shift; /* registers; their bytes; bits below the value */
-    int32_t shunt_step;                         /* tenths of a nanovolt */
-    int32_t bus_step;                           /* tenths of a nanovolt */
-    uint8_t config_register;                    /* the last one to be set: conversion begins */
+    uint8_t shunt, bus, size, shift, bus_shift; /* registers; their bytes; unused low bits */
+    int32_t shunt_step;                         /* in units of 0.1 nV */
+    int32_t bus_step;                           /* in units of 0.1 nV */
+    uint8_t config_register;                    /* written last: conversion begins */
     uint16_t config;
-    uint8_t ready_register, ready_size; /* where the flag is; bytes of that register */
+    uint8_t ready_register, ready_size; /* register with the ready flag; its bytes */
     uint16_t ready;
     uint8_t clear_register; /* reading it clears the flag */
     uint8_t id_register;    /* 0xFF: the chip has none */
     uint16_t id_mask, id;
-    uint32_t period_us; /* both conversions */
+    uint32_t period_us; /* of both conversions */
     uint32_t
-        age_us; /* from the middle of the shunt's to the end of the bus's, which is assumed to come second */
+        age_us; /* from the middle of the shunt conversion to the end of the bus conversion, assumed to be the second */
 };
 
 #if METER_CHIP == 219
-/* 32 V, 320 mV, 12 bits, continuous. The flag stands beside the bus voltage; reading the power register clears it. */
+/* 32 V, 320 mV, 12 bits, continuous. The flag is in the register of the bus voltage; reading the power register
+ * clears it. */
 static const Chip chip = {"ina219", 1, 2, 2, 0,    3, 100000, 40000000, 0x00, 0x399F,
                           2,        2, 2, 3, 0xFF, 0, 0,      1064,     798};
 #elif METER_CHIP == 226
@@ -60,9 +63,9 @@ static const uint8_t mark_pins[METER_MARKS] = {METER_MARK_PINS};
 static bool streaming, present, has_write_room;
 static uint32_t number, sent, lost, last_us;
 static bool first;
-static int32_t zero; /* raw counts that mean no current */
+static int32_t zero; /* raw counts at no current */
 static char command[16];
-static uint8_t typed;
+static uint8_t command_length;
 
 static bool read_register(uint8_t where, uint8_t bytes, uint32_t *value)
 {
@@ -87,7 +90,7 @@ static bool write_register(uint8_t where, uint16_t value)
     return Wire.endTransmission() == 0;
 }
 
-/* The chip answers, is the one that config.h names, and converts. */
+/* Returns whether the chip answers and is the one that config.h names, and starts its conversions. */
 static bool begin_chip()
 {
     uint32_t id;
@@ -99,17 +102,18 @@ static bool begin_chip()
            write_register(chip.config_register, chip.config);
 }
 
-/* Two's complement of so many bytes, without the bits below the value. */
+/* Returns the signed value of a shunt register of chip.size bytes, without its unused low bits. */
 static int32_t signed_value(uint32_t raw)
 {
     const uint8_t unused = (uint8_t)(32 - 8 * chip.size);
     return (int32_t)(raw << unused) >> (unused + chip.shift);
 }
 
-/* A new conversion: 1, its two values and when it was seen; 0: none yet; -1: the chip does not answer. */
-static int8_t take(int32_t *shunt, uint32_t *bus, uint32_t *when)
+/* Reads a new conversion. Returns 1 and stores its two values and the time of the ready flag; 0: there is none yet;
+ * -1: the chip does not answer. */
+static int8_t read_conversion(int32_t *shunt, uint32_t *bus, uint32_t *when)
 {
-    uint32_t flags, over, at, dummy;
+    uint32_t flags, shunt_raw, bus_raw, dummy;
     if (!read_register(chip.ready_register, chip.ready_size, &flags)) {
         return -1;
     }
@@ -117,25 +121,25 @@ static int8_t take(int32_t *shunt, uint32_t *bus, uint32_t *when)
         return 0;
     }
     *when = micros();
-    if (!read_register(chip.shunt, chip.size, &over)) {
+    if (!read_register(chip.shunt, chip.size, &shunt_raw)) {
         return -1;
     }
     if (chip.ready_register == chip.bus) {
-        at = flags;
-    } else if (!read_register(chip.bus, chip.size, &at)) {
+        bus_raw = flags;
+    } else if (!read_register(chip.bus, chip.size, &bus_raw)) {
         return -1;
     }
     if (chip.clear_register != chip.ready_register && !read_register(chip.clear_register, 2, &dummy)) {
         return -1;
     }
-    *shunt = signed_value(over);
-    *bus = at >> chip.bus_shift;
+    *shunt = signed_value(shunt_raw);
+    *bus = bus_raw >> chip.bus_shift;
     return 1;
 }
 
 static int64_t divided(int64_t value, int64_t by) { return (value + (value < 0 ? -by : by) / 2) / by; }
 
-/* Shunt counts in nA: V / ohm, with the gain's trim. */
+/* Converts shunt counts to nA: voltage / resistance, corrected by the gain. */
 static int64_t nanoamperes(int32_t raw)
 {
     const int64_t tenths_of_nv = (int64_t)(raw - zero) * chip.shunt_step;
@@ -155,7 +159,7 @@ static uint8_t crc8(const char *text, uint8_t length)
     return crc;
 }
 
-/* Not every core's printf knows 64 bits. */
+/* Appends a decimal number. The printf of some cores cannot print 64 bits. */
 static char *append(char *to, int64_t value)
 {
     char digits[20];
@@ -174,41 +178,42 @@ static char *append(char *to, int64_t value)
     return to;
 }
 
-/* The inputs at every look at the chip: a sample speaks of the middle of its shunt conversion, which is over by then. */
-enum { LOOKS = 16 };
-static uint8_t seen[LOOKS], looks;
-static uint32_t seen_at[LOOKS];
+/* The mark inputs at each of the latest polls of the chip. A sample needs those at the middle of its shunt
+ * conversion, which is over when the chip reports it. */
+enum { HISTORY_LENGTH = 16 };
+static uint8_t mark_history[HISTORY_LENGTH], latest;
+static uint32_t mark_times[HISTORY_LENGTH];
 
-static void look()
+static void record_marks()
 {
-    uint8_t found = 0;
+    uint8_t marks = 0;
 #if METER_MARKS > 0
     for (uint8_t k = 0; k < METER_MARKS; k++) {
-        found |= (uint8_t)((digitalRead(mark_pins[k]) == HIGH) << k);
+        marks |= (uint8_t)((digitalRead(mark_pins[k]) == HIGH) << k);
     }
 #endif
-    looks = (uint8_t)((looks + 1) % LOOKS);
-    seen[looks] = found;
-    seen_at[looks] = micros();
+    latest = (uint8_t)((latest + 1) % HISTORY_LENGTH);
+    mark_history[latest] = marks;
+    mark_times[latest] = micros();
 }
 
-/* The inputs at the look nearest to a moment. */
+/* Returns the recorded marks nearest to time `us`. */
 static uint8_t marks_at(uint32_t us)
 {
-    uint8_t best = looks;
-    uint32_t least = 0xFFFFFFFFu;
-    for (uint8_t k = 0; k < LOOKS; k++) {
-        const int32_t away = (int32_t)(seen_at[k] - us);
+    uint8_t nearest = latest;
+    uint32_t min_distance = 0xFFFFFFFFu;
+    for (uint8_t k = 0; k < HISTORY_LENGTH; k++) {
+        const int32_t away = (int32_t)(mark_times[k] - us);
         const uint32_t distance = away < 0 ? 0 - (uint32_t)away : (uint32_t)away;
-        if (distance < least) {
-            least = distance;
-            best = k;
+        if (distance < min_distance) {
+            min_distance = distance;
+            nearest = k;
         }
     }
-    return seen[best];
+    return mark_history[nearest];
 }
 
-/* One line; false when the line to the computer has no room for it. */
+/* Sends a line. Returns false if the serial buffer has no room for it. */
 static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -242,13 +247,13 @@ static void sample()
 {
     int32_t shunt;
     uint32_t bus, now;
-    if (take(&shunt, &bus, &now) <= 0) {
+    if (read_conversion(&shunt, &bus, &now) <= 0) {
         return;
     }
     if (first) {
         first = false;
     } else {
-        /* Conversions that ended between two reads: by the time that went by, to the nearest whole one. */
+        /* Estimate the number of conversions since the previous read from the elapsed time. */
         const uint32_t steps = (now - last_us + chip.period_us / 2) / chip.period_us;
         if (steps > 1) {
             number += steps - 1;
@@ -267,25 +272,25 @@ static void sample()
 static void find_zero()
 {
     int64_t sum = 0;
-    uint16_t found = 0;
+    uint16_t count = 0;
     const uint32_t began = micros();
     zero = 0;
-    while (found < 256 && micros() - began < 2000000u) {
+    while (count < 256 && micros() - began < 2000000u) {
         int32_t shunt;
         uint32_t bus, when;
-        if (take(&shunt, &bus, &when) > 0) {
+        if (read_conversion(&shunt, &bus, &when) > 0) {
             sum += shunt;
-            found++;
+            count++;
         }
     }
-    if (found) {
-        zero = (int32_t)divided(sum, found);
+    if (count) {
+        zero = (int32_t)divided(sum, count);
     }
     Serial.print("# zero counts=");
     Serial.println((long)zero);
 }
 
-static void obey()
+static void run_command()
 {
     if (!strcmp(command, "start")) {
         number = sent = lost = 0;
@@ -324,7 +329,7 @@ void setup()
         pinMode(mark_pins[k], INPUT);
     }
 #endif
-    /* A core that does not tell its room waits while it writes: no line is lost, but conversions may be. */
+    /* A core that does not report free buffer space waits while it writes: no line is lost, but conversions may be. */
     has_write_room = Serial.availableForWrite() >= MAX_LINE_BYTES - 1;
     present = begin_chip();
 }
@@ -332,17 +337,17 @@ void setup()
 void loop()
 {
     while (Serial.available() > 0) {
-        const char got = (char)Serial.read();
-        if (got == '\n' || got == '\r') {
-            command[typed] = 0;
-            typed = 0;
-            obey();
-        } else if (typed < sizeof command - 1) {
-            command[typed++] = got;
+        const char character = (char)Serial.read();
+        if (character == '\n' || character == '\r') {
+            command[command_length] = 0;
+            command_length = 0;
+            run_command();
+        } else if (command_length < sizeof command - 1) {
+            command[command_length++] = character;
         }
     }
     if (streaming) {
-        look();
+        record_marks();
         sample();
     }
 }

@@ -36,7 +36,8 @@ static uint32_t crc32(uint32_t bytes)
     return ~crc;
 }
 
-/* Returns the length of the next complete frame in bytes, without its CRC; 0 if the frame is damaged. Empty frames are skipped. */
+/* Returns the length of the next complete frame in bytes, without its CRC; 0 if the frame is damaged. Empty frames
+ * are skipped. */
 static uint32_t receive(void)
 {
     uint32_t length = 0, left = 0;

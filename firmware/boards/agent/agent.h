@@ -6,8 +6,8 @@
 #include "memory_watch.h"
 #include "this_firmware.h"
 
-/* The data of the MLPerf Tiny monitor. It stores the inputs, because several inferences run on the same input, and prints
- * the first output as real numbers. */
+/* The data of the MLPerf Tiny monitor. It stores the inputs, because several inferences run on the same input, and
+ * prints the first output as real numbers. */
 typedef struct ar_monitor ar_monitor;
 
 /* For a model with one input and one output of the same size, both int8. The input may be sent as `count` floats; the

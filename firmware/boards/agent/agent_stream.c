@@ -1,5 +1,5 @@
-/* Receives input 0 in pieces of any length. It stores each row in its slot, and then computes every output row for which
- * all input rows have arrived. */
+/* Receives input 0 in pieces of any length. It stores each row in its slot, and then computes every output row for
+ * which all input rows have arrived. */
 #include "agent.h"
 #include "port.h"
 #include "stream.h"

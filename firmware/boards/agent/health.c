@@ -1,8 +1,8 @@
 /* Health of the device; see health.h.
  *
- * The log is in memory that start-up does not clear. Each entry has a checksum of its own, so that an entry that a reset
- * interrupted, and the random contents of memory after power-on, are not taken for entries. The newest entry is the one
- * with the highest number, so there is no header that a reset could damage.
+ * The log is in memory that start-up does not clear. Each entry has a checksum of its own, so that an entry that a
+ * reset interrupted, and the random contents of memory after power-on, are not taken for entries. The newest entry is
+ * the one with the highest number, so there is no header that a reset could damage.
  */
 #include "health.h"
 
@@ -33,8 +33,8 @@ AR_NOINIT static entry log_entries[ENTRIES];
 #define ARCHITECTURE 0u
 #endif
 
-/* The newest entry's number, the number of this start, its reason, the hardware's code for it, and the fault or watchdog
- * reset before it. */
+/* The newest entry's number, the number of this start, its reason, the hardware's code for it, and the fault or
+ * watchdog reset before it. */
 static uint32_t newest, start, cause, hardware, fault_pc, fault_address, fault_code;
 static uint32_t uptime_ms, rest_ticks, latest_ticks;
 static uint32_t inferences, guards_seen, stack_reported, bad_frames, cleared;
@@ -196,8 +196,8 @@ uint32_t health_report(uint32_t *words)
     return sizeof report;
 }
 
-/* Copies at max_entries words[1] entries from number words[0] on, the oldest first. With `clear` it deletes all entries up to
- * words[0] instead. */
+/* Copies at max_entries words[1] entries from number words[0] on, the oldest first. With `clear` it deletes all
+ * entries up to words[0] instead. */
 uint32_t health_log(uint32_t *words, uint32_t clear)
 {
     /* Entries that do not exist yet cannot be deleted. */
@@ -210,7 +210,8 @@ uint32_t health_log(uint32_t *words, uint32_t clear)
             continue;
         }
         if (clear) {
-            /* The newest entry is not deleted, because the next start needs its number; it is only no longer reported. */
+            /* The newest entry is not deleted, because the next start needs its number; it is only no longer
+             * reported. */
             if (e->number <= from && e->number != newest) {
                 e->number = 0;
             }

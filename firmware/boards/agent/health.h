@@ -52,8 +52,8 @@ enum {
 /* Finds the reason of the start, logs it, and starts the watchdog. Called once, at start. */
 void health_start(void);
 
-/* Feeds the watchdog and counts the uptime. Called between layers and while the device waits for the host, never while it
- * sends. */
+/* Feeds the watchdog and counts the uptime. Called between layers and while the device waits for the host, never
+ * while it sends. */
 void health_alive(void);
 
 /* Counts an inference, and checks guards and stack. Called after each inference. */

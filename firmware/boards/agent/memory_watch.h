@@ -4,7 +4,8 @@
 
 #include <stdint.h>
 
-/* Writes the guard words around the arena and resets state that is carried between inferences. Called once, at start. */
+/* Writes the guard words around the arena and resets state that is carried between inferences. Called once, at
+ * start. */
 void ar_prepare(void);
 
 /* Returns the bytes of the whole arena, in one memory or in two. */

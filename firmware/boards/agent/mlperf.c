@@ -1,7 +1,7 @@
 /* The device's side of the MLPerf Tiny monitor: text commands that end in '%', answers that end in "m-ready".
  *
- * Commands: name, profile, timestamp, db load N, db HEX, db print, infer N W, results, help. Arenite adds raw, which prints
- * the outputs as hexadecimal bytes, so that a host can compare every bit.
+ * Commands: name, profile, timestamp, db load N, db HEX, db print, infer N W, results, help. Arenite adds raw, which
+ * prints the outputs as hexadecimal bytes, so that a host can compare every bit.
  *
  * In the energy mode a timestamp is an edge on a pin instead of a line.
  */
@@ -135,7 +135,8 @@ static uint32_t input_bytes(void)
 /* Returns whether the host sent the input as floats, which take more bytes than the model's input. */
 static uint32_t input_is_floats(void) { return ar_this_monitor.reals && expected > input_bytes(); }
 
-/* Copies the loaded bytes to the inputs, one after the other. Needed before each inference, which may overwrite them. */
+/* Copies the loaded bytes to the inputs, one after the other. Needed before each inference, which may overwrite
+ * them. */
 static void fill_inputs(void)
 {
     const ar_model *model = ar_this_firmware.model;

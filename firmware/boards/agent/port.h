@@ -8,7 +8,8 @@
 #include "firmware_features.h"
 #include <stdint.h>
 
-/* An Arduino core, ESP-IDF or Zephyr: the framework has main(), start-up, clock and stack; port_<framework> uses them. */
+/* An Arduino core, ESP-IDF or Zephyr: the framework has main(), start-up, clock and stack; port_<framework> uses
+ * them. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM) || defined(__ZEPHYR__)
 #define PORT_FRAMEWORK 1
 #endif
@@ -40,7 +41,8 @@ void port_putc(uint8_t byte);
 extern uint32_t port_tick_hz;
 #define PORT_TICK_HZ port_tick_hz
 #define PORT_TICKS_PER_US (port_tick_hz / 1000000u)
-/* Zephyr's counter may run at 32768 Hz: then a tick is longer than a microsecond, and a millisecond is accurate to 1 %. */
+/* Zephyr's counter may run at 32768 Hz: then a tick is longer than a microsecond, and a millisecond is accurate to 1
+ * %. */
 #define PORT_TICKS_PER_MS ((port_tick_hz + 500u) / 1000u)
 #define PORT_MICROSECONDS(ticks) \
     ((ticks) / port_tick_hz * 1000000u + (ticks) % port_tick_hz * 1000000u / port_tick_hz)
@@ -59,9 +61,9 @@ void port_mark(uint32_t on);
 static inline void port_mark(uint32_t on) { (void)on; }
 #endif
 
-/* Sets the mark pin. It is high from before the first layer of an inference to after the last. If the input arrives row by
- * row, the pin is high while layers compute and low while the firmware waits for rows. In MLPerf's energy mode the pin
- * shows timestamps instead. */
+/* Sets the mark pin. It is high from before the first layer of an inference to after the last. If the input arrives
+ * row by row, the pin is high while layers compute and low while the firmware waits for rows. In MLPerf's energy
+ * mode the pin shows timestamps instead. */
 static inline void port_computing(uint32_t on)
 {
 #ifdef AR_MLPERF_ENERGY

@@ -22,7 +22,8 @@ uint32_t __fixunssfsi(uint32_t a);
 static int is_nan(uint32_t a) { return (a & ~SIGN) > INFINITE; }
 static int exponent_of(uint32_t a) { return (int)(a >> 23 & 0xFFu); }
 
-/* Returns `m` shifted right. The lowest bit is set if any bit that was shifted out was set, which is enough for rounding. */
+/* Returns `m` shifted right. The lowest bit is set if any bit that was shifted out was set, which is enough for
+ * rounding. */
 static uint32_t shift_sticky(uint32_t m, int by)
 {
     if (by > 31) {

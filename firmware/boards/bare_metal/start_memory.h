@@ -1,4 +1,5 @@
-/* The part of start-up that all cores share: it paints the stack, copies the initial values of .data and clears .bss. */
+/* The part of start-up that all cores share: it paints the stack, copies the initial values of .data and clears
+ * .bss. */
 #ifndef ARENITE_START_MEMORY_H
 #define ARENITE_START_MEMORY_H
 

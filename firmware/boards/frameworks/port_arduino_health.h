@@ -101,9 +101,9 @@ uint32_t port_reset_cause(uint32_t *word)
 #elif defined(ARDUINO_ARCH_RP2040)
 #include <hardware/watchdog.h>
 
-/* The boot ROM uses the same watchdog to start a program that was copied to its drive, and a reset by software keeps the
- * flags of the reset before it. So the cause was this firmware's watchdog only if this word is in a register that nothing
- * else uses, and if no reset was requested since. */
+/* The boot ROM uses the same watchdog to start a program that was copied to its drive, and a reset by software keeps
+ * the flags of the reset before it. So the cause was this firmware's watchdog only if this word is in a register
+ * that nothing else uses, and if no reset was requested since. */
 #define WATCHDOG_OURS 0xA4E17E57u
 const uint32_t port_watchdog_ms = 8000;
 void port_watchdog_start(void)

@@ -1,7 +1,7 @@
 /* Any ESP32 with ESP-IDF: UART0 or the chip's own USB serial port, and the cycle counter of the core.
  *
- * It was compiled against declarations of the functions that it calls, and linked for the memory map of an ESP32-C3, but
- * never run on a board.
+ * It was compiled against declarations of the functions that it calls, and linked for the memory map of an ESP32-C3,
+ * but never run on a board.
  */
 #if defined(ESP_PLATFORM) && !defined(ARDUINO) /* the Arduino core for ESP32 has a port of its own */
 #include "agent.h"

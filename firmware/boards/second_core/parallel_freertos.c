@@ -1,8 +1,9 @@
-/* The second core of an ESP32, ESP32-S3 or ESP32-P4: a task of FreeRTOS, pinned to the core that the caller does not use.
+/* The second core of an ESP32, ESP32-S3 or ESP32-P4: a task of FreeRTOS, pinned to the core that the caller does not
+ * use.
  *
- * Between the layers of an inference it spins: waking a task takes longer than a small layer. If no work
- * arrives for ARENITE_SPIN_TURNS turns, it sleeps until it is notified. It has the caller's priority and lets the idle task
- * run every second, so that the idle task's watchdog is fed even if inferences follow each other without a pause.
+ * Between the layers of an inference it spins: waking a task takes longer than a small layer. If no work arrives for
+ * ARENITE_SPIN_TURNS turns, it sleeps until it is notified. It has the caller's priority and lets the idle task run
+ * every second, so that the idle task's watchdog is fed even if inferences follow each other without a pause.
  *
  * Compiled and run with a stub of FreeRTOS on a computer, but never on a board. In a build for any other platform the
  * halves run one after the other.

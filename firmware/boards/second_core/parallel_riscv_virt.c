@@ -1,5 +1,5 @@
-/* Hart 1 of a RISC-V machine with a CLINT (QEMU's "virt"): each hart sleeps until the other one sets its software interrupt,
- * called the bell here.
+/* Hart 1 of a RISC-V machine with a CLINT (QEMU's "virt"): each hart sleeps until the other one sets its software
+ * interrupt, called the bell here.
  *
  * The interrupt is enabled in mie but not globally, so the bell ends the WFI and causes no trap. A hart clears its bell
  * before it reads the mailbox, so that a bell in between is not lost.

@@ -1,4 +1,5 @@
-/* The second core of an RP2040 or RP2350, started by functions of the Pico SDK, which every Arduino core for these chips has.
+/* The second core of an RP2040 or RP2350, started by functions of the Pico SDK, which every Arduino core for these
+ * chips has.
  *
  * It sleeps in WFE until the first core sends an event. The core remembers an event that comes between a look into the
  * mailbox and WFE, and WFE then ends at once. The start uses the FIFOs between the cores; after that they are free.

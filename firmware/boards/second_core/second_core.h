@@ -1,8 +1,8 @@
 /* The second core of a board, as start-up and the protocols use it.
  *
- * AR_SECOND_STACK in firmware_features.h is the size of its stack in bytes; it is undefined if everything runs on one core.
- * The second core's interrupts stay off, and it calls nothing but the halves of layers, so that the stack it needs is
- * known before the build.
+ * AR_SECOND_STACK in firmware_features.h is the size of its stack in bytes; it is undefined if everything runs on one
+ * core. The second core's interrupts stay off, and it calls nothing but the halves of layers, so that the stack it
+ * needs is known before the build.
  */
 #ifndef ARENITE_SECOND_CORE_H
 #define ARENITE_SECOND_CORE_H

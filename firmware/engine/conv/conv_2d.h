@@ -13,7 +13,7 @@ typedef struct {
     void *output;      /* [batches][out_h][out_w][out_c] */
     const int8_t *weights;
     const void *bias;       /* [out_c] int32 (int8 input) or int64 (int16 input); 0 when absent */
-    const void *multiplier; /* [out_c] int32, of 16 bits for int16 input; uint16 with `spare` */
+    const void *multiplier; /* [out_c] int32, with 16 bits for int16 input; uint16 if `spare` is not 0 */
     const int8_t *shift;    /* [out_c]; 0: packed into the multipliers, see conv_output.h */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w, out_c;
@@ -34,7 +34,7 @@ void ar_depthwise_conv_2d_s16(const ar_conv_2d_params *p);
 void ar_transpose_conv_s8(const ar_conv_2d_params *p);
 void ar_transpose_conv_s16(const ar_conv_2d_params *p);
 
-/* One output row: see ar_row_fn in stream.h. */
+/* Compute one output row, see ar_row_fn in stream.h. */
 void ar_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -1,4 +1,4 @@
-/* CONV_2D and DEPTHWISE_CONV_2D, int8, packed weights: channel after channel, int32 accumulator rounded twice. */
+/* CONV_2D and DEPTHWISE_CONV_2D, int8, packed weights: one channel after the other, int32 accumulator rounded twice. */
 #include "conv_2d_packed.h"
 
 #include "conv_output.h"
@@ -9,7 +9,7 @@ void ar_conv_2d_s8_packed(const ar_conv_2d_packed_params *params)
     const ar_conv_2d_params *p = &params->conv;
     const int32_t group_outputs = p->out_c / (p->in_c / p->k_c);
     int32_t left = group_outputs;
-    int32_t first = 0; /* input channel of the group */
+    int32_t first = 0; /* first input channel of the group */
     ar_packed_place place = {0, 0};
 
     for (int32_t c = 0; c < p->out_c; c++) {

@@ -1,16 +1,16 @@
-/* The products of one output of a convolution, in plain C. */
+/* The sum of products of one output of a convolution, in plain C. */
 #ifndef ARENITE_CONV_SUM_S8_H
 #define ARENITE_CONV_SUM_S8_H
 
 #include "conv_2d.h"
 #include "window.h"
 
-/* `rows` by `columns` taps that lie inside the image. Padding adds the real value 0, so the taps outside are left
- * out. */
+/* Returns the sum over the taps `rows` by `columns`, which are inside the image. The taps outside are skipped, because
+ * padding is the real value 0. */
 static int32_t ar_conv_sum_s8(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
                               ar_taps rows, ar_taps columns)
 {
-    /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter alike. */
+    /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter. */
     const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
     const int32_t width = columns.end - columns.first;
     const int32_t runs = whole_row ? 1 : width;

@@ -9,7 +9,7 @@ typedef struct {
     int32_t first, end;
 } ar_taps;
 
-/* `origin` is where tap 0 falls; tap k falls at origin + k * dilation, and counts when that is in [0, size). */
+/* Returns the taps inside [0, size): tap k is at origin + k * dilation. */
 static inline ar_taps ar_taps_inside(int32_t origin, int32_t taps, int32_t dilation, int32_t size)
 {
     ar_taps inside = {0, taps};

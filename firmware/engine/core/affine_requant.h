@@ -1,8 +1,8 @@
-/* An accumulator becomes an int8 output with one high multiplication.
+/* Requantizes an accumulator to an int8 output with one high multiplication.
  *
- * out = clamp((x * multiplier + rounding * 2^32) >> (32 + shift)) with x the accumulator times 256 and an offset. The
- * generator uses it only where it has proven, for every accumulator that can occur, that it gives what LiteRT's own
- * rounding gives; see affine_requant.py.
+ * out = clamp((x * multiplier + rounding * 2^32) >> (32 + shift)) where x is 256 times the accumulator plus an offset.
+ * The generator uses it only if it has proven that it gives LiteRT's result for every accumulator that can occur; see
+ * affine_requant.py.
  */
 #ifndef ARENITE_AFFINE_REQUANT_H
 #define ARENITE_AFFINE_REQUANT_H
@@ -16,26 +16,26 @@
 /* The constants that all channels of a layer share. */
 typedef struct {
     uint8_t shift, two_sided;
-    int8_t zero_point; /* of the output; the rounding is half an output more */
+    int8_t zero_point; /* of the output; the rounding constant is this plus one half */
 } ar_affine;
 
-/* The upper half of a * b; b is not negative. */
+/* Returns the upper half of a * b; b is not negative. */
 static inline int32_t ar_mul_high(int32_t a, int32_t b)
 {
 #if defined(AR_NO_LONG_PRODUCT)
     const uint32_t a_low = (uint32_t)a & 0xFFFFu, b_low = (uint32_t)b & 0xFFFFu;
     const int32_t a_high = a >> 16, b_high = b >> 16;
-    /* |a_high * b_low| < 2^31, and what is carried into it adds less than 2^16: it may only come near the end of the
-     * range when a_high is -2^15, and then upwards. */
+    /* This cannot overflow: |a_high * b_low| < 2^31, and the carry adds less than 2^16. The product is near the end
+     * of the range only if a_high is -2^15, and then the carry moves it away from the end. */
     const int32_t middle = a_high * (int32_t)b_low + (int32_t)((a_low * b_low) >> 16);
-    const uint32_t other = a_low * (uint32_t)b_high + ((uint32_t)middle & 0xFFFFu);
-    return a_high * b_high + (middle >> 16) + (int32_t)(other >> 16);
+    const uint32_t second_middle = a_low * (uint32_t)b_high + ((uint32_t)middle & 0xFFFFu);
+    return a_high * b_high + (middle >> 16) + (int32_t)(second_middle >> 16);
 #else
     return (int32_t)(((int64_t)a * b) >> 32);
 #endif
 }
 
-/* The nearest int8. */
+/* Returns the nearest int8. */
 static inline int32_t ar_saturate_s8(int32_t y)
 {
 #if defined(__ARM_FEATURE_SAT)
@@ -46,10 +46,11 @@ static inline int32_t ar_saturate_s8(int32_t y)
 #endif
 }
 
-/* `sum` lacks the bias, which comes 256 times as large, for outputs that round better than a whole accumulator can say.
+/* Returns x from a sum without bias, and 256 times the bias. The low eight bits of `bias` are an offset below one
+ * unit of the accumulator, which makes the rounding more exact.
  *
- * Two-sided, the last eight bits of `bias` are one less than an offset that is added to the accumulator when it is
- * positive and taken off, and one more, when it is negative: LiteRT's second rounding goes away from zero. */
+ * If the layer is two-sided, these bits are the offset minus one. The offset is added to a positive accumulator; the
+ * offset plus one is subtracted from a negative one, because LiteRT's second rounding rounds ties away from zero. */
 static inline int32_t ar_affine_x(int32_t sum, int32_t bias, int two_sided)
 {
     const int32_t x = (int32_t)(((uint32_t)sum << 8) + (uint32_t)bias);
@@ -64,11 +65,11 @@ static inline int8_t ar_affine_s8(int32_t x, int32_t multiplier, int32_t roundin
     return (int8_t)ar_saturate_s8((ar_mul_high(x, multiplier) + rounding) >> shift);
 }
 
-/* The outputs of neighbouring channels. */
+/* Computes the outputs of neighboring channels. */
 void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,
                            const int32_t *multiplier, int8_t *out, int32_t count);
 
-/* A fused activation that is narrower than int8, after the fact. */
+/* Clamps outputs to the range of a fused activation, if that is narrower than int8. */
 static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t high)
 {
     if (low == INT8_MIN && high == INT8_MAX) {
@@ -79,7 +80,7 @@ static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t 
     }
 }
 
-/* The same as a function. */
+/* ar_clamp_s8 as a function that is not inlined. */
 void ar_clamp_channels_s8(int8_t *out, int32_t count, int32_t low, int32_t high);
 
 #endif

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Number of zero bits above the highest set bit; 32 for 0. */
+/* Returns the number of zero bits above the highest set bit; 32 for 0. */
 static inline int ar_clz(uint32_t x)
 {
 #if defined(__GNUC__)

@@ -1,4 +1,5 @@
-/* Byte copy, for operators that only change a shape when the planner could not let both share an address. */
+/* Byte copy, for operators that only change a shape, if the planner could not give input and output the same
+ * address. */
 #ifndef ARENITE_COPY_H
 #define ARENITE_COPY_H
 
@@ -12,7 +13,8 @@ typedef struct {
 
 void ar_copy(const ar_copy_params *p);
 
-/* Copies upwards, in words where both addresses and the length allow: `out` may overlap `in` from below. */
+/* Copies from low to high addresses, in words if both addresses and the length allow it. `out` may overlap `in` if
+ * it is below `in`. */
 static inline void ar_copy_bytes(uint8_t *out, const uint8_t *in, uint32_t bytes)
 {
     typedef uint32_t __attribute__((__may_alias__)) word;

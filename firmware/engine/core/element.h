@@ -1,4 +1,4 @@
-/* Integer elements of any type, for kernels where code size matters more than speed. */
+/* Loads and stores integer elements of any type, for kernels in which code size matters more than speed. */
 #ifndef ARENITE_ELEMENT_H
 #define ARENITE_ELEMENT_H
 
@@ -6,7 +6,7 @@
 
 #include "arenite.h"
 
-/* Bytes of an element of type AR_BOOL, AR_INT8, AR_UINT8, AR_INT16 or AR_INT32. */
+/* Returns the bytes of an element of type AR_BOOL, AR_INT8, AR_UINT8, AR_INT16 or AR_INT32. */
 static inline uint32_t ar_element_size(uint32_t type)
 {
     return type == AR_INT32 ? 4 : type == AR_INT16 ? 2 : 1;
@@ -26,7 +26,7 @@ static inline int32_t ar_load(const void *address, uint32_t type)
     return *(const uint8_t *)address;
 }
 
-/* Store the low bits of `value`. */
+/* Stores the low bits of `value`. */
 static inline void ar_store(void *address, uint32_t type, int32_t value)
 {
     if (type == AR_INT32) {

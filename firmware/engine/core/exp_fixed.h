@@ -4,13 +4,13 @@
 
 #include <stdint.h>
 
-/* exp(x), x <= 0 in Q5.26, result in Q0.31. */
+/* Returns exp(x), x <= 0 in Q5.26, result in Q0.31. */
 int32_t ar_exp_negative(int32_t x);
 
-/* 1 / (1 + x), x in [0, 1) and result in Q0.31. */
+/* Returns 1 / (1 + x), x in [0, 1) and result in Q0.31. */
 int32_t ar_one_over_one_plus(int32_t x);
 
-/* x * 2^exponent, saturating at the ends of int32. */
+/* Returns x * 2^exponent, saturated to int32. */
 int32_t ar_shift_saturating(int32_t x, int exponent);
 
 #endif

@@ -1,16 +1,15 @@
 /* Fixed-point arithmetic shared by the integer kernels.
  *
- * A real multiplier is held as quantized_multiplier * 2^(shift - 31) with quantized_multiplier in [2^30, 2^31)
- * (or 0). LiteRT's reference kernels scale an accumulator in one of two ways, and which one is part of each
- * operator's definition: `ar_requant` rounds twice (convolutions and most elementwise operators),
- * `ar_requant_once` rounds once (fully connected).
+ * A real multiplier is held as quantized_multiplier * 2^(shift - 31) with quantized_multiplier in [2^30, 2^31) (or 0).
+ * LiteRT's reference kernels scale an accumulator in one of two ways, which depends on the operator: `ar_requant`
+ * rounds twice (convolutions and most elementwise operators), `ar_requant_once` rounds once (fully connected).
  */
 #ifndef ARENITE_FIXED_POINT_H
 #define ARENITE_FIXED_POINT_H
 
 #include <stdint.h>
 
-/* (a * b) / 2^31 rounded to nearest, ties upwards; a = b = -2^31 saturates.
+/* Returns (a * b) / 2^31 rounded to nearest, ties upwards; a = b = -2^31 saturates.
  *
  * TFLite adds a nudge of 2^30 or 1 - 2^30, by the sign of the product, and divides towards zero. That is the same
  * number as the floor of (a * b + 2^30) / 2^31 for both signs, which a shift gives. */
@@ -22,7 +21,7 @@ static inline int32_t ar_high_mul(int32_t a, int32_t b)
     return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
 }
 
-/* x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]. */
+/* Returns x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]. */
 static inline int32_t ar_round_shift(int32_t x, int exponent)
 {
     const int32_t mask = (int32_t)((1u << exponent) - 1u);
@@ -31,7 +30,7 @@ static inline int32_t ar_round_shift(int32_t x, int exponent)
     return (x >> exponent) + (remainder > threshold ? 1 : 0);
 }
 
-/* x * multiplier * 2^(shift - 31), rounded twice. */
+/* Returns x * multiplier * 2^(shift - 31), rounded twice. */
 static inline int32_t ar_requant(int32_t x, int32_t multiplier, int shift)
 {
     const int left = shift > 0 ? shift : 0;
@@ -41,7 +40,7 @@ static inline int32_t ar_requant(int32_t x, int32_t multiplier, int shift)
     return ar_round_shift((int32_t)((product + (1 << 30)) >> 31), right);
 }
 
-/* x * multiplier * 2^(shift - 31), rounded once, ties upwards. */
+/* Returns x * multiplier * 2^(shift - 31), rounded once, ties upwards. */
 static inline int32_t ar_requant_once(int32_t x, int32_t multiplier, int shift)
 {
     const int total = 31 - shift;
@@ -49,7 +48,7 @@ static inline int32_t ar_requant_once(int32_t x, int32_t multiplier, int shift)
     return (int32_t)((product + ((int64_t)1 << (total - 1))) >> total);
 }
 
-/* A 64-bit accumulator times a 16-bit multiplier * 2^(shift - 15), rounded once, ties upwards. */
+/* Returns x * multiplier * 2^(shift - 15) for a 16-bit multiplier, rounded once, ties upwards. */
 static inline int32_t ar_requant_wide(int64_t x, int32_t multiplier, int shift)
 {
     const int total = 15 - shift;

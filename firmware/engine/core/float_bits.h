@@ -1,4 +1,4 @@
-/* float32 values taken apart, so that rounding them needs neither a library nor an FPU. */
+/* Accesses the bits of float32 values, so that rounding them needs neither a library nor an FPU. */
 #ifndef ARENITE_FLOAT_BITS_H
 #define ARENITE_FLOAT_BITS_H
 
@@ -22,8 +22,8 @@ static inline float ar_float_from_bits(uint32_t bits)
     return u.value;
 }
 
-/* |x| as an integer, after adding `nudge` halves: towards zero (0) or to nearest, ties away from zero (1).
- * 2^31 for NaN and for anything at least that large. */
+/* Returns |x| as an integer: rounded towards zero if `nudge` is 0, to nearest with ties away from zero if it is 1.
+ * Returns 2^31 for NaN and for values of at least 2^31. */
 static inline uint32_t ar_float_magnitude(uint32_t bits, uint32_t nudge)
 {
     const int exponent = (int)(bits >> 23 & 0xFFu) - 150; /* |x| = mantissa * 2^exponent */

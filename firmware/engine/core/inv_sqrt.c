@@ -10,7 +10,7 @@ int32_t ar_inv_sqrt(int32_t x, int *right_shift)
         *right_shift = 0;
         return INT32_MAX;
     }
-    /* Normalise x to [2^27, 2^29) by powers of four. */
+    /* Normalize x to [2^27, 2^29) by powers of four. */
     int shift = 11;
     while (x >= 1 << 29) {
         x /= 4;

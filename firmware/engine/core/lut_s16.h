@@ -1,4 +1,4 @@
-/* A function of an int16 from a table of 513 values, 128 apart, with linear interpolation. */
+/* Looks up a function of an int16 in a table of 513 values, 128 apart, with linear interpolation. */
 #ifndef ARENITE_LUT_S16_H
 #define ARENITE_LUT_S16_H
 

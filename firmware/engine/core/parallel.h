@@ -1,17 +1,18 @@
-/* Two cores: half of a layer on each. The board's port implements it, see firmware/boards/second_core/mailbox.h.
+/* Runs half of a layer on each of two cores. The board's port implements this, see
+ * firmware/boards/second_core/mailbox.h.
  *
- * Both halves read what the layers before have written, and write bytes that the other half neither reads nor writes:
- * the generator proves it from the plan. Between fork and join neither waits for the other.
+ * Both halves read what the previous layers have written. Neither half reads or writes a byte that the other half
+ * writes: the generator proves this from the plan. Between fork and join neither half waits for the other.
  */
 #ifndef ARENITE_PARALLEL_H
 #define ARENITE_PARALLEL_H
 
 #include "arenite.h"
 
-/* Run `work` on the second core, which is idle; it sees everything that was written before. */
+/* Runs `work` on the second core, which must be idle. It sees everything that was written before this call. */
 void ar_fork(ar_layer_fn work);
 
-/* Wait until the second core is idle again; everything that it has written is seen afterwards. */
+/* Waits until the second core is idle again. Afterwards the caller sees everything that the second core has written. */
 void ar_join(void);
 
 #endif

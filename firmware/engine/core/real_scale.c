@@ -17,9 +17,9 @@ int32_t ar_scale_real(int64_t x, uint64_t mantissa, int exponent)
     const uint64_t high = a_high * m_high + (middle1 >> 32) + (middle2 >> 32);
     const uint64_t low = middle2 << 32 | (uint32_t)lowest;
 
-    /* First rounding, of the product: to 53 bits, ties to even. */
+    /* First rounding: the product to 53 bits, ties to even. */
     const int a_bits = a_high ? 64 - ar_clz((uint32_t)a_high) : 32 - ar_clz((uint32_t)a);
-    const int top = a_bits + 52; /* the product's highest bit is this one or the one below */
+    const int top = a_bits + 52; /* the number of the product's highest bit is this or one less */
     int drop = a_bits - 1;
     drop += (int)((top < 64 ? low >> top : high >> (top - 64)) & 1);
     uint64_t product = low;
@@ -35,7 +35,7 @@ int32_t ar_scale_real(int64_t x, uint64_t mantissa, int exponent)
     uint64_t magnitude = INT32_MAX;
     if (right > 54) {
         magnitude = 0;
-    } else if (right > 21) { /* otherwise at least 2^31 */
+    } else if (right > 21) { /* otherwise the result is at least 2^31 */
         magnitude = (product + ((uint64_t)1 << (right - 1))) >> right;
         magnitude = magnitude > INT32_MAX ? INT32_MAX : magnitude;
     }

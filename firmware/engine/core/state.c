@@ -2,8 +2,8 @@
 
 #include "copy.h"
 
-/* In pairs of words (STRD on Arm), eight at a time: a wake-word model carries several kilobytes from call to call.
- * Variables are at multiples of 16 in the arena. */
+/* Stores eight pairs of words at a time (STRD on Arm), because a wake-word model carries several kilobytes from call to
+ * call. Variables are at multiples of 16 in the arena. */
 static void fill(uint8_t *data, uint32_t bytes, uint32_t value)
 {
     typedef uint64_t __attribute__((__may_alias__)) pair;

@@ -1,4 +1,4 @@
-/* State carried between inferences, put back to its first value. */
+/* Resets state that is carried between inferences. */
 #ifndef ARENITE_STATE_H
 #define ARENITE_STATE_H
 
@@ -6,7 +6,7 @@
 
 typedef struct {
     void *data;          /* `bytes` bytes in the arena, on a word boundary */
-    const void *initial; /* first value; 0: every byte is `fill` */
+    const void *initial; /* initial value; 0: every byte is `fill` */
     uint32_t bytes;
     uint32_t fill; /* 0 to 255 */
 } ar_state;

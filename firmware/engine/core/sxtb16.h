@@ -1,10 +1,10 @@
-/* Two bytes of a word, widened to two int16: one instruction on cores with the DSP extension. */
+/* Widens two bytes of a word to two int16, with one instruction on cores with the DSP extension. */
 #ifndef ARENITE_SXTB16_H
 #define ARENITE_SXTB16_H
 
 #include <stdint.h>
 
-/* Bytes 0 and 2. */
+/* Widens bytes 0 and 2. */
 static inline int32_t ar_sxtb16(uint32_t word)
 {
 #ifdef __ARM_FEATURE_DSP
@@ -16,7 +16,7 @@ static inline int32_t ar_sxtb16(uint32_t word)
 #endif
 }
 
-/* Bytes 1 and 3. */
+/* Widens bytes 1 and 3. */
 static inline int32_t ar_sxtb16_ror8(uint32_t word)
 {
 #ifdef __ARM_FEATURE_DSP

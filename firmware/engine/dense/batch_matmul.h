@@ -9,15 +9,15 @@
 
 typedef struct {
     const void *data;
-    uint32_t batch[3];     /* of the three batch dimensions */
-    uint32_t outer, inner; /* along i (lhs) or j (rhs), and along k */
+    uint32_t batch[3];     /* strides of the three batch dimensions */
+    uint32_t outer, inner; /* strides along i (lhs) or j (rhs), and along k */
     int16_t offset;        /* minus the zero point; 0 for int16 */
 } ar_matmul_operand;
 
 typedef struct {
     ar_matmul_operand lhs, rhs;
     void *output;
-    int32_t multiplier; /* of 16 bits for int16 */
+    int32_t multiplier; /* with 16 bits for int16 */
     uint16_t batch[3];
     uint16_t rows, cols, depth;
     int16_t output_offset;

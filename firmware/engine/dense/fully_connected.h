@@ -9,8 +9,8 @@ typedef struct {
     void *output;      /* [batches][units] */
     const int8_t *weights;
     const void *bias; /* [units] int32 (int8 input) or int64 (int16 input); 0 when absent */
-    /* The scale, per unit or one for all. `ar_fully_connected_s8`: int32 and shift as for ar_requant_once.
-     * The others: uint64 mantissa and exponent as for ar_scale_real. */
+    /* One scale for all units or one per unit. In `ar_fully_connected_s8`: int32 multiplier and shift of
+     * ar_requant_once. In the other functions: uint64 mantissa and exponent of ar_scale_real. */
     const void *multiplier;
     const int8_t *shift;
     uint32_t batches;
@@ -22,11 +22,11 @@ typedef struct {
     uint8_t per_channel; /* 1: multiplier and shift are arrays; 0: one of each */
 } ar_fully_connected_params;
 
-/* LiteRT scales the accumulator in double precision. This one does it with one 32 x 32 bit product: only for layers
- * where that was proven to give the same result for every accumulator that can occur. */
+/* LiteRT scales the accumulator in double precision. This function uses one 32 x 32 bit product, so it is only for
+ * layers for which that is proven to give the same result for every accumulator that can occur. */
 void ar_fully_connected_s8(const ar_fully_connected_params *p);
 
-/* The same as a double does it: for any scale. */
+/* Gives the results of double precision for any scale. */
 void ar_fully_connected_s8_real(const ar_fully_connected_params *p);
 
 void ar_fully_connected_s16(const ar_fully_connected_params *p);

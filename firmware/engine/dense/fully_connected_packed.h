@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED, int8, with packed weights: those of one unit are unpacked at a time. */
+/* FULLY_CONNECTED, int8, with packed weights. Unpacks the weights of one unit at a time. */
 #ifndef ARENITE_FULLY_CONNECTED_PACKED_H
 #define ARENITE_FULLY_CONNECTED_PACKED_H
 
@@ -11,7 +11,7 @@ typedef struct {
     int8_t *row; /* scratch: [depth] */
 } ar_fully_connected_packed_params;
 
-/* As ar_fully_connected_s8 and ar_fully_connected_s8_real scale. */
+/* Scale like ar_fully_connected_s8 and ar_fully_connected_s8_real. */
 void ar_fully_connected_s8_packed(const ar_fully_connected_packed_params *p);
 void ar_fully_connected_s8_real_packed(const ar_fully_connected_packed_params *p);
 

@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED, int8, for cores without SIMD, where weights may take twice their flash. */
+/* FULLY_CONNECTED, int8, for cores without SIMD, if weights may take twice their size in flash. */
 #ifndef ARENITE_FULLY_CONNECTED_PAIRS_H
 #define ARENITE_FULLY_CONNECTED_PAIRS_H
 
@@ -10,8 +10,8 @@ typedef struct {
     const int8_t *input;       /* [batches][depth] */
     int8_t *output;            /* [batches][units] */
     const uint32_t *weights;   /* see fully_connected_s8_pairs_scalar.c */
-    const uint8_t *runs;       /* see there */
-    const int32_t *bias;       /* [units], see ar_affine_s8; the input's zero point is taken into it */
+    const uint8_t *runs;       /* see the same file */
+    const int32_t *bias;       /* [units], see ar_affine_s8; includes the input's zero point */
     const int32_t *multiplier; /* [units], see ar_affine_s8 */
     ar_affine requant;
     uint32_t batches;

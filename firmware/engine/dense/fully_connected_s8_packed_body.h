@@ -1,6 +1,6 @@
-/* The body of FULLY_CONNECTED, int8, packed weights: unit after unit. The file that includes it defines FULLY_CONNECTED,
- * the name of the function, MULTIPLIER, the type of a multiplier, and SCALE(sum, multiplier, shift), which makes an
- * output of a sum. */
+/* The body of FULLY_CONNECTED, int8, packed weights: one unit after the other. The file that includes it defines
+ * FULLY_CONNECTED, the name of the function, MULTIPLIER, the type of a multiplier, and SCALE(sum, multiplier,
+ * shift), which scales a sum to an output. */
 #include "fixed_point.h"
 #include "fully_connected_packed.h"
 

@@ -1,24 +1,25 @@
-/* FULLY_CONNECTED, int8, two products in each multiplication, from weights that are stored in pairs.
+/* FULLY_CONNECTED, int8, with two products in each multiplication, from weights that are stored in pairs.
  *
- * A word holds the weights of two units for one input, a + 2^16 * b modulo 2^32. The words of eight units stand
+ * A word holds the weights of two units for one input, a + 2^16 * b modulo 2^32. The words of eight units are stored
  * together: [units / 8][depth][4], the last eight filled up with 0. A short sum over a few inputs x starts at 2^15 and
  * is then
  *
  *     t = 2^15 + sum word * x = 2^16 * B + A + 2^15    modulo 2^32
  *
- * with A and B the sums of the two units. Both fit 16 bits, because short sums are short: as many quads of inputs as the
- * weights allow for any input, or else two inputs, which always fit (the generator checks). Then A + 2^15 is not
- * negative, and B is t >> 16. Totals are kept of t and of t >> 16: at the end the second unit has `high`, and the first
- * has both - high * 2^16 - 2^15 for each short sum, whatever overflowed on the way: all is modulo 2^32.
+ * where A and B are the sums of the two units. Both fit 16 bits, because a short sum has only as many quads of inputs
+ * as fit for every input, or else two inputs, which always fit (the generator checks this). Then A + 2^15 is not
+ * negative, and B is t >> 16. There are two totals: `both` of t, and `high` of t >> 16. At the end the second unit is
+ * `high`, and the first is both - high * 2^16 minus 2^15 for each short sum. Overflows do not matter, because
+ * everything is modulo 2^32.
  *
- * `runs`, for each eight units, is a byte for each short sum: its quads, or 0 for a quad of two short sums.
+ * `runs` has a byte for each short sum of eight units: its number of quads, or 0 for a quad that is two short sums.
  */
 #include "fully_connected_pairs.h"
 
 #include "in_order.h"
 
 #define TILE 32 /* units that are summed before they are scaled; a multiple of 8 */
-#define PAIRS 4 /* words at a time: as many as the registers hold */
+#define PAIRS 4 /* words at a time, as many as fit in registers */
 #define MIDDLE 0x8000u
 
 #define INLINE static inline __attribute__((always_inline))
@@ -44,7 +45,7 @@ INLINE void add_products(const int count, uint32_t t[PAIRS], const int8_t *x, co
     }
 }
 
-/* One quad as two short sums each; `totals` is `both`, then `high`. */
+/* Adds one quad as two short sums; `totals` is `both`, then `high`. */
 static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x, const uint32_t *w)
 {
     for (const int8_t *end = x + 4; x != end; x += 2, w += 2 * PAIRS) {
@@ -55,11 +56,11 @@ static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x
         }
     }
     for (int k = 0; k < PAIRS; k++) {
-        totals[k] -= MIDDLE; /* that of the second, which `runs` does not count */
+        totals[k] -= MIDDLE; /* the start of the second short sum, which `runs` does not count */
     }
 }
 
-/* Sums of eight units over the inputs from x to end; their weights begin at `w`. Gives the end of the runs. */
+/* Sums eight units over the inputs from x to end; their weights begin at `w`. Returns the end of the runs. */
 INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32_t *w, const uint8_t *runs,
                                 int32_t *sums)
 {
@@ -69,7 +70,7 @@ INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32
     while (x != end) {
         const uint32_t n = *runs++;
         if (n == 0) {
-            uint32_t totals[2 * PAIRS]; /* not the sums themselves, which are to stay in registers */
+            uint32_t totals[2 * PAIRS]; /* copies, so that `both` and `high` can stay in registers */
 #pragma GCC unroll 4
             for (int k = 0; k < PAIRS; k++) {
                 totals[k] = both[k];

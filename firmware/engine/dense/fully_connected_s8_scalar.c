@@ -1,20 +1,21 @@
-/* FULLY_CONNECTED, int8, two products in each multiplication.
+/* FULLY_CONNECTED, int8, with two products in each multiplication.
  *
- * The weights of four units for one input are a word W, b3 b2 b1 b0, 128 added to each: [units / 4][depth] words. With
- * x the input, and sums over a few inputs, a short sum:
+ * The weights of four units for one input, with 128 added to each, are the bytes b3 b2 b1 b0 of a word W:
+ * [units / 4][depth] words. With x the inputs, the short sums over a few inputs are:
  *
  *     P = W & 0x00FF00FF   sum P * x = sum b0 * x + 2^16 * sum b2 * x
  *     Q = W >> 8           sum Q * x = sum b1 * x + 2^16 * sum b3 * x + 2^8 * sum b2 * x
  *
- * The last part of Q's is known from P's. What the added 128s make of each sum depends on the inputs only: with X their
- * sum, 0x00800080 * X for P and 2^15 * X more for Q. So P's starts at 2^15 - 0x00800080 * X and is then, modulo 2^32,
- * A * 2^16 + B + 2^15 with A the sum of unit 2 and B that of unit 0. Both fit 16 bits, because short sums are short: as
- * many quads of inputs as the weights allow for any input, or else two inputs, which always fit (the generator checks).
- * Then B + 2^15 is not negative and A is t >> 16. Totals are kept of t and of t >> 16: at the end unit 2 has `high`, and
- * unit 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
+ * The last term of the sum for Q is known from the sum for P. The added 128s change each sum by an amount that depends
+ * only on X, the sum of the inputs: by 0x00800080 * X for P, and by 2^15 * X more for Q. So the sum t for P starts at
+ * 2^15 - 0x00800080 * X, and is then, modulo 2^32, A * 2^16 + B + 2^15, where A is the sum of unit 2 and B that of unit
+ * 0. Both fit 16 bits, because a short sum has only as many quads of inputs as fit for every input, or else two inputs,
+ * which always fit (the generator checks this). Then B + 2^15 is not negative and A is t >> 16. There are two totals:
+ * `both` of t, and `high` of t >> 16. At the end unit 2 is `high` and unit 0 is both - high * 2^16. Overflows do not
+ * matter, because everything is modulo 2^32.
  *
- * `runs`, for each `words` times four units, is a byte for each short sum: its quads, or 0 for a quad of two short sums. The inputs
- * are filled up to whole quads with 0: what is read as their weights does not matter.
+ * `runs` has a byte for each short sum of 4 * `words` units: its number of quads, or 0 for a quad that is two short
+ * sums. The inputs are filled up to whole quads with 0; the weights that are read for these may have any value.
  */
 #include "fully_connected_scalar.h"
 
@@ -22,7 +23,7 @@
 
 #define TILE 32 /* units that are summed before they are scaled; a multiple of 8 */
 
-/* Words of weights at a time: as many as the registers hold. */
+/* Words of weights at a time, as many as fit in registers. */
 #if defined(AR_HOST) || defined(AR_ANY_CORE)
 #define WORDS 2
 #define WORDS_OF(p) ((p)->words)
@@ -36,7 +37,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Four inputs, and what the 128s make of the sums of P and Q over all before them. */
+/* Four inputs, and the amounts by which the 128s change the sums for P and Q over all inputs before them. */
 typedef struct {
     uint32_t p, q;
     int16_t x[4];
@@ -50,7 +51,7 @@ typedef struct {
 #define BIAS_P 0x00800080u
 #define BIAS_Q 0x00808080u
 
-/* Splits a short sum of all four units, and adds it to the totals. */
+/* Splits the short sums of four units, and adds them to the totals. */
 INLINE void split(totals *s, uint32_t p, uint32_t q)
 {
     const uint32_t unit2 = (uint32_t)((int32_t)p >> 16);
@@ -61,7 +62,7 @@ INLINE void split(totals *s, uint32_t p, uint32_t q)
     s->high_q += (uint32_t)((int32_t)q >> 16);
 }
 
-/* One quad as two short sums, for four units. */
+/* Adds one quad as two short sums, for four units. */
 static __attribute__((noinline)) void two_sums(totals *s, const quad *o, const uint32_t *w)
 {
     const int16_t *x = o->x;
@@ -75,7 +76,8 @@ static __attribute__((noinline)) void two_sums(totals *s, const quad *o, const u
     s->both_q -= MIDDLE;
 }
 
-/* The short sums of four units for each of `words` over the quads from *o to `last`; the pointers go there. */
+/* Computes the short sums of four units for each of `words`, over the quads from *o to `last`, and advances the
+ * pointers. */
 INLINE void short_sum(const int words, uint32_t *p, uint32_t *q, const quad **o, const quad *last,
                       const uint32_t **w, const uint32_t **v)
 {
@@ -117,7 +119,7 @@ INLINE void short_sum(const int words, uint32_t *p, uint32_t *q, const quad **o,
 #endif
 }
 
-/* Sums of four units for each of `words`; their weights begin at `w` and `v`. Gives the end of the runs. */
+/* Sums four units for each of `words`; their weights begin at `w` and `v`. Returns the end of the runs. */
 INLINE const uint8_t *unit_sums(const int words, const quad *o, const quad *end, const uint32_t *w,
                                 const uint32_t *v, const uint8_t *runs, int32_t *sums)
 {
@@ -129,7 +131,7 @@ INLINE const uint8_t *unit_sums(const int words, const quad *o, const quad *end,
         if (n == 0) {
 #pragma GCC unroll 2
             for (int k = 0; k < words; k++) {
-                totals t = s[k]; /* not `s` itself, which is to stay in registers */
+                totals t = s[k]; /* a copy, so that `s` can stay in registers */
                 two_sums(&t, o, k ? v : w);
                 s[k] = t;
             }
@@ -162,7 +164,7 @@ INLINE const uint8_t *unit_sums(const int words, const quad *o, const quad *end,
     return runs;
 }
 
-/* Widens one row of inputs. Gives the end, where the sums over all are. */
+/* Widens one row of inputs. Returns the end, a quad with the amounts for all inputs. */
 static quad *expand(const int8_t *in, int32_t depth, quad *o)
 {
     uint32_t sum = 0;
@@ -194,7 +196,7 @@ void ar_fully_connected_s8_scalar(const ar_fully_connected_scalar_params *p)
             const int32_t units = p->units - at < TILE ? p->units - at : TILE;
             int32_t sums[TILE];
             for (int32_t k = 0; k < units; k += 4 * WORDS_OF(p), w += WORDS_OF(p) * p->depth) {
-                /* Past the last units the second word's sums are of no use, and not used. */
+                /* Behind the last units the sums of the second word are not used. */
                 const uint32_t *v = units - k > 4 ? w + p->depth : w;
                 runs = WORDS_OF(p) == 2 ? unit_sums(2, inputs, end, w, v, runs, sums + k)
                                         : unit_sums(1, inputs, end, w, v, runs, sums + k);

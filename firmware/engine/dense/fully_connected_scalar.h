@@ -10,14 +10,14 @@ typedef struct {
     const int8_t *input;       /* [batches][depth] */
     int8_t *output;            /* [batches][units] */
     const uint32_t *weights;   /* see fully_connected_s8_scalar.c */
-    const uint8_t *runs;       /* see there */
-    const int32_t *bias;       /* [units], see ar_affine_s8; the input's zero point is taken into it */
+    const uint8_t *runs;       /* see the same file */
+    const int32_t *bias;       /* [units], see ar_affine_s8; includes the input's zero point */
     const int32_t *multiplier; /* [units], see ar_affine_s8 */
-    void *scratch;             /* 16 bytes for every 4 inputs, and 16 more */
+    void *scratch;             /* 16 bytes for every 4 inputs, plus 16 */
     ar_affine requant;
     uint32_t batches;
     uint16_t depth, units;
-    uint8_t words; /* see there */
+    uint8_t words; /* see the same file */
     int8_t act_min, act_max;
 } ar_fully_connected_scalar_params;
 

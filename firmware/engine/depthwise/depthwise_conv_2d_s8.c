@@ -4,7 +4,7 @@
 #include "conv_output.h"
 #include "window.h"
 
-/* One output channel: the taps inside the image; padding adds the real value 0. */
+/* Returns the sum of one output channel over the taps inside the image; padding is the real value 0. */
 static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
                           ar_taps rows, ar_taps columns)
 {
@@ -40,7 +40,7 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
                 const int32_t x0 = x * p->stride_w - p->pad_left;
                 const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
                 int32_t at = (y0 * p->in_w + x0) * p->in_c;
-                int32_t left = p->k_c; /* outputs of one input channel: the multiplier */
+                int32_t left = p->k_c; /* outputs of the same input channel: the depth multiplier */
                 for (int32_t c = 0; c < p->out_c; c++) {
                     int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
                     acc += ar_conv_bias_s8(p, c);

@@ -1,11 +1,13 @@
 /* DEPTHWISE_CONV_2D, int8, one output channel for each input channel.
  *
- * Input rows are copied into lines that have the padding beside them, so no sum has to check where the image ends. A line
- * is [columns][channels] bytes, 128 added to each: loads need no sign extension, and the bias has 128 times the sum of
- * the weights taken off. Weights are [channels][k_h][k_w], signed. BLOCK neighbouring outputs are summed at once, so
- * that a weight is loaded once for them all and, in a 3x3 window, an input once for all the windows that it lies in.
+ * Input rows are copied, with their padding, into lines, so that no sum has to check where the image ends. A line is
+ * [columns][channels] bytes, with 128 added to each byte: loads need no sign extension, and 128 times the sum of the
+ * weights is subtracted from the bias. Weights are [channels][k_h][k_w], signed. BLOCK neighboring outputs are summed
+ * at the same time, so that each weight is loaded once for all of them. In a 3x3 window each input, too, is loaded only
+ * once for these outputs.
  *
- * Scratch: as many lines as a window spans, then as many pointers. Lines are as wide as BLOCK outputs at least.
+ * Scratch: a line for each input row that a window spans, then as many pointers. A line has room for at least BLOCK
+ * outputs.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -18,7 +20,7 @@
 
 typedef uint32_t __attribute__((__may_alias__)) word;
 
-/* Bytes from line to line: columns that the outputs of a row reach, in whole words. */
+/* Returns the bytes of a line: all columns that the outputs of a row need, in whole words. */
 static uint32_t line_bytes(const ar_conv_2d_scalar_params *p)
 {
     const uint32_t outputs = p->out_w < BLOCK ? BLOCK : p->out_w;
@@ -53,8 +55,9 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
     }
 }
 
-/* Adds one row of BLOCK neighbouring 3x3 windows, `next` bytes from column to column. */
-INLINE void row_of_3(const int stride, const uint8_t *x, uint32_t next, const int8_t *w, int32_t sum[BLOCK])
+/* Adds the products of one row of BLOCK neighboring 3x3 windows, `next` bytes from column to column. */
+INLINE void add_row_of_3(const int stride, const uint8_t *x, uint32_t next, const int8_t *w,
+                         int32_t sum[BLOCK])
 {
     const int32_t w0 = w[0], w1 = w[1], w2 = w[2];
 #pragma GCC unroll 8
@@ -71,7 +74,7 @@ INLINE void row_of_3(const int stride, const uint8_t *x, uint32_t next, const in
     AR_IN_ORDER(sum[0], sum[1]);
 }
 
-/* Sums of `channels` neighbouring channels for BLOCK neighbouring 3x3 windows. */
+/* Sums `channels` neighboring channels for BLOCK neighboring 3x3 windows at stride 1. */
 INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
                         uint32_t channels, int32_t sums[BLOCK][TILE])
 {
@@ -80,9 +83,9 @@ INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next,
 
     for (const uint8_t *end = x0 + channels; x0 != end; x0++, x1++, x2++, w += 9, to++) {
         int32_t sum[BLOCK] = {0};
-        row_of_3(1, x0, next, w, sum);
-        row_of_3(1, x1, next, w + 3, sum);
-        row_of_3(1, x2, next, w + 6, sum);
+        add_row_of_3(1, x0, next, w, sum);
+        add_row_of_3(1, x1, next, w + 3, sum);
+        add_row_of_3(1, x2, next, w + 6, sum);
 #pragma GCC unroll 4
         for (int n = 0; n < BLOCK; n++) {
             to[n * TILE] = sum[n];
@@ -90,7 +93,7 @@ INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
-/* The same for stride 2, with less code: there are few such layers. */
+/* The same for stride 2, with less code, because such layers are rare. */
 INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
                         uint32_t channels, int32_t sums[BLOCK][TILE])
 {
@@ -100,7 +103,7 @@ INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next,
         int32_t sum[BLOCK] = {0};
 #pragma GCC unroll 1
         for (const uint8_t *const *line = lines; line != lines + 3; line++, w += 3) {
-            row_of_3(2, *line + at, next, w, sum);
+            add_row_of_3(2, *line + at, next, w, sum);
         }
 #pragma GCC unroll 4
         for (int n = 0; n < BLOCK; n++) {
@@ -109,7 +112,7 @@ INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
-/* And for any window; `step` bytes from output to output. */
+/* The same for any window; `step` bytes from output to output. */
 static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
                      uint32_t next, uint32_t step, const int8_t *w, uint32_t channels,
                      int32_t sums[BLOCK][TILE])
@@ -131,8 +134,8 @@ static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *li
     }
 }
 
-/* One output row from its lines. */
-static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, int8_t *out)
+/* Computes an output row from its lines. */
+static void compute_row(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, int8_t *out)
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w;
     const uint32_t step = (uint32_t)p->stride_w * p->in_c;
@@ -141,7 +144,7 @@ static void windows(const ar_conv_2d_scalar_params *p, const uint8_t *const *lin
     const int32_t out_w = p->out_w;
 
     for (int32_t x = 0; x < out_w; x += BLOCK) {
-        /* The last block may begin earlier, and then repeats sums. */
+        /* The last block may begin earlier and compute some sums again. */
         const int32_t first = x > out_w - BLOCK && out_w >= BLOCK ? out_w - BLOCK : x;
         const int8_t *w = (const int8_t *)p->weights;
         for (uint32_t c = 0; c < p->out_c; c += TILE, w += taps * TILE) {
@@ -176,12 +179,12 @@ void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const 
         fill_line(p, rows[ky], line, bytes);
         lines[ky] = line;
     }
-    windows(p, lines, out);
+    compute_row(p, lines, out);
 }
 
 void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
 {
-    /* The lines are a ring: each input row is copied once. */
+    /* The lines are a ring buffer, so that each input row is copied once. */
     const int32_t ring = (p->k_h - 1) * p->dilation_h + 1;
     const uint32_t bytes = line_bytes(p);
     uint8_t *first = p->scratch;
@@ -191,7 +194,7 @@ void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
     int8_t *out = p->output;
 
     for (int32_t b = 0; b < p->batches; b++, image += p->in_h * row_bytes) {
-        int32_t ready = 0; /* rows that have been copied, those above the image among them */
+        int32_t ready = 0; /* number of rows copied so far, including those above the image */
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->out_c) {
             const int32_t top = y * p->stride_h;
             for (ready = ready < top ? top : ready; ready < top + ring; ready++) {
@@ -202,7 +205,7 @@ void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
             for (int32_t ky = 0; ky < p->k_h; ky++) {
                 lines[ky] = first + (uint32_t)((top + ky * p->dilation_h) % ring) * bytes;
             }
-            windows(p, lines, out);
+            compute_row(p, lines, out);
         }
     }
 }

@@ -1,6 +1,6 @@
-/* Walk over up to three inputs whose shapes broadcast to the output's shape, row by row.
+/* Iterates row by row over up to three inputs whose shapes broadcast to the output's shape.
  *
- * The generator has already merged neighbouring dimensions, so that equal shapes and scalars are a single row,
+ * The generator has already merged neighboring dimensions, so that equal shapes and scalars are a single row,
  * and a vector along the channels is one row per pixel.
  */
 #ifndef ARENITE_BROADCAST_H
@@ -8,19 +8,20 @@
 
 #include <stdint.h>
 
-#define AR_BROADCAST_OUTER 5 /* most dimensions outside a row */
+#define AR_BROADCAST_OUTER 5 /* the largest number of dimensions outside a row */
 
 typedef struct {
-    const int32_t *outer; /* [outer_count][4], fastest first: size, then what is added to the address of each
-                            * input (bytes) when the dimension advances and all faster ones start again */
-    uint32_t inner;       /* elements of a row */
+    const int32_t
+        *outer;     /* [outer_count][4], fastest first: size, then the bytes added to the address of each
+                            * input when the dimension advances and all faster ones restart */
+    uint32_t inner; /* elements of a row */
     uint8_t outer_count;
     uint8_t inner_step
-        [3]; /* per input: 1 when it advances along a row, 0 when one element serves the whole row */
+        [3]; /* per input: 1 if it advances along a row, 0 if one element is used for the whole row */
 } ar_broadcast;
 
 typedef struct {
-    const void *in[3]; /* set to the inputs before the first row; then where the row of each input starts */
+    const void *in[3]; /* the start of the current row of each input; before the first row, the inputs */
     uint32_t index[AR_BROADCAST_OUTER];
 } ar_rows;
 
@@ -34,7 +35,7 @@ static inline void ar_rows_start(ar_rows *rows, const void *a, const void *b, co
     }
 }
 
-/* Move to the next row; 0 after the last. */
+/* Advances to the next row. Returns 0 after the last one. */
 int ar_rows_next(ar_rows *rows, const ar_broadcast *shape);
 
 #endif

@@ -1,4 +1,4 @@
-/* GATHER, GATHER_ND, ONE_HOT. An index outside of its dimension is moved to the nearest one inside. */
+/* GATHER, GATHER_ND, ONE_HOT. An index outside its dimension is replaced by the nearest valid one. */
 #ifndef ARENITE_GATHER_H
 #define ARENITE_GATHER_H
 
@@ -19,14 +19,14 @@ void ar_gather(const ar_gather_params *p);
 
 #define AR_GATHER_ND_DIMS 8
 
-/* Each row of indices names a slice of the input. */
+/* Each row of indices selects a slice of the input. */
 typedef struct {
     const void *input;
     const void *indices; /* [rows][depth] */
     void *output;        /* [rows][slice] */
     uint32_t slice;      /* bytes */
     uint32_t rows;
-    uint32_t size[AR_GATHER_ND_DIMS];   /* of the input's leading dimensions */
+    uint32_t size[AR_GATHER_ND_DIMS];   /* sizes of the input's leading dimensions */
     uint32_t stride[AR_GATHER_ND_DIMS]; /* bytes */
     uint8_t depth;
     uint8_t index_bytes; /* 2, 4 or 8, signed */
@@ -46,7 +46,7 @@ typedef struct {
 
 void ar_one_hot(const ar_one_hot_params *p);
 
-/* The index at `position`, no smaller than 0 and no larger than `last`. */
+/* Returns the index at `position`, limited to 0 ... `last`. */
 static inline uint32_t ar_index(const void *indices, uint32_t position, uint32_t index_bytes, uint32_t last)
 {
     const int64_t value = index_bytes == 2   ? ((const int16_t *)indices)[position]

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* One direction: output position v lies at (v * step + start) / 1024 in the input. */
+/* One direction: output position v is at (v * step + start) / 1024 in the input. */
 typedef struct {
     int32_t step, start;
     uint16_t in_size, out_size;
@@ -23,16 +23,16 @@ void ar_resize_bilinear_s16(const ar_resize_bilinear_params *p);
 typedef struct {
     const void *input;
     void *output;
-    const uint16_t *rows, *columns; /* of the input, by row and column of the output */
+    const uint16_t *rows, *columns; /* input row and column of each output row and column */
     uint32_t pixel;                 /* bytes */
     uint16_t batches, in_h, in_w, out_h, out_w;
 } ar_resize_nearest_params;
 
 void ar_resize_nearest(const ar_resize_nearest_params *p);
 
-/* The two input positions around an output position, and how far it lies past the first, in 1/1024.
+/* The two input positions around an output position, and its distance from the first one, in 1/1024.
  *
- * Before the first pixel the distance is negative: LiteRT's reference extrapolates there.
+ * Before the first pixel the distance is negative, because LiteRT's reference extrapolates there.
  */
 typedef struct {
     int32_t low, high, distance;

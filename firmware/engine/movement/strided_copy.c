@@ -1,4 +1,4 @@
-/* Every operator that only moves elements. */
+/* The kernel of all operators that only move elements. */
 #include "strided_copy.h"
 
 #include "copy.h"
@@ -17,7 +17,7 @@ static void copy_piece(const ar_copy_piece *p)
             in += d->in_stride;
             out += d->out_stride;
         }
-        /* Back to the start of each finished dimension, one step on in the first unfinished one. */
+        /* Go back to the start of each finished dimension, and advance the first unfinished one by a step. */
         for (k = 1; k < p->rank; k++) {
             in -= d->in_stride * (int32_t)d->count;
             out -= d->out_stride * (int32_t)d->count;

@@ -1,7 +1,7 @@
-/* Every operator that only moves elements: slices, transposes, concatenations, tiles, padding.
+/* The kernel of all operators that only move elements: slices, transposes, concatenations, tiles, padding.
  *
- * A piece copies runs of bytes; each dimension repeats that with its own step in input and output. A step of 0 in
- * the input repeats a value; a negative one reverses.
+ * A piece copies runs of bytes. Each dimension repeats the copy with its own stride in input and output. A stride of 0
+ * in the input repeats a value; a negative stride reverses the order.
  */
 #ifndef ARENITE_STRIDED_COPY_H
 #define ARENITE_STRIDED_COPY_H
@@ -24,7 +24,7 @@ typedef struct {
 } ar_copy_piece;
 
 typedef struct {
-    const ar_copy_piece *pieces; /* copied in this order: a later one may read what an earlier one wrote */
+    const ar_copy_piece *pieces; /* copied in this order: a piece may read what an earlier one wrote */
     uint16_t count;
 } ar_strided_copy_params;
 

@@ -1,5 +1,5 @@
-/* AVERAGE_POOL_2D, int8, windows of at most 256 pixels: four channels at a time, two sums of 16 bits in a word. The sum
- * of 256 bytes fits 16 bits, so the result is that of average_pool_2d_s8.c. */
+/* AVERAGE_POOL_2D, int8, windows of at most 256 pixels: computes four channels at a time, with two 16-bit sums in a
+ * word. The sum of 256 bytes fits 16 bits, so the results are those of average_pool_2d_s8.c. */
 #include "pool_2d.h"
 
 #include "fixed_point.h"
@@ -31,14 +31,14 @@ static inline uint32_t add_odd(uint32_t sums, uint32_t w) { return add_even(sums
 
 #endif
 
-/* Called, not copied into each of its five places. */
+/* Not inlined, because it is called in five places. */
 __attribute__((noinline)) static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
 {
     sum += sum > 0 ? count / 2 : -(count / 2);
     return (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
 }
 
-/* The window's outputs: `in` is its first pixel, of the first channel. */
+/* Computes all channels of a window. `in` is the first channel of its first pixel. */
 static void window(const ar_pool_2d_params *p, const int8_t *in, int32_t rows, int32_t columns, int8_t *out)
 {
     const int32_t channels = p->channels;

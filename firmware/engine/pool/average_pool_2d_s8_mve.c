@@ -1,4 +1,5 @@
-/* AVERAGE_POOL_2D, int8, for Helium: the mean of the pixels inside the image, rounded to nearest, ties away from zero. */
+/* AVERAGE_POOL_2D, int8, for Helium: the mean of the pixels inside the image, rounded to nearest, ties away from
+ * zero. */
 #include "pool_2d_s8_mve.h"
 
 #include "fixed_point.h"
@@ -9,7 +10,7 @@ enum { LANES = 8 };
 
 #include <arm_mve.h>
 
-/* sums += `count` pixels of the first `channels` channels. 255 pixels of -128 still fit into int16. */
+/* Adds `count` pixels of the first `channels` channels to `sums`. 255 pixels of -128 fit into int16. */
 static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count, int32_t step,
                               int32_t channels)
 {
@@ -21,7 +22,7 @@ static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count,
     vstrhq_s16(sums, sum);
 }
 
-/* sums[c] += the channel of `count` pixels, for all channels. */
+/* Adds `count` pixels to `sums`, for all channels. */
 static inline void add_row(int32_t *sums, const int8_t *row, int32_t count, int32_t channels)
 {
     for (int32_t c = 0; c < channels; c += 4) {

@@ -9,7 +9,7 @@ enum { LANES = 16 };
 
 #include <arm_mve.h>
 
-/* out = max(out, `count` pixels), the first `channels` channels. */
+/* Computes the maximum of `out` and `count` pixels, for the first `channels` channels. */
 static inline void max_pixels(int8_t *out, const int8_t *pixel, int32_t count, int32_t step, int32_t channels)
 {
     const mve_pred16_t lanes = vctp8q((uint32_t)channels);

@@ -16,7 +16,7 @@ typedef struct {
     int32_t *sums; /* [channels], for ar_average_pool_2d_s8_add only */
 } ar_pool_2d_params;
 
-/* The part of a window that lies inside the image: rows [y0, y1), columns [x0, x1). */
+/* The part of a window that is inside the image: rows [y0, y1), columns [x0, x1). */
 typedef struct {
     int32_t y0, y1, x0, x1;
 } ar_pool_window;
@@ -39,12 +39,12 @@ void ar_average_pool_2d_s16(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s8(const ar_pool_2d_params *p);
 void ar_max_pool_2d_s16(const ar_pool_2d_params *p);
 
-/* One output row: see ar_row_fn in stream.h. */
+/* Compute one output row, see ar_row_fn in stream.h. */
 void ar_average_pool_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_max_pool_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* A window over the whole image, fed one input row per call: `out` is 0 in all calls but the last. The sums are 0 before
- * the first. */
+/* Computes a window over the whole image from one input row per call. `out` is 0 in all calls except the last one. The
+ * sums must be 0 before the first call. */
 void ar_average_pool_2d_s8_add(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

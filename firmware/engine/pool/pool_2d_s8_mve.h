@@ -1,4 +1,4 @@
-/* AVERAGE_POOL_2D and MAX_POOL_2D for Helium, int8, NHWC: channels side by side in the lanes. */
+/* AVERAGE_POOL_2D and MAX_POOL_2D for Helium, int8, NHWC. Each lane computes one channel. */
 #ifndef ARENITE_POOL_2D_S8_MVE_H
 #define ARENITE_POOL_2D_S8_MVE_H
 
@@ -12,16 +12,16 @@ typedef struct {
 void ar_average_pool_2d_s8_mve(const ar_pool_2d_mve_params *p);
 void ar_max_pool_2d_s8_mve(const ar_pool_2d_mve_params *p);
 
-/* One output row. `rows` has k_h input rows, or 0 where they are outside the image. */
+/* Compute one output row. `rows` has k_h input rows, or 0 for a row outside the image. */
 void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_max_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* As ar_average_pool_2d_s8_add. */
+/* Like ar_average_pool_2d_s8_add. */
 void ar_average_pool_2d_s8_mve_add(const void *params, const int8_t *const *rows, int8_t *out);
 
 typedef void (*ar_pool_2d_mve_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* All output rows, one after the other. */
+/* Computes all output rows, one after the other. */
 static inline void ar_pool_2d_mve_rows(const ar_pool_2d_mve_params *p, ar_pool_2d_mve_row_fn row)
 {
     const ar_pool_2d_params *pool = &p->pool;

@@ -2,7 +2,7 @@
 
 #include "fixed_point.h"
 
-/* (a * b) / 2^15 rounded to nearest, saturating. */
+/* Returns (a * b) / 2^15 rounded to nearest, saturating. */
 static int16_t mul(int16_t a, int16_t b)
 {
     const int32_t product = (int32_t)a * b;
@@ -10,14 +10,14 @@ static int16_t mul(int16_t a, int16_t b)
     return (int16_t)(rounded > INT16_MAX ? INT16_MAX : rounded);
 }
 
-/* x * 2^exponent, saturating. */
+/* Returns x * 2^exponent, saturated. */
 static int16_t shift(int16_t x, int exponent)
 {
     const int32_t limit = (1 << (15 - exponent)) - 1;
     return (int16_t)(x > limit ? INT16_MAX : x < -limit ? INT16_MIN : (int32_t)((uint32_t)x << exponent));
 }
 
-/* exp(x), x <= 0 with `integer_bits` (1 to 7) integer bits, result in Q0.15. */
+/* Returns exp(x), x <= 0 with `integer_bits` (1 to 7) integer bits, result in Q0.15. */
 static int16_t exp_negative(int16_t x, int integer_bits)
 {
     static const int16_t power[7] = {25520, 19875, 12055, 4435, 600, 11, 0}; /* exp(-2^k), k = -2 ... 4 */
@@ -50,7 +50,7 @@ static int16_t exp_negative(int16_t x, int integer_bits)
     return result;
 }
 
-/* 2 / (1 + x) in Q2.13, x in [0, 1) in Q0.15: Newton's iteration for the reciprocal of d = (1 + x) / 2. */
+/* Returns 2 / (1 + x) in Q2.13, x in [0, 1) in Q0.15: Newton's iteration for the reciprocal of d = (1 + x) / 2. */
 static int16_t reciprocal(int16_t x)
 {
     const int16_t d = (int16_t)((x + INT16_MAX + 1) / 2);

@@ -7,10 +7,10 @@
 
 #include <stdint.h>
 
-/* 1 / (1 + exp(-x)), x in Q3.12, result in Q0.15. */
+/* Returns 1 / (1 + exp(-x)), x in Q3.12, result in Q0.15. */
 int16_t ar_sigmoid_s16(int16_t x);
 
-/* tanh(x), x with `integer_bits` integer bits (0 to 6), result in Q0.15. */
+/* Returns tanh(x), x with `integer_bits` integer bits (0 to 6), result in Q0.15. */
 int16_t ar_tanh_s16(int16_t x, int integer_bits);
 
 #endif

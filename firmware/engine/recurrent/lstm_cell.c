@@ -32,10 +32,10 @@ int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint
 int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget,
                        int16_t modulation)
 {
-    /* Gates are Q0.15, the modulation as well: bring their product to the cell's format. */
-    const int16_t kept = (int16_t)ar_round_shift(forget * cell, 15);
+    /* Gates and modulation are Q0.15. Convert their product to the cell's format. */
+    const int16_t retained = (int16_t)ar_round_shift(forget * cell, 15);
     const int16_t added = (int16_t)ar_round_shift(input * modulation, 15 + p->cell_integer_bits);
-    const int32_t sum = saturate(kept + added);
+    const int32_t sum = saturate(retained + added);
     return (int16_t)(p->cell_clip > 0 ? ar_clamp(sum, -p->cell_clip, p->cell_clip) : sum);
 }
 

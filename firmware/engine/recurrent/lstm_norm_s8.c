@@ -1,11 +1,11 @@
-/* UNIDIRECTIONAL_SEQUENCE_LSTM with layer normalization, which needs the sums of a whole gate at once. */
+/* UNIDIRECTIONAL_SEQUENCE_LSTM with layer normalization, which needs all sums of a gate at the same time. */
 #include "fixed_point.h"
 #include "gate_s16.h"
 #include "inv_sqrt.h"
 #include "lstm_cell.h"
 
-/* Normalise the sums of a gate to mean 0 and variance 1, in Q21.10, then scale and shift each to Q3.12. */
-static void normalise(const ar_lstm_gate *gate, int16_t *values, int32_t count)
+/* Normalizes the sums of a gate to mean 0 and variance 1, in Q21.10, then scales and shifts each to Q3.12. */
+static void normalize(const ar_lstm_gate *gate, int16_t *values, int32_t count)
 {
     int32_t sum = 0;
     int64_t squares = 0;
@@ -38,7 +38,7 @@ static void sums(const ar_lstm_params *p, const ar_lstm_gate *gate, const int8_t
     for (uint32_t c = 0; c < p->cells; c++) {
         values[c] = ar_lstm_gate_sum(p, gate, c, in, state, cell[c]);
     }
-    normalise(gate, values, p->cells);
+    normalize(gate, values, p->cells);
 }
 
 static void step(const ar_lstm_params *p, const int8_t *in, int8_t *out, int8_t *state, int16_t *cell)

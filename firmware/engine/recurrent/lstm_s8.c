@@ -1,4 +1,5 @@
-/* UNIDIRECTIONAL_SEQUENCE_LSTM without layer normalization: one cell at a time, so that no gate needs memory. */
+/* UNIDIRECTIONAL_SEQUENCE_LSTM without layer normalization: computes one cell at a time, so that gates need no
+ * memory. */
 #include "fixed_point.h"
 #include "gate_s16.h"
 #include "lstm_cell.h"

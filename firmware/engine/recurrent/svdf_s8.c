@@ -3,7 +3,7 @@
 
 #include "fixed_point.h"
 
-/* Shift the window by one step and append the newest feature. */
+/* Shifts the window by one step and appends the newest feature. */
 static void push(const ar_svdf_params *p, int16_t *window, const int8_t *input, const int8_t *feature)
 {
     uint32_t acc = 0;

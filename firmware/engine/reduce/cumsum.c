@@ -1,4 +1,4 @@
-/* CUMSUM, modulo the type's size. */
+/* CUMSUM; sums wrap in the type. */
 #include "select_axis.h"
 
 void ar_cumsum(const ar_cumsum_params *p)

@@ -5,11 +5,11 @@
 #include "exp_fixed.h"
 #include "fixed_point.h"
 
-/* log(x), x >= 1 in Q12.19, result in Q5.26, as TFLite's log_x_for_x_greater_than_or_equal_to_1 approximates it:
- * x = 2^k * r with r near 2^(-1/4), and log(r) by a rational function of r. */
+/* Returns log(x), x >= 1 in Q12.19, result in Q5.26, as TFLite's log_x_for_x_greater_than_or_equal_to_1 approximates
+ * it: x = 2^k * r with r near 2^(-1/4), and log(r) by a rational function of r. */
 static int32_t log_of(int32_t x)
 {
-    const int32_t log_2 = 1488522236; /* Q0.31, as all of these */
+    const int32_t log_2 = 1488522236; /* Q0.31, like all constants here except quarter */
     const int32_t sqrt_half = 1518500250;
     const int32_t fourth_root_half = 1805811301;
     const int32_t alpha_n = 117049297;  /* 11/240 * 2^(1/4) */
@@ -18,7 +18,7 @@ static int32_t log_of(int32_t x)
     const int32_t alpha_f = 638450708;  /* 1/4 * 2^(1/4) */
     const int32_t quarter = 1 << 23;    /* Q6.25 */
 
-    /* Two candidates for r and k; the smaller r goes with the larger k. */
+    /* Two candidates for r and k; the smaller r belongs to the larger k. */
     const int a_shift = ar_clz((uint32_t)x) - 1;
     const int32_t a = ar_shift_saturating(ar_high_mul(ar_shift_saturating(x, a_shift), sqrt_half), 1);
     const int32_t a_power = ((11 - a_shift) << 25) + quarter;
@@ -33,7 +33,7 @@ static int32_t log_of(int32_t x)
     const int32_t q2 = ar_high_mul(q, q);
     const int32_t numerator = ar_high_mul(q, r) + ar_high_mul(ar_high_mul(q, q2), alpha_n);
     const int32_t bracket = alpha_i + q + ar_high_mul(alpha_d, q2);
-    const int32_t denominator = ar_high_mul(p, bracket) + ar_high_mul(alpha_f, q); /* less 1 */
+    const int32_t denominator = ar_high_mul(p, bracket) + ar_high_mul(alpha_f, q); /* minus 1 */
     const int32_t quotient = ar_high_mul(ar_round_shift(numerator, 6), ar_one_over_one_plus(denominator));
     return ar_shift_saturating(ar_high_mul(power, log_2) + quotient, 1);
 }
@@ -56,12 +56,12 @@ void ar_log_softmax_s8(const ar_log_softmax_params *p)
             }
         }
         const int32_t log_sum = log_of(sum);
-        /* Differences for which diff - log_sum would leave Q5.26. */
-        int32_t least = ar_requant(INT32_MIN + log_sum, p->reverse_multiplier, p->reverse_shift);
-        least = least > p->diff_min - 1 ? least : p->diff_min - 1;
+        /* The largest difference for which diff - log_sum does not fit Q5.26. */
+        int32_t too_small = ar_requant(INT32_MIN + log_sum, p->reverse_multiplier, p->reverse_shift);
+        too_small = too_small > p->diff_min - 1 ? too_small : p->diff_min - 1;
         for (int32_t i = 0; i < p->depth; i++) {
             int32_t value = INT8_MIN;
-            if (in[i] - largest > least) {
+            if (in[i] - largest > too_small) {
                 const int32_t diff = ar_requant(in[i] - largest, p->multiplier, p->shift);
                 value = ar_round_shift(diff - log_sum, 22) + 127;
             }

@@ -1,4 +1,5 @@
-/* Reductions along any set of axes. Output k folds the inputs at kept offset k plus every folded offset. */
+/* Reductions along any set of axes. Output k reduces the inputs at offset k of the kept dimensions plus every offset
+ * of the folded dimensions. */
 #ifndef ARENITE_REDUCE_H
 #define ARENITE_REDUCE_H
 
@@ -11,12 +12,12 @@ typedef struct {
     const void *input;
     void *output;
     ar_walk_dims kept, folded;
-    int32_t multiplier; /* 1 / number of folded elements is part of it */
+    int32_t multiplier; /* includes 1 / number of folded elements */
     int32_t sum_offset; /* minus the input's zero point, times the number of folded elements */
     int16_t shift;
     int16_t output_offset;
     int16_t low, high; /* saturation of the result */
-    int16_t mask;      /* s8 only: -1 reads inputs as signed, 0xFF as unsigned bytes */
+    int16_t mask;      /* only for s8: -1 reads inputs as signed, 0xFF as unsigned bytes */
 } ar_reduce_mean_params;
 
 void ar_reduce_mean_s8(const ar_reduce_mean_params *p);
@@ -33,13 +34,13 @@ typedef struct {
     uint8_t type; /* AR_INT8, AR_INT16, AR_INT32 or AR_BOOL; ar_reduce_s32 takes int32 only */
 } ar_reduce_params;
 
-/* MAX, MIN (and ANY, ALL of bytes that are 0 or 1). */
+/* MAX and MIN (also ANY and ALL, for bytes that are 0 or 1). */
 void ar_reduce_extreme(const ar_reduce_params *p);
 
 /* SUM and PROD modulo 2^32, MEAN truncated towards zero; int32. */
 void ar_reduce_s32(const ar_reduce_params *p);
 
-/* REDUCE_PROD of quantized values: every product is scaled before the next factor comes. */
+/* REDUCE_PROD of quantized values: every product is scaled before the next multiplication. */
 typedef struct {
     const void *input;
     void *output;

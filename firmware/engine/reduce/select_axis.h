@@ -1,10 +1,10 @@
-/* Along one axis of [outer][axis][inner]: ARG_MAX, ARG_MIN, TOPK_V2 (inner 1), CUMSUM. */
+/* Operators along one axis of [outer][axis][inner]: ARG_MAX, ARG_MIN, TOPK_V2 (inner 1), CUMSUM. */
 #ifndef ARENITE_SELECT_AXIS_H
 #define ARENITE_SELECT_AXIS_H
 
 #include <stdint.h>
 
-/* The first of the largest, or of the smallest. */
+/* The index of the first largest, or first smallest, value. */
 typedef struct {
     const void *input;
     void *output; /* [outer][inner], int32 or int64 */
@@ -16,7 +16,7 @@ typedef struct {
 
 void ar_arg(const ar_arg_params *p);
 
-/* The k largest in falling order, equal ones by position. */
+/* The k largest values in falling order; equal values are ordered by position. */
 typedef struct {
     const void *input; /* [rows][axis] */
     void *values;      /* [rows][k] */
@@ -28,13 +28,13 @@ typedef struct {
 
 void ar_topk(const ar_topk_params *p);
 
-/* Sums modulo the type's size. */
+/* Sums wrap in the type. */
 typedef struct {
     const void *input;
     void *output;
     uint32_t outer, axis, inner;
     uint8_t element;   /* bytes: 4 or 8 */
-    uint8_t exclusive; /* the element itself is not in its sum */
+    uint8_t exclusive; /* 1: a sum does not include its own element */
     uint8_t reverse;
 } ar_cumsum_params;
 

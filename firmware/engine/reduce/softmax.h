@@ -8,9 +8,9 @@ typedef struct {
     const void *input; /* [rows][depth] */
     void *output;
     uint32_t rows;
-    int32_t multiplier; /* from an input difference to Q5.26 */
+    int32_t multiplier; /* converts an input difference to Q5.26 */
     uint16_t depth;
-    int16_t diff_min; /* differences from the row's maximum below this one count as exp = 0 */
+    int16_t diff_min; /* exp is 0 for differences from the row's maximum below this one */
     uint8_t shift;
 } ar_softmax_params;
 
@@ -22,7 +22,7 @@ typedef struct {
     const int16_t *exp_table;        /* [513], exp on [-10, 0] */
     const int16_t *reciprocal_table; /* [513], 1 / (1 + x) on [0, 1] */
     uint32_t rows;
-    int32_t multiplier; /* from an input difference to 10 / 65535 */
+    int32_t multiplier; /* converts an input difference to steps of 10 / 65535 */
     uint16_t depth;
     int8_t shift;
 } ar_softmax_s16_params;

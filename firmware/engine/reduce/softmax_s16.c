@@ -1,4 +1,4 @@
-/* SOFTMAX, int16, output scale 1/32768, both functions from tables. */
+/* SOFTMAX, int16, output scale 1/32768, with exp and reciprocal from tables. */
 #include "bits.h"
 #include "fixed_point.h"
 #include "lut_s16.h"

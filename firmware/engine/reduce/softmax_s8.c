@@ -32,7 +32,8 @@ void ar_softmax_s8(const ar_softmax_params *p)
         const int exponent = 12 - headroom + 31 - 8;
         for (int32_t i = 0; i < p->depth; i++) {
             int32_t value = INT8_MIN;
-            /* Above 31 (over 511 classes, nearly alike) LiteRT stops; every probability is below half a step. */
+            /* Above 31 (over 511 classes with almost equal values) LiteRT aborts; every probability is below half a
+             * step. */
             if (in[i] - largest >= p->diff_min && exponent <= 31) {
                 value += ar_round_shift(ar_high_mul(scale, exp_of(p, in[i] - largest)), exponent);
             }

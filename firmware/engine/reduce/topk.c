@@ -1,4 +1,4 @@
-/* TOPK_V2: k passes, each for the next largest; no scratch. */
+/* TOPK_V2: k passes, each of which finds the next largest value. Needs no scratch. */
 #include "element.h"
 #include "select_axis.h"
 
@@ -11,15 +11,15 @@ void ar_topk(const ar_topk_params *p)
     uint8_t *indices = p->indices;
 
     for (uint32_t r = 0; r < p->rows; r++) {
-        int32_t last = 0; /* value and position of the one found before */
+        int32_t last = 0; /* the value that the previous pass found; its index is last_index */
         uint32_t last_index = 0;
         for (uint32_t k = 0; k < p->k; k++) {
             int32_t best = 0;
             uint32_t best_index = p->axis;
             for (uint32_t i = 0; i < p->axis; i++) {
                 const int32_t value = ar_load(row + i * element, p->type);
-                const int later = k == 0 || value < last || (value == last && i > last_index);
-                if (later && (best_index == p->axis || value > best)) {
+                const int is_candidate = k == 0 || value < last || (value == last && i > last_index);
+                if (is_candidate && (best_index == p->axis || value > best)) {
                     best = value;
                     best_index = i;
                 }

@@ -1,6 +1,7 @@
-/* Strided enumeration of up to four collapsed dimensions, last one fastest.
+/* Iterates over up to four collapsed dimensions with strides, the last dimension fastest.
  *
- * The generator merges neighbouring dimensions that are walked alike, so a tensor of rank eight or less fits.
+ * The generator merges neighboring dimensions that are walked in the same way, so any tensor of rank eight or less
+ * fits.
  */
 #ifndef ARENITE_WALK_H
 #define ARENITE_WALK_H
@@ -11,7 +12,7 @@
 
 typedef struct {
     uint32_t count;                /* product of the sizes */
-    uint32_t size[AR_WALK_DIMS];   /* 1 where unused */
+    uint32_t size[AR_WALK_DIMS];   /* 1 if unused */
     uint32_t stride[AR_WALK_DIMS]; /* in elements */
 } ar_walk_dims;
 

@@ -1,10 +1,11 @@
-/* Widening of the 4 columns under 2 pixels: 21 instructions for 24 inputs. Layout: columns_s8_dsp.h. */
+/* Widens the 4 columns under 2 pixels: 21 instructions for 24 inputs. Layout: columns_s8_dsp.h. */
 #include "columns_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0 x, r1 channels left, negative, r2-r5 columns' ends, then their bytes 0 and 2, r6-r9 bytes 1 and 3, r12 rows left,
- * lr rows. The stack: sp +0 the columns' ends, +20 offset + in_c, +24 missing, +28 padding_end, +32 in_c. */
+/* Registers: r0 x, r1 channels left (negative), r2-r5 ends of the columns, then their bytes 0 and 2, r6-r9 bytes 1
+ * and 3, r12 rows left, lr rows. Stack: sp +0 ends of the columns, +20 offset + in_c, +24 missing, +28 padding_end,
+ * +32 in_c. */
 __attribute__((naked)) void ar_columns2_s8_dsp(const ar_columns_s8_dsp *c __attribute__((unused)),
                                                const int8_t *const *rows __attribute__((unused)),
                                                int32_t offset __attribute__((unused)),

@@ -1,19 +1,19 @@
-/* The body of a convolution on cores with the DSP extension, for any form of filters: blocks of pixels are widened, then
- * multiplied with every pair of filters. The file that includes it defines the filters before:
- *     dot_work            the parameters of the inner product, the same up to `pair` for all
- *     DOT_WORK_MORE       the first values of what follows that, after a comma
- *     DOT2, DOT3          the inner products
+/* The body of a convolution on cores with the DSP extension, for any format of filters. It widens blocks of pixels,
+ * then multiplies them with every pair of filters. The including file must first define:
+ *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `pair`
+ *     DOT_WORK_MORE       initial values of the fields after `pair`, beginning with a comma; or empty
+ *     DOT2, DOT3          the inner products of 2 and 3 pixels
  *     FILTER_WORDS(g)     words of a pair's filters with g groups of four inputs
- *     REQUANT_WORDS       words of a pair's requantization, where that is one-sided
- *     WIDENED(d, odd, n)  after n pixels have been widened
- *     CONVOLUTION         the name of the function for the whole image, and
- *     CONVOLUTION_ROW     of that for one row
+ *     REQUANT_WORDS       words of a pair's requantization if that is one-sided
+ *     WIDENED(d, odd, n)  code to run after n pixels have been widened
+ *     CONVOLUTION         the name of the function for the whole image
+ *     CONVOLUTION_ROW     the name of the function for one row
  */
 #include "affine_requant.h"
 #include "conv_2d_dsp_params.h"
 #include "expand_s8_dsp.h"
 
-/* `bytes` times the byte of which `pattern` has four; there are few. */
+/* Stores `bytes` bytes; `pattern` is four copies of the byte. Written for few bytes. Returns the end. */
 static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
 {
     for (; bytes >= 4; bytes -= 4, to += 4) {
@@ -29,7 +29,8 @@ static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
     return to;
 }
 
-/* Columns [first, first + count) of a row that may be absent, with padding where they lie outside. */
+/* Copies columns [first, first + count) of `row`, with padding for columns outside the row. `row` is 0 for a row of
+ * padding. */
 static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8_t *row, int32_t in_w,
                           int32_t first, int32_t count)
 {
@@ -54,10 +55,11 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
     fill_bytes(to, padding, (count - end) * in_c);
 }
 
-typedef int16_t __attribute__((__may_alias__)) half; /* of a word of scratch */
+typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch */
 
-/* Collect the bytes that are left of a run in `count` rows: halfwords, the two halves of a word one after the other,
- * for each of `pixels` pixels. `to` is the next halfword of the first pixel, `odd` whether it is a second half. */
+/* Collects the last `p->rest` bytes of a run in `count` rows as halfwords, for each of `pixels` pixels. The two
+ * halves of a word are filled one after the other. `to` is the next halfword of the first pixel, `odd` is 1 if that
+ * is an upper half. Returns the halfword after the last one. */
 static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd, const int8_t *const *rows,
                            int32_t offset, int32_t step, int32_t count, int32_t pixels)
 {
@@ -77,15 +79,15 @@ static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd
     return to;
 }
 
-/* Widen the window of `pixels` neighbouring outputs that is not a plain piece of `count` rows: run by run, and where a
- * run does not lie inside the image, row by row from a copy with the padding. `column` is where the first output's
- * first tap falls. */
-static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t whole,
+/* Widens the window of `pixels` neighboring outputs if it is not simply a part of each row: run by run, and for a
+ * run that is partly outside the image, row by row from a copy with padding. `column` is the column of the first
+ * output's first tap; `all_rows` is 1 if no row is padding. */
+static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t all_rows,
                          int32_t column, int32_t pixels, int32_t in_w)
 {
     const int32_t in_c = p->in_c;
     const int32_t width = (pixels - 1) * p->stride_w + p->run_width;
-    const int32_t step = pixels == 1 ? 0 : p->stride_w * in_c; /* one pixel alone is taken twice */
+    const int32_t step = pixels == 1 ? 0 : p->stride_w * in_c; /* a single pixel is computed twice */
     const int32_t wide = pixels == 1 ? 2 : pixels;
     const int32_t run_bytes = p->run_groups * 4;
     const int32_t bytes = run_bytes + p->rest + (pixels - 1) * step;
@@ -96,7 +98,7 @@ static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *ro
     int32_t offset = column * in_c;
     int32_t odd = 0;
     for (int32_t run = 0; run < p->runs; run++) {
-        const int32_t inside = whole && offset >= 0 && offset + bytes <= in_w * in_c;
+        const int32_t inside = all_rows && offset >= 0 && offset + bytes <= in_w * in_c;
         const int32_t at = inside ? offset : 0;
         const int32_t count = inside ? p->k_h : 1;
         const int8_t *const *from = inside ? rows : &copy;
@@ -118,9 +120,9 @@ static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *ro
     }
 }
 
-/* `out_w` outputs of a row of `in_w` pixels. */
-static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int8_t *out, int32_t in_w,
-                   int32_t out_w)
+/* Computes `out_w` outputs of a row of `in_w` pixels. */
+static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int8_t *out, int32_t in_w,
+                        int32_t out_w)
 {
     const int32_t in_c = p->in_c;
     const int32_t out_c = p->out_c;
@@ -128,7 +130,7 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
     const int32_t *last = p->filters + out_c / 2 * size;
     dot_work d = {out,        p->requant, p->rounding, p->shift, out_w == 1 ? 0 : out_c,
                   p->scratch, last,       p->groups,   p->form,  p->filters DOT_WORK_MORE};
-    /* The last of an odd number of channels has a pair of its own, whose outputs go through a buffer. */
+    /* If the number of channels is odd, the last channel is a pair alone, whose outputs go through a buffer. */
     int8_t halves[6];
     dot_work odd = d;
     odd.out = halves;
@@ -137,14 +139,14 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
     odd.pair = last;
     odd.end = last + size;
 
-    /* A block lies inside the image if no row is missing and it begins in [0, inside]: with 3 pixels, and a `step`
-     * further on with 2. */
+    /* A block of 3 pixels lies inside the image if no row is padding and the block begins in [0, inside]. A block of 2
+     * pixels may begin one `step` later. */
     const int32_t step = p->stride_w * in_c;
     const int32_t run_bytes = p->run_groups * 4;
     const int32_t reach = run_bytes + p->rest + 2 * step;
     int32_t inside = in_w * in_c - reach;
     int32_t column = -p->pad_left;
-    int32_t whole = 1;
+    int32_t all_rows = 1;
     const int8_t *copies[AR_CONV_DSP_ROWS];
     if (p->padded_w) {
         const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
@@ -157,13 +159,13 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
         rows = copies;
         inside = p->padded_w * in_c + overhang - reach;
         column = 0;
-        in_w = p->padded_w + overhang; /* whatever lies beyond may be read */
+        in_w = p->padded_w + overhang; /* the bytes after the padded row may be read */
     } else {
         for (int32_t k = 0; k < p->k_h; k++) {
-            whole &= rows[k] != 0;
+            all_rows &= rows[k] != 0;
         }
     }
-    if (!whole || p->runs > 1) {
+    if (!all_rows || p->runs > 1) {
         inside = -1 - step;
     }
 
@@ -182,12 +184,12 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
                     collect_rests(p, (half *)rest, 0, rows, offset + run_bytes, step, p->k_h, 3);
                 }
             } else {
-                widen_window(p, rows, whole, column, 3, in_w);
+                widen_window(p, rows, all_rows, column, 3, in_w);
             }
         } else if (pixels == 2 && p->rest == 0 && offset >= 0 && offset <= inside + step) {
             ar_expand2_s8_dsp(p->scratch, rows, offset, step, p->k_h, p->run_groups);
         } else {
-            widen_window(p, rows, whole, column, pixels, in_w);
+            widen_window(p, rows, all_rows, column, pixels, in_w);
         }
         WIDENED(d, odd, pixels == 3 ? 3 : 2);
         if (d.pair != d.end) {
@@ -209,7 +211,7 @@ static void row_of(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, in
 void CONVOLUTION_ROW(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_conv_2d_dsp_params *p = params;
-    row_of(p, rows, out, p->in_w, p->out_w);
+    compute_row(p, rows, out, p->in_w, p->out_w);
     ar_clamp_s8(out, p->out_w * p->out_c, p->act_min, p->act_max);
 }
 
@@ -220,9 +222,9 @@ void CONVOLUTION(const ar_conv_2d_dsp_params *p)
     const int32_t in_row = p->in_w * p->in_c;
     const int32_t out_row = p->out_w * p->out_c;
     if (p->k_h * p->runs * p->run_width == 1 && p->stride_h == 1 && p->stride_w == 1) {
-        /* Rows and images follow each other without a seam. */
+        /* Rows and images are contiguous, so they are computed as one row. */
         const int32_t pixels = p->batches * p->in_h * p->in_w;
-        row_of(p, &image, out, pixels, pixels);
+        compute_row(p, &image, out, pixels, pixels);
         ar_clamp_s8(out, pixels * p->out_c, p->act_min, p->act_max);
         return;
     }

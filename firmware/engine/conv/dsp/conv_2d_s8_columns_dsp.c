@@ -1,4 +1,4 @@
-/* CONV_2D, int8, 3 taps wide at stride 1: blocks of 3 (or 2) pixels, whose columns are widened once, then multiplied
+/* CONV_2D, int8, 3 taps wide at stride 1: widens the columns of blocks of 3 (or 2) pixels once, then multiplies them
  * with every pair of filters. */
 #include "conv_2d_s8_columns_dsp.h"
 
@@ -22,7 +22,7 @@ void ar_conv_2d_s8_columns_dsp_row(const void *params, const int8_t *const *rows
     const ar_columns_s8_dsp columns = {x, padding, in_c, p->k_h};
     ar_dot_s8_dsp d = {out, p->requant, p->rounding, p->shift, out_c, x, 0, groups, p->form, p->filters};
     d.end = p->filters + out_c / 2 * (2 + groups * 2);
-    const int32_t edge = p->in_w * in_c; /* where the row ends */
+    const int32_t edge = p->in_w * in_c; /* the end of the row */
     int32_t offset = -p->pad_left * in_c;
     uint32_t missing = p->pad_left;
     while (left > 0) {

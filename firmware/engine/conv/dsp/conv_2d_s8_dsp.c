@@ -1,4 +1,4 @@
-/* CONV_2D, int8: blocks of 3 (or 2) neighboring pixels are widened, then multiplied with every pair of filters. */
+/* CONV_2D, int8: widens blocks of 3 (or 2) neighboring pixels, then multiplies them with every pair of filters. */
 #include "conv_2d_s8_dsp.h"
 
 #include "dot_s8_dsp.h"

@@ -6,7 +6,7 @@
 
 void ar_conv_2d_s8_dsp(const ar_conv_2d_dsp_params *p);
 
-/* One row of the output. `params` is an ar_conv_2d_dsp_params; rows[k] is the input row of kernel row k, or 0 where that
+/* Computes one output row. `params` is an ar_conv_2d_dsp_params; rows[k] is the input row of kernel row k, or 0 if that
  * is outside the image. */
 void ar_conv_2d_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -1,10 +1,10 @@
-/* CONV_2D, int8, 3 x 3 taps at stride 1: tiles of two outputs, transformed and multiplied three at a time. */
+/* CONV_2D, int8, 3 x 3 taps at stride 1: transforms and multiplies three tiles of two outputs at a time. */
 #include "conv_2d_s8_winograd_dsp.h"
 
 #include "affine_requant.h"
 #include "winograd3_s8_dsp.h"
 
-/* `bytes` bytes, a multiple of four, of the input's zero point. */
+/* Stores `bytes` bytes (a multiple of four) of the input's zero point. Returns the end. */
 static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
 {
     const uint32_t word = ((uint32_t)zero_point & 255u) * 0x01010101u;
@@ -14,17 +14,17 @@ static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
     return to;
 }
 
-/* Row `y` of the image with its padding; rows and columns outside hold the zero point. */
+/* Copies row `y` of the image with its padding. Rows and columns outside the image hold the zero point. */
 static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image, int32_t y, int8_t *to)
 {
     const int32_t in_c = p->in_c;
-    const int32_t across = p->out_w + 2;
+    const int32_t width = p->out_w + 2;
     if (y < 0 || y >= p->in_h) {
-        pad(to, p->zero_point, across * in_c);
+        pad(to, p->zero_point, width * in_c);
         return;
     }
     const int32_t right =
-        across - p->pad_left - p->in_w; /* columns, negative where the image has more than needed */
+        width - p->pad_left - p->in_w; /* columns; negative if the image has more columns than needed */
     const int8_t *from = image + y * p->in_w * in_c;
     to = pad(to, p->zero_point, p->pad_left * in_c);
     for (const int8_t *const end = from + (p->in_w + (right < 0 ? right : 0)) * in_c; from != end;
@@ -34,16 +34,16 @@ static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image,
     pad(to, p->zero_point, right * in_c);
 }
 
-static void image_of(const ar_conv_2d_winograd_params *p, const int8_t *image, int8_t *out)
+static void compute_image(const ar_conv_2d_winograd_params *p, const int8_t *image, int8_t *out)
 {
     const int32_t in_c = p->in_c;
     const int32_t row = (p->out_w + 2) * in_c;
-    const int32_t across = p->out_w / 2; /* tiles in a row */
-    const int32_t tiles = across * p->out_h;
+    const int32_t row_tiles = p->out_w / 2; /* tiles in a row */
+    const int32_t tiles = row_tiles * p->out_h;
     const int32_t plane = 18 * in_c / 4; /* words */
     uint32_t *const x = p->scratch;
-    int8_t *const lines = (int8_t *)(x + 4 * plane); /* the padded row k at slot k % 4 */
-    int32_t ready = 0;                               /* padded rows that have been made */
+    int8_t *const lines = (int8_t *)(x + 4 * plane); /* padded row k is in slot k % 4 */
+    int32_t ready = 0;                               /* number of padded rows written so far */
     ar_winograd_s8_dsp d;
     d.rounding = p->rounding;
     d.shift = p->shift;
@@ -54,11 +54,11 @@ static void image_of(const ar_conv_2d_winograd_params *p, const int8_t *image, i
     d.end = p->filters + p->out_c / 2 * (2 + 12 * in_c);
     d.requant = p->requant;
     for (int32_t done = 0; done < tiles; done += 3) {
-        /* The last three tiles may have been computed in part already. */
+        /* Some of the last three tiles may be computed twice. */
         const int32_t first = done + 3 <= tiles ? done : tiles - 3;
         for (int32_t k = 0; k < 3; k++) {
-            const int32_t y = (first + k) / across;
-            const int32_t column = 2 * ((first + k) - y * across);
+            const int32_t y = (first + k) / row_tiles;
+            const int32_t column = 2 * ((first + k) - y * row_tiles);
             uint32_t *to = x + k;
             for (; ready < y + 3; ready++) {
                 padded_row(p, image, ready - p->pad_top, lines + (ready & 3) * row);
@@ -76,7 +76,7 @@ static void image_of(const ar_conv_2d_winograd_params *p, const int8_t *image, i
 void ar_conv_2d_s8_winograd_dsp(const ar_conv_2d_winograd_params *p)
 {
     for (int32_t b = 0; b < p->batches; b++) {
-        image_of(p, p->input + b * p->in_h * p->in_w * p->in_c,
-                 p->output + b * p->out_h * p->out_w * p->out_c);
+        compute_image(p, p->input + b * p->in_h * p->in_w * p->in_c,
+                      p->output + b * p->out_h * p->out_w * p->out_c);
     }
 }

@@ -14,7 +14,7 @@ typedef struct {
     uint16_t batches, in_h, in_w, in_c, out_h, out_w, out_c;
     uint8_t pad_top, pad_left;
     uint8_t shift;
-    int8_t zero_point;       /* of the input: what padding reads as */
+    int8_t zero_point;       /* of the input, the value of padding */
     int8_t act_min, act_max; /* -128 and 127 when there is nothing to clamp */
 } ar_conv_2d_winograd_params;
 

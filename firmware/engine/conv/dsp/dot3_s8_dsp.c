@@ -1,16 +1,17 @@
-/* Products of 3 expanded pixels with pairs of int8 filters: 8.5 instructions for 12 products, and about 41 to turn the
- * 6 sums of a pair into outputs. Layouts and exactness: dot_s8_dsp.h. */
+/* Multiplies 3 expanded pixels with pairs of int8 filters: 8.5 instructions for 12 products, and about 41 to requantize
+ * the 6 sums of a pair. Layouts and exactness: dot_s8_dsp.h. */
 #include "dot_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
 /* r0-r2 inputs of the 3 pixels, r3-r4 filters, r5-r7 sums of 256 * A + B, r8-r10 sums of B, r11 expanded pixels,
- * r12 filters, lr loops left. The stack holds what has no register:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 where the loop is entered,
- *  +36 the requantization, one- or two-sided. */
+ * r12 filters, lr loops left. The stack holds the other values:
+ *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 entry into the loop,
+ *  +36 address of the one- or two-sided requantization. */
 
 /* clang-format off */
-/* One word of filters, two inputs of every pixel; the first time the sums start with the biases in r5 and r8. */
+/* Multiply one word of filters with two inputs of every pixel. FIRST_WORD starts the sums with the biases in r5 and
+ * r8. */
 #define WORD(w) \
     "ldm r11!, {r0, r1, r2}\n" \
     "smlad r5, " w ", r0, r5\n smlad r6, " w ", r1, r6\n smlad r7, " w ", r2, r7\n" \
@@ -21,11 +22,12 @@
     "smlad r6, " w ", r1, r5\n smlad r7, " w ", r2, r5\n smlad r5, " w ", r0, r5\n" \
     "sxtb16 " w ", " w "\n" \
     "smlad r9, " w ", r1, r8\n smlad r10, " w ", r2, r8\n smlad r8, " w ", r0, r8\n"
-/* Four inputs: 17 instructions of 4 bytes each, which the entry into the loop counts on. */
+/* Four inputs: 17 instructions of 4 bytes each, from which the entry into the loop is computed. */
 #define GROUP "ldrd r3, r4, [r12], #8\n" WORD("r3") WORD("r4")
 
-/* With r0 out, r1 requant, r2 rounding, r3 shift: scale x of the first channel of a pixel, from `a` with the sum of the
- * second in `b`; and x of the second. Two-sided they use r4, elsewhere the bytes from one pixel to the next. */
+/* With r0 out, r1 requant, r2 rounding, r3 shift: FIRST scales x of a pixel's first channel, from `a` and the sum of
+ * the second channel in `b`; SECOND scales x of the second channel. The two-sided ones overwrite r4, which otherwise
+ * holds the bytes from one pixel to the next. */
 #define FIRST(a, b) "sub " a ", " a ", " b "\n smmla " a ", " a ", r11, r2\n"
 #define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", lr, r2\n"
 #define FIRST_TWO_SIDED(a, b) \
@@ -43,8 +45,8 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "ldm r0, {r1-r10}\n"
             "mov r12, r10\n"
             "mov r11, r6\n"
-            /* The first group of a pair stands before the loop, eight others in it: the first time round, enter it as
-             * far down as groups are missing. */
+            /* The first group of a pair is before the loop, which contains eight groups. In the first round it is
+             * entered behind the groups that are not needed. */
             "sub r0, r8, #1\n"
             "add r8, r0, #7\n"
             "lsr r8, r8, #3\n"
@@ -61,7 +63,7 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "add r9, r0, #1\n"
             "add r10, r10, #1\n"
             "stm sp, {r1-r10}\n"
-            /* A pair. */
+            /* For each pair. */
             "1:\n"
             "ldrd r5, r8, [r12], #8\n"
             "ldrd r3, r4, [r12], #8\n"

@@ -1,10 +1,10 @@
-/* The functions of `dot_s8_dsp.h` in portable C instead of assembly: for tests on other machines. */
+/* The functions of `dot_s8_dsp.h` in portable C instead of assembly, for tests on other machines. */
 #ifndef ARENITE_DOT_S8_PLAIN_H
 #define ARENITE_DOT_S8_PLAIN_H
 
 #include "dot_s8_dsp.h"
 
-/* 256 * sum with its offset, scaled and saturated. */
+/* Returns x (256 * sum with its offset), scaled and saturated. */
 static inline int8_t ar_dot_output(int32_t x, int32_t multiplier, int32_t rounding, int32_t shift)
 {
     const int64_t scaled = (int64_t)x * multiplier + rounding * ((int64_t)1 << 32);
@@ -12,7 +12,7 @@ static inline int8_t ar_dot_output(int32_t x, int32_t multiplier, int32_t roundi
     return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
 }
 
-/* Both halfword products of two words added to `sum`, modulo 2^32 (SMLAD). */
+/* Adds both halfword products of two words to `sum`, modulo 2^32 (SMLAD). */
 static inline uint32_t ar_dot_smlad(uint32_t sum, int32_t a, int32_t b)
 {
     const int32_t low = (int16_t)a * (int16_t)b;
@@ -20,7 +20,7 @@ static inline uint32_t ar_dot_smlad(uint32_t sum, int32_t a, int32_t b)
     return sum + (uint32_t)low + (uint32_t)high;
 }
 
-/* The low bytes of both halfwords, each widened to 16 bits (SXTB16). */
+/* Returns the low bytes of both halfwords, each widened to 16 bits (SXTB16). */
 static inline int32_t ar_dot_low_bytes(int32_t w)
 {
     const uint32_t high = (uint32_t)(int32_t)(int8_t)((uint32_t)w >> 16);

@@ -1,4 +1,4 @@
-/* Widening of 3 neighboring pixels: 10 instructions for 12 bytes. Layout: expand_s8_dsp.h. */
+/* Widens 3 neighboring pixels: 10 instructions for 12 bytes. Layout: expand_s8_dsp.h. */
 #include "expand_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
@@ -28,7 +28,7 @@ __attribute__((naked)) int32_t *ar_expand3_s8_dsp(int32_t *x __attribute__((unus
             "ldr r1, [r10], #4\n"
             "add r1, r1, r11\n"
             "lsrs r3, r12, #1\n"
-            "bcc 2f\n" GROUP "beq 3f\n" /* there was only one */
+            "bcc 2f\n" GROUP "beq 3f\n" /* if there is only one group */
             "2:\n" GROUP GROUP "subs r3, r3, #1\n"
             "bne 2b\n"
             "3:\n"

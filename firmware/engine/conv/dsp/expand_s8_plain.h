@@ -1,4 +1,4 @@
-/* The functions of `expand_s8_dsp.h` in portable C instead of assembly: for tests on other machines. */
+/* The functions of `expand_s8_dsp.h` in portable C instead of assembly, for tests on other machines. */
 #ifndef ARENITE_EXPAND_S8_PLAIN_H
 #define ARENITE_EXPAND_S8_PLAIN_H
 

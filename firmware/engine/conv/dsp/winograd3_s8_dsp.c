@@ -1,24 +1,25 @@
-/* Products of 3 transformed tiles with pairs of transformed filters: 8 instructions for 12 products, which do the work
- * of 18. What is multiplied, and why it is exact: winograd3_s8_dsp.h. */
+/* Multiplies 3 transformed tiles with pairs of transformed filters: 8 instructions for 12 products, which replace 18
+ * of a direct convolution. winograd3_s8_dsp.h describes the algorithm and why it is exact. */
 #include "winograd3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
 /* r0-r2 inputs of the 3 tiles, r3 and r4 filters of the 2 channels, r5-r7 sums of the first channel, r8-r10 of the
  * second, r11 tiles, r12 filters, lr loops left. The stack:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 tile, +20 x, +24 end, +28 groups, +32 six sums put aside,
- *  +56 where a routine returns to, +60 r11 put aside. */
+ *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 tile, +20 x, +24 end, +28 groups, +32 six saved sums,
+ *  +56 return address of a routine, +60 saved r11. */
 
 #define WORD                                                               \
     "ldrd r3, r4, [r12], #8\n ldm r11!, {r0, r1, r2}\n"                    \
     "smlad r5, r3, r0, r5\n smlad r6, r3, r1, r6\n smlad r7, r3, r2, r7\n" \
     "smlad r8, r4, r0, r8\n smlad r9, r4, r1, r9\n smlad r10, r4, r2, r10\n"
-/* Calls that leave lr and the flags alone. */
+/* Calls that do not use lr. */
 #define CALL(routine, back) \
     "adr r0, " back "f\n adds r0, r0, #1\n str r0, [sp, #56]\n b " routine "\n .balign 4\n" back ":\n"
 #define RETURN "ldr pc, [sp, #56]\n"
-/* `put` is m2 and becomes m2 - m3; `sum` is m3 and becomes m2 + m3. */
-#define COMBINE(put, sum) "sub " put ", " put ", " sum "\n add " sum ", " put ", " sum ", lsl #1\n"
+/* `difference` is m2 and becomes m2 - m3; `sum` is m3 and becomes m2 + m3. */
+#define COMBINE(difference, sum) \
+    "sub " difference ", " difference ", " sum "\n add " sum ", " difference ", " sum ", lsl #1\n"
 #define REQUANT(r)                                                                              \
     "eor lr, r11, " r ", asr #31\n add " r ", lr, " r ", lsl #1\n smmla " r ", " r ", r4, r2\n" \
     "asr " r ", " r ", r3\n ssat " r ", #8, " r "\n"
@@ -32,7 +33,7 @@ __attribute__((naked)) void ar_winograd3_s8_dsp(const ar_winograd_s8_dsp *d __at
         "ldm r0, {r1-r9}\n"
         "mov r12, r9\n"
         "stm sp, {r1-r8}\n"
-        /* A pair: m2, from the biases on. */
+        /* For each pair: m2, starting from the biases. */
         "1:\n"
         "ldrd r5, r8, [r12], #8\n"
         "mov r6, r5\n mov r7, r5\n mov r9, r8\n mov r10, r8\n"
@@ -46,28 +47,28 @@ __attribute__((naked)) void ar_winograd3_s8_dsp(const ar_winograd_s8_dsp *d __at
             COMBINE("r3", "r8") "strd r0, r1, [sp, #32]\n strd r2, r3, [sp, #40]\n"
                                 "ldrd r0, r1, [sp, #48]\n"                  /* */
         COMBINE("r0", "r9") COMBINE("r1", "r10") "strd r0, r1, [sp, #48]\n" /* */
-        /* m1 on top of m2 + m3: the first output of each tile. */
+        /* m1 is added to m2 + m3: the first output of each tile. */
         CALL("7f", "4") "str r11, [sp, #60]\n" /* */
         CALL("8f", "5") "add r0, r0, r4, lsr #1\n sub r0, r0, #1\n str r0, [sp]\n"
-                        /* -m4 on top of m2 - m3: the second. */
+                        /* -m4 is added to m2 - m3: the second output. */
                         "ldrd r5, r6, [sp, #32]\n ldrd r7, r8, [sp, #40]\n ldrd r9, r10, [sp, #48]\n"
                         "ldr r11, [sp, #60]\n" /* */
-        CALL("7f", "6")
-            CALL("8f", "9") "sub r0, r0, r4, lsr #1\n add r0, r0, #1\n add r1, r1, #16\n strd r0, r1, [sp]\n"
-                            "ldr r0, [sp, #24]\n"
-                            "cmp r12, r0\n"
-                            "bne 1b\n"
-                            "add sp, #64\n"
-                            "pop {r4-r11, pc}\n"
-                            /* One plane times its filters: 6 words of inputs per group of channels. */
-                            "7:\n"
-                            "ldr lr, [sp, #28]\n"
-                            "0:\n" WORD WORD WORD WORD WORD WORD "subs lr, lr, #1\n"
-                            "bne 0b\n" RETURN
-                            /* Six sums become bytes; r0 moves on by one, r1 stays, r4 is `tile`. */
-                            "8:\n"
-                            "ldm sp, {r0, r1, r2, r3}\n"
-                            "ldrd r4, r11, [r1]\n"                           /* */
+        CALL("7f", "6") CALL(
+            "8f", "9") "sub r0, r0, r4, lsr #1\n add r0, r0, #1\n add r1, r1, #16\n strd r0, r1, [sp]\n"
+                       "ldr r0, [sp, #24]\n"
+                       "cmp r12, r0\n"
+                       "bne 1b\n"
+                       "add sp, #64\n"
+                       "pop {r4-r11, pc}\n"
+                       /* Multiplies one plane with its filters: 6 words of inputs per group of channels. */
+                       "7:\n"
+                       "ldr lr, [sp, #28]\n"
+                       "0:\n" WORD WORD WORD WORD WORD WORD "subs lr, lr, #1\n"
+                       "bne 0b\n" RETURN
+                       /* Requantizes and stores six sums; adds one to r0, keeps r1, leaves `tile` in r4. */
+                       "8:\n"
+                       "ldm sp, {r0, r1, r2, r3}\n"
+                       "ldrd r4, r11, [r1]\n"                                /* */
         REQUANT("r5") REQUANT("r6") REQUANT("r7") "ldrd r4, r11, [r1, #8]\n" /* */
         REQUANT("r8") REQUANT("r9")
             REQUANT("r10") "ldr r4, [sp, #16]\n"
@@ -83,7 +84,7 @@ static int32_t half(int32_t word, int32_t which) { return (int16_t)((uint32_t)wo
 
 void ar_winograd3_s8_dsp(const ar_winograd_s8_dsp *d)
 {
-    const int32_t words = 6 * d->groups; /* of inputs in a plane, for each tile */
+    const int32_t words = 6 * d->groups; /* words of inputs in a plane of each tile */
     const int32_t *requant = d->requant;
     int8_t *out = d->out;
     for (const int32_t *pair = d->pair; pair != d->end; pair += 2 + 8 * words, requant += 4, out += 2) {

@@ -1,10 +1,10 @@
-/* The input transform of Winograd's F(2,3): one row of a tile's four columns into the four planes. */
+/* The input transform of Winograd's F(2,3): transforms one row of a tile's four columns into the four planes. */
 #include "winograd3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0 input, r1 and r8 one and three pixels, r2 output, r3 and r12 one and three planes, lr where the input ends; r4-r7
- * four bytes of each column, r9-r11 two of them widened. SXTB16 widens bytes 0 and 2, rotated bytes 1 and 3. */
+/* r0 input, r1 and r8 one and three pixels, r2 output, r3 and r12 one and three planes, lr end of the input; r4-r7
+ * four bytes of each column, r9-r11 widened bytes. SXTB16 widens bytes 0 and 2; after a rotation, bytes 1 and 3. */
 #define HALF(rotate)                                                                \
     "sxtb16 r9, r5" rotate "\n sxtb16 r10, r6" rotate "\n"                          \
     "sadd16 r11, r9, r10\n str r11, [r2]\n"                                         \

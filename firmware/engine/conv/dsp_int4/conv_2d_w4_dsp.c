@@ -1,5 +1,5 @@
-/* CONV_2D, int8, int4 weights: blocks of 3 (or 2) neighboring pixels are widened, then multiplied with every pair of
- * filters, two weights of a byte at a time. */
+/* CONV_2D, int8, int4 weights: widens blocks of 3 (or 2) neighboring pixels, then multiplies them with every pair of
+ * filters, both weights of a byte at a time. */
 #include "conv_2d_w4_dsp.h"
 
 #include "dot_w4_dsp.h"
@@ -14,7 +14,7 @@ typedef ar_dot_w4_dsp dot_work;
 #define CONVOLUTION ar_conv_2d_w4_dsp
 #define CONVOLUTION_ROW ar_conv_2d_w4_dsp_row
 
-/* Eight times the sum of the widened inputs of each pixel. */
+/* Computes eight times the sum of the widened inputs of each pixel. */
 static void add_up(dot_work *d, dot_work *odd, int32_t pixels)
 {
     ar_sum8_dsp(d->x, d->groups * 2, pixels, d->sums);

@@ -1,4 +1,4 @@
-/* The functions of `dot_w4_dsp.h` in portable C instead of assembly: for tests on other machines. */
+/* The functions of `dot_w4_dsp.h` in portable C instead of assembly, for tests on other machines. */
 #ifndef ARENITE_DOT_W4_PLAIN_H
 #define ARENITE_DOT_W4_PLAIN_H
 

@@ -1,12 +1,12 @@
-/* Eight times the sums of widened inputs, for weights that are stored with 8 added. Layout: dot_s8_dsp.h. */
+/* Computes eight times the sums of widened inputs, for weights that are stored with 8 added. Layout: dot_s8_dsp.h. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 static inline uint32_t smlad(uint32_t sum, int32_t a, int32_t b)
 {
-    uint32_t made;
-    __asm__("smlad %0, %1, %2, %3" : "=r"(made) : "r"(a), "r"(b), "r"(sum));
-    return made;
+    uint32_t result;
+    __asm__("smlad %0, %1, %2, %3" : "=r"(result) : "r"(a), "r"(b), "r"(sum));
+    return result;
 }
 #else
 #include "dot_s8_plain.h"

@@ -1,9 +1,10 @@
-/* CONV_2D, int8, for Helium: windows are copied side by side, and multiplied as pixels of one tap are. */
+/* CONV_2D, int8, for Helium: copies windows one after the other, then multiplies them like pixels of a 1 x 1
+ * convolution. */
 #include "conv_2d_s8_mve.h"
 
 #include "vector_s8_mve.h"
 
-/* Windows that have been copied and not multiplied yet, and where their outputs go. */
+/* Windows that have been copied but not multiplied yet, and the address of their outputs. */
 typedef struct {
     int8_t *out;
     int32_t count;
@@ -18,15 +19,16 @@ static void multiply(const ar_conv_2d_mve_params *p, pending *windows)
     }
 }
 
-/* The windows of an output row; they are multiplied whenever there is no room for more. */
+/* Copies the windows of an output row, and multiplies them whenever there is no room for more. */
 static void add_windows(const ar_conv_2d_mve_params *p, const int8_t *const *rows, pending *windows)
 {
     const int32_t in_c = p->in_c;
     const int32_t run = p->k_w * in_c;
     const int32_t window = p->gemm.depth;
-    const int32_t last = (p->in_w - p->k_w) * in_c; /* of a window that lies inside; negative if none does */
+    const int32_t last =
+        (p->in_w - p->k_w) * in_c; /* start of the last window inside the row; negative if there is none */
     const int32_t step = p->stride_w * in_c;
-    int32_t from = -p->pad_left * in_c; /* it may lie before the row, or end behind it */
+    int32_t from = -p->pad_left * in_c; /* may be before the row; the window may end behind the row */
     int8_t *to = p->patches + windows->count * window;
     /* Rows [top, bottom) of the windows lie inside the image. */
     int32_t top = 0;
@@ -89,7 +91,7 @@ void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p)
     pending windows = {p->output, 0};
 
     if (p->patches == 0 && p->stride_h == 1 && p->stride_w == 1) {
-        /* One tap, no stride: all pixels of all images are one row. */
+        /* 1 x 1 at stride 1: all pixels of all images are computed as one row. */
         ar_gemm_s8_mve(&p->gemm, image, p->in_c, (uint32_t)(rows_out * p->out_w), p->output);
     } else {
         for (int32_t b = 0; b < p->batches; b++, image += p->in_h * in_row) {

@@ -1,4 +1,4 @@
-/* CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is the same. NHWC, one group. */
+/* CONV_2D for Helium, and DEPTHWISE_CONV_2D with one input channel, which computes the same. NHWC, one group. */
 #ifndef ARENITE_CONV_2D_S8_MVE_H
 #define ARENITE_CONV_2D_S8_MVE_H
 
@@ -6,12 +6,12 @@
 
 #include "gemm_s8_mve.h"
 
-enum { AR_CONV_2D_MVE_ROWS = 16 }; /* most rows of a filter */
+enum { AR_CONV_2D_MVE_ROWS = 16 }; /* the largest number of rows of a filter */
 
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][in_c] */
     int8_t *output;      /* [batches][out_h][out_w][out_c] */
-    /* [patch_pixels][k_h][k_w][in_c]: the windows of successive outputs, side by side; 0 for filters of one tap. */
+    /* [patch_pixels][k_h][k_w][in_c]: the windows of successive outputs; 0 for 1 x 1 filters. */
     int8_t *patches;
     ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, in that order */
     uint16_t batches, in_h, in_w, in_c;
@@ -26,7 +26,7 @@ typedef struct {
 
 void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p);
 
-/* One output row. `rows` has k_h input rows, or 0 where they are outside the image. */
+/* Computes one output row. `rows` has k_h input rows, or 0 for a row outside the image. */
 void ar_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

@@ -1,14 +1,14 @@
-/* Pixels times filters for Helium: the inner product of every int8 convolution that sums over input channels.
+/* Multiplies pixels with filters on Helium: the inner product of every int8 convolution that sums over input channels.
  *
- * Weights. A filter's `depth` values are cut into pieces: as many of 32 bytes as there are, then one of 16 if it fits,
- * then the rest. A piece of all filters lies together: [depth / 32][out_c][32], [out_c][16], [out_c][depth % 16].
- * Nothing is padded. Filters are taken four at a time; where `out_c` is not a multiple of four, the last group begins
- * earlier and some outputs are written twice, with the same value.
+ * Weights. A filter's `depth` values are cut into pieces: depth / 32 pieces of 32 bytes, then one of 16 if it fits,
+ * then the rest. The same piece of all filters is contiguous: [depth / 32][out_c][32], [out_c][16], [out_c][depth %
+ * 16]. Nothing is padded. Filters are processed four at a time. If `out_c` is not a multiple of four, the last group
+ * begins earlier, and some outputs are written twice with the same value.
  *
  * Requantization is LiteRT's own, four lanes at once. VQRDMULH is SaturatingRoundingDoublingHighMul (both round ties
- * upwards; the case that saturates needs a negative multiplier). VRSHL rounds ties upwards and RoundingDivideByPOT away
- * from zero: `two_sided` takes one off negative values first, which is the same for every shift of at least 1. Where
- * the output is clamped at its zero point all negative values give one output, and the step is left out.
+ * upwards; the case that saturates needs a negative multiplier). VRSHL rounds ties upwards, RoundingDivideByPOT away
+ * from zero: `two_sided` first subtracts one from negative values, which gives the same for every shift of at least 1.
+ * If the output is clamped at its zero point, all negative values give the same output, and this step is left out.
  */
 #ifndef ARENITE_GEMM_S8_MVE_H
 #define ARENITE_GEMM_S8_MVE_H
@@ -26,7 +26,8 @@ typedef struct {
     uint16_t two_sided; /* 0 or 1 */
 } ar_gemm_s8_mve_params;
 
-/* `pixels` rows of `depth` bytes, each `step` bytes after the one before it, to out[pixels][out_c], saturated. */
+/* Computes out[pixels][out_c], saturated, from `pixels` rows of `depth` bytes, each `step` bytes after the previous
+ * one. */
 void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step, uint32_t pixels,
                     int8_t *out);
 

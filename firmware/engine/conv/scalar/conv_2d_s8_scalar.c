@@ -1,23 +1,24 @@
-/* CONV_2D, int8, two products in each multiplication.
+/* CONV_2D, int8, with two products in each multiplication.
  *
- * Two pixels share a word, x = x1 * 2^16 + x0. A weight times that word is both of its products, and a sum t of such
- * words is A * 2^16 + B with A the sum for pixel 1 and B for pixel 0, exact as long as both fit 16 bits. So sums are
- * short: of four taps (a quad) where the weights allow any input, else of two and two, which they always do (the
- * generator checks). Each starts at 2^15, so that B + 2^15 is never negative and t >> 16 is A itself.
+ * Two pixels share a word, x = x1 * 2^16 + x0. A weight times that word contains both products. A sum t of such words
+ * is A * 2^16 + B, where A is the sum for pixel 1 and B that for pixel 0. This is exact if both fit 16 bits, so the
+ * sums are short: four taps (a quad) if they fit for every input, otherwise two sums of two taps, which always fit (the
+ * generator checks this). Each short sum starts at 2^15, so that B + 2^15 is never negative and t >> 16 is A.
  *
- * Splitting every short sum would cost too much. Two totals are kept instead: `both`, of t, and `high`, of t >> 16. At
- * the end pixel 1 has `high`, and pixel 0 has both - high * 2^16, whatever overflowed on the way: all is modulo 2^32.
+ * Splitting every short sum would take too long. Instead there are two totals: `both` of t, and `high` of t >> 16. At
+ * the end pixel 1 is `high` and pixel 0 is both - high * 2^16. Overflows do not matter, because everything is modulo
+ * 2^32.
  *
- * Channels are summed together, as many as a core has registers for: one on Arm, else two.
- * Weights are [out_c / together][taps][together] bytes. Taps are [k_h][k_w][in_c], filled up to whole quads with x = 0:
- * what is read as their weights does not matter. For cores that do not load signed bytes, `biased` weights have 128
- * added to each; a short sum of them is too large by 128 times the sum of its x, known before any weight is: it starts
- * at 2^15 less that.
+ * `together` channels are summed at the same time, as many as the core has registers for: one on Arm, two on other
+ * cores. Weights are [out_c / together][taps][together] bytes. Taps are [k_h][k_w][in_c], filled up to whole quads with
+ * x = 0; the weights that are read for these may have any value. For cores that cannot load signed bytes, 128 is added
+ * to each weight: they are `biased`. A short sum of biased weights is too large by 128 times the sum of its x. That is
+ * known before the weights are read, so the sum starts at 2^15 minus that.
  *
- * `runs`, for the channels of each sum, are bytes: the last five bits count quads that are summed at once, the others
- * quads after them that are summed two and two. Scratch: a word for every pair of pixels and tap, one for every pair
- * and quad (where biased sums start), in_c bytes of padding and k_h pointers. Pixels that fill up the last block of a
- * row repeat its last one.
+ * `runs` has bytes for the channels of each sum. The low five bits are the number of quads that are summed as one short
+ * sum each, the upper bits the number of following quads that are summed as two. Scratch: a word for every pair of
+ * pixels and tap, a word for every pair and quad (the start of biased sums), in_c bytes of padding and k_h pointers. If
+ * the last block of a row is not full, its other pixels repeat the row's last pixel.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -37,24 +38,24 @@
 #define TOGETHER(p) AR_TOGETHER
 #endif
 
-/* Sums of `together` channels from k on over all taps. Gives the next runs. */
+/* Sums `together` channels from k on over all taps. Returns the next runs. */
 AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int together,
                                      uint32_t quads, const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
     ar_cursor at = {x, x + 4 * AR_PAIRS * quads, w};
     uint32_t left = quads, middle = 0x8000u;
     ar_totals s;
-    AR_IN_REGISTER(middle); /* the third operand of a multiply-add */
+    AR_IN_REGISTER(middle); /* used as the third operand of a multiply-add */
 #pragma GCC unroll 2
     for (int q = 0; q < AR_PAIRS; q++) {
         s.high[0][q] = s.high[1][q] = 0;
         s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
     }
     while (left) {
-        const uint32_t whole = *runs & 31u, halved = *runs >> 5;
+        const uint32_t quads_at_once = *runs & 31u, halved = *runs >> 5;
         runs++;
-        left -= whole + halved;
-        ar_short_sums(&s, biased, together, 4, whole, &at, middle);
+        left -= quads_at_once + halved;
+        ar_short_sums(&s, biased, together, 4, quads_at_once, &at, middle);
         if (halved == 0) {
             continue;
         }
@@ -76,7 +77,7 @@ AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int 
     return runs;
 }
 
-/* All channels of `pixels` neighbours. */
+/* Computes all channels of `pixels` neighboring pixels. */
 static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, const uint32_t *x, int8_t *out)
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w * p->in_c;
@@ -102,7 +103,7 @@ AR_INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1)
     return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0;
 }
 
-/* Packs `left` bytes of two pixels. Gives the end. */
+/* Packs `left` bytes of two pixels. Returns the end. */
 static __attribute__((noinline)) uint32_t *pack_run(const int8_t *a, const int8_t *b, int32_t left,
                                                     uint32_t *to)
 {
@@ -128,7 +129,7 @@ static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, co
 
     x0 = x0 * p->stride_w - p->pad_left;
     x1 = x1 * p->stride_w - p->pad_left;
-    /* Where no column of either window is padding, a row of the window is one run of bytes. */
+    /* If no column of either window is padding, a row of the window is one run of bytes. */
     const int32_t inside = p->dilation_w == 1 && x0 >= 0 && x1 + p->k_w <= p->in_w;
     for (int32_t ky = 0; ky < p->k_h; ky++) {
         const int8_t *row = rows[ky];

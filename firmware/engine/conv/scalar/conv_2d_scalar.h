@@ -1,4 +1,4 @@
-/* CONV_2D and DEPTHWISE_CONV_2D, int8, for cores without SIMD: what their fast kernels take. NHWC. */
+/* The fast kernels of CONV_2D and DEPTHWISE_CONV_2D, int8, for cores without SIMD. NHWC. */
 #ifndef ARENITE_CONV_2D_SCALAR_H
 #define ARENITE_CONV_2D_SCALAR_H
 
@@ -6,7 +6,7 @@
 
 #include "affine_requant.h"
 
-/* Cores without a load of a signed byte (at an address with a constant offset): see `biased`. */
+/* Cores that cannot load a signed byte (at an address with a constant offset), see `biased`. */
 #if defined(__XTENSA__) || defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
 #define AR_NO_SIGNED_BYTES
 #endif
@@ -14,10 +14,10 @@
 typedef struct {
     const int8_t *input;       /* [batches][in_h][in_w][in_c] */
     int8_t *output;            /* [batches][out_h][out_w][out_c] */
-    const uint8_t *weights;    /* laid out for the kernel, see there */
-    const int32_t *bias;       /* [out_c], see ar_affine_s8; the input's zero point is taken into it */
+    const uint8_t *weights;    /* in the layout of the kernel, see its C file */
+    const int32_t *bias;       /* [out_c], see ar_affine_s8; includes the input's zero point */
     const int32_t *multiplier; /* [out_c], see ar_affine_s8 */
-    const uint8_t *runs;       /* conv_2d only, see there */
+    const uint8_t *runs;       /* only for conv_2d, see conv_2d_s8_scalar.c */
     void *scratch;             /* see each kernel */
     ar_affine requant;
     uint16_t batches, in_h, in_w, in_c;
@@ -25,7 +25,7 @@ typedef struct {
     uint16_t k_h, k_w;
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    uint8_t biased, together; /* conv_2d only, see there */
+    uint8_t biased, together; /* only for conv_2d, see conv_2d_s8_scalar.c */
     int8_t padding;           /* the input's zero point */
     int8_t act_min, act_max;
 } ar_conv_2d_scalar_params;
@@ -33,7 +33,7 @@ typedef struct {
 void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
 void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p);
 
-/* One output row. `rows[k]` is the input row under the kernel's row k, or 0 where that is outside the image. */
+/* Compute one output row. `rows[k]` is the input row of kernel row k, or 0 if that is outside the image. */
 void ar_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const *rows, int8_t *out);
 

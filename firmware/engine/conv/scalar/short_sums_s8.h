@@ -1,4 +1,4 @@
-/* Short sums of words of two pixels, and what is kept of them: the inner loop of conv_2d_s8_scalar.c, see there. */
+/* Short sums of words of two pixels, and their totals: the inner loop of conv_2d_s8_scalar.c, which explains them. */
 #ifndef ARENITE_SHORT_SUMS_S8_H
 #define ARENITE_SHORT_SUMS_S8_H
 
@@ -9,7 +9,7 @@
 
 #define AR_INLINE static inline __attribute__((always_inline))
 
-/* As many as the registers hold: pairs of pixels, and channels. */
+/* The number of pairs of pixels, and of channels, for which the core has registers. */
 #if defined(__XTENSA__)
 #define AR_PAIRS 1
 #else
@@ -25,16 +25,16 @@ typedef struct {
     uint32_t both[2][AR_PAIRS], high[2][AR_PAIRS]; /* [channel][pair of pixels] */
 } ar_totals;
 
-/* Where a short sum of biased weights starts, for x words that sum to `sum`. */
+/* Returns the start of a short sum of biased weights, for x words that sum to `sum`. */
 AR_INLINE uint32_t ar_start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
 
-/* The inputs that the sums have still to read. */
+/* The inputs that the sums have not read yet. */
 typedef struct {
     const uint32_t *x, *start;
     const uint8_t *w;
 } ar_cursor;
 
-/* With -Os GCC inlines less, and the hand-written loops would have too few registers: plain C is used there. */
+/* With -Os GCC inlines less and has too few registers for the hand-written loops, so plain C is used. */
 #if defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__) && defined(AR_NO_SIGNED_BYTES)
 #include "short_sums_s8_thumb1.h"
 #elif defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
@@ -46,7 +46,7 @@ AR_INLINE uint32_t ar_weight(const int biased, const uint8_t *w)
     return biased ? *w : (uint32_t)(int8_t)*w;
 }
 
-/* Adds `n` short sums of `taps` taps, 4 or 2, each from `middle`, 2^15, or where biased ones start. */
+/* Adds `n` short sums of `taps` taps, 4 or 2. Each starts at `middle`, 2^15, or at the start of a biased sum. */
 AR_INLINE void ar_short_sums(ar_totals *s, const int biased, const int together, const int taps, uint32_t n,
                              ar_cursor *at, uint32_t middle)
 {

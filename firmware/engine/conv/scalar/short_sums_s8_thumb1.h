@@ -1,9 +1,9 @@
-/* Short sums of one channel and four pixels on Arm cores with few 32-bit instructions: 34 for 16 products. Weights are
- * biased. By hand, as GCC moves the totals to the stack and back. See short_sums_s8.h. */
+/* Short sums of one channel and four pixels on Arm cores with few 32-bit instructions: 34 instructions for 16 products.
+ * Weights are biased. Written by hand, because GCC moves the totals to the stack and back. See short_sums_s8.h. */
 #ifndef ARENITE_SHORT_SUMS_S8_THUMB1_H
 #define ARENITE_SHORT_SUMS_S8_THUMB1_H
 
-/* Registers of which a list is loaded must be in order. */
+/* The registers in the list of an LDM must be in order. */
 #define TAP(at)                       \
     "ldmia %[x]!, {r2, r3}\n\t"       \
     "ldrb %[v], [%[w], #" #at "]\n\t" \

@@ -1,5 +1,5 @@
-/* Short sums of one channel and four pixels on Arm cores with 32-bit instructions: 22 instructions for 16 products. By
- * hand, as GCC moves the totals to the stack and back. See short_sums_s8.h. */
+/* Short sums of one channel and four pixels on Arm cores with 32-bit instructions: 22 instructions for 16 products.
+ * Written by hand, because GCC moves the totals to the stack and back. See short_sums_s8.h. */
 #ifndef ARENITE_SHORT_SUMS_S8_THUMB2_H
 #define ARENITE_SHORT_SUMS_S8_THUMB2_H
 

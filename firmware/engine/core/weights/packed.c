@@ -1,4 +1,5 @@
-/* Weights from codes of 1, 2, 4 or 8 bits, with a bit for each weight that is not 0 where many are. */
+/* Unpacks weights from codes of 1, 2, 4 or 8 bits. If many weights are 0, a bit per weight says which ones have a
+ * code. */
 #include "packed.h"
 
 void ar_unpack(const ar_packed *p, ar_packed_place *place, int8_t *to, int32_t count)

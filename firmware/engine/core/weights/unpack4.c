@@ -1,4 +1,4 @@
-/* Unpacks int4 weights to int8 in scratch memory for the kernel that runs next: eight with about ten instructions. */
+/* Unpacks int4 weights to int8 in scratch memory for the next kernel: eight weights with about ten instructions. */
 #include "unpack4.h"
 
 #if defined(__ARM_FEATURE_MVE)
@@ -17,7 +17,7 @@ void ar_unpack4(const ar_unpack4_params *p)
         for (uint32_t k = 0; k < p->head; k++) {
             *to++ = *from++;
         }
-        /* No byte carries into the next: 15 + 127 is less than 256, and adding 128 is flipping a bit. */
+        /* No carry goes from byte to byte: 15 + 127 is less than 256, and adding 128 is done by flipping a bit. */
         uint32_t left = p->count;
 #if defined(__ARM_FEATURE_MVE)
         const uint8x16_t added = vreinterpretq_u8_u32(vdupq_n_u32(add));

@@ -1,4 +1,4 @@
-/* One row of a layer whose weights are int4 in flash. */
+/* Computes one row of a layer whose weights are int4 in flash. */
 #include "unpacked_row.h"
 
 void ar_unpacked_row(const void *params, const int8_t *const *rows, int8_t *out)

@@ -1,4 +1,4 @@
-/* A layer with int4 weights in a segment that runs row by row: they are unpacked to int8 before each row. */
+/* A layer with int4 weights in a segment that runs row by row. Its weights are unpacked to int8 before each row. */
 #ifndef ARENITE_UNPACKED_ROW_H
 #define ARENITE_UNPACKED_ROW_H
 
@@ -11,7 +11,7 @@ typedef struct {
     const void *params; /* of `run` */
 } ar_unpacked_row_params;
 
-/* `params` is an ar_unpacked_row_params: see ar_row_fn in stream.h. */
+/* Computes one row, see ar_row_fn in stream.h. `params` is an ar_unpacked_row_params. */
 void ar_unpacked_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

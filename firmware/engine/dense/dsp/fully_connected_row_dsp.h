@@ -1,12 +1,12 @@
-/* The body of FULLY_CONNECTED with one row on cores with the DSP extension: the row is widened once, then multiplied with
- * quads of filters. The file that includes it defines the filters before:
+/* The body of FULLY_CONNECTED with one row on cores with the DSP extension. It widens the row once, then multiplies it
+ * with quads of filters. The including file must first define:
  *     FULLY_CONNECTED     the name of the function
- *     dot_work            the parameters of the inner product, the same up to `quad` for all
- *     DOT_WORK_MORE       the values of what follows that, after a comma
+ *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `quad`
+ *     DOT_WORK_MORE       values of the fields after `quad`, beginning with a comma; or empty
  *     DOT4                the inner product
  *     GROUP_WORDS         words of a quad's filters for a group of inputs
  *     QUAD_REQUANT_WORDS  words of a quad's requantization
- *     WIDENED(p)          after the row has been widened
+ *     WIDENED(p)          code to run after the row has been widened
  */
 #include "affine_requant.h"
 #include "widen_row_dsp.h"

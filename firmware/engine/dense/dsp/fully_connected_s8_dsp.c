@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED with one row, int8: the row is widened once, then multiplied with quads of filters. */
+/* FULLY_CONNECTED with one row, int8: widens the row once, then multiplies it with quads of filters. */
 #include "fully_connected_s8_dsp.h"
 
 #include "row_dot_s8_dsp.h"

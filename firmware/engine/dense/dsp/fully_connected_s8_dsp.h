@@ -7,9 +7,9 @@
 typedef struct {
     const int8_t *input;    /* [depth] */
     int8_t *output;         /* [units] */
-    const int32_t *filters; /* [(units + 3) / 4][4 + groups * 8], and */
-    const int32_t *requant; /* [(units + 3) / 4][2][3]: see row_dot_s8_dsp.h */
-    int32_t *scratch;       /* of int16 [groups * 8] */
+    const int32_t *filters; /* [(units + 3) / 4][4 + groups * 8] */
+    const int32_t *requant; /* [(units + 3) / 4][2][3]; both: see row_dot_s8_dsp.h */
+    int32_t *scratch;       /* int16 [groups * 8] */
     int32_t rounding;
     uint16_t depth, units, groups;
     uint8_t shift;

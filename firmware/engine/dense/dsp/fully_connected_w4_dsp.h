@@ -4,7 +4,7 @@
 
 #include "fully_connected_s8_dsp.h"
 
-/* `filters` are [(units + 3) / 4][4 + groups * 4] words, they and `requant` as row_dot_w4_dsp.h says. */
+/* `filters` is [(units + 3) / 4][4 + groups * 4] words. row_dot_w4_dsp.h describes `filters` and `requant`. */
 void ar_fully_connected_w4_dsp(const ar_fully_connected_dsp_params *p);
 
 #endif

@@ -1,64 +1,65 @@
-/* Products of one row with quads of int4 filters: 35 instructions for 32 products. Layouts: row_dot_w4_dsp.h. */
+/* Multiplies one row with quads of int4 filters: 35 instructions for 32 products. Layouts: row_dot_w4_dsp.h. */
 #include "row_dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
 /* r0-r1 filters, r2 widened filters, r4 and r6 sums of 16 * A + B + 8 * X of both pairs, r5 and r7 of B + 8 * X, r8-r11
- * inputs, r12 expanded inputs, lr filters. The stack holds what has no register:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 x, +20 end of the filters, +24 end of x, +28 where the loop is
- *  entered, +32 the sum. */
+ * inputs, r12 expanded inputs, lr filters. The stack holds the other values:
+ *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 x, +20 end of the filters, +24 end of x, +28 entry into the
+ *  loop, +32 the sum. */
 #define HALF(bytes, x, both, b)                                                                       \
     "sxtb16 r2, " bytes "\n smlad " both ", r2, " x ", " both "\n and r2, r2, #0x000f000f\n smlad " b \
     ", r2, " x ", " b "\n"
 #define PAIR(w, x0, x1, both, b) HALF(w, x0, both, b) HALF(w ", ror #8", x1, both, b)
 #define FOUR(x0, x1) "ldrd r0, r1, [lr], #8\n" PAIR("r0", x0, x1, "r4", "r5") PAIR("r1", x0, x1, "r6", "r7")
-/* Eight inputs: 35 instructions of 4 bytes each, which the entry into the loop counts on. */
+/* Eight inputs: 35 instructions of 4 bytes each, from which the entry into the loop is computed. */
 #define GROUP "ldm r12!, {r8-r11}\n" FOUR("r8", "r9") FOUR("r10", "r11")
 
 __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_row_dot4_w4_dsp, 72\n"
-            "push {r4-r11, lr}\n"
-            "sub sp, #36\n"
-            "ldm r0, {r1-r9}\n"
-            "mov lr, r8\n"
-            "mov r12, r5\n"
-            "str r9, [sp, #32]\n"
-            /* Four groups in the loop: the first time round, enter it as far down as groups are missing. */
-            "rsb r8, r7, #0\n"
-            "and r8, r8, #3\n"
-            "mov r9, #140\n"
-            "mul r8, r8, r9\n"
-            "adr r9, 2f\n"
-            "add r8, r8, r9\n"
-            "add r8, r8, #1\n"
-            "add r7, r5, r7, lsl #4\n"
-            "stm sp, {r1-r8}\n"
-            /* A quad. */
-            "1:\n"
-            "ldm lr!, {r4-r7}\n"
-            "ldr pc, [sp, #28]\n"
-            "2:\n" GROUP GROUP GROUP GROUP "ldr r0, [sp, #24]\n"
-            "cmp r12, r0\n"
-            "bne 2b\n"
-            "ldr r11, [sp, #32]\n"
-            "ldm sp, {r0, r1, r2, r3, r12}\n"
-            "sub r4, r4, r5\n sub r6, r6, r7\n sub r5, r5, r11\n sub r7, r7, r11\n"
-            "ldm r1!, {r8-r11}\n"
-            "add r4, r11, r4, lsl #4\n smmla r4, r4, r8, r2\n"
-            "add r5, r10, r5, lsl #8\n smmla r5, r5, r9, r2\n"
-            "ldm r1!, {r8-r11}\n"
-            "add r6, r11, r6, lsl #4\n smmla r6, r6, r8, r2\n"
-            "add r7, r10, r7, lsl #8\n smmla r7, r7, r9, r2\n"
-            "asr r4, r4, r3\n ssat r4, #8, r4\n asr r5, r5, r3\n ssat r5, #8, r5\n"
-            "asr r6, r6, r3\n ssat r6, #8, r6\n asr r7, r7, r3\n ssat r7, #8, r7\n"
-            "strb r5, [r0, #1]\n strb r6, [r0, #2]\n strb r7, [r0, #3]\n strb r4, [r0], #4\n"
-            "strd r0, r1, [sp]\n"
-            "ldr r0, [sp, #20]\n"
-            "cmp lr, r0\n"
-            "bne 1b\n"
-            "add sp, #36\n"
-            "pop {r4-r11, pc}\n");
+    __asm__(
+        ".set ar_stack_ar_row_dot4_w4_dsp, 72\n"
+        "push {r4-r11, lr}\n"
+        "sub sp, #36\n"
+        "ldm r0, {r1-r9}\n"
+        "mov lr, r8\n"
+        "mov r12, r5\n"
+        "str r9, [sp, #32]\n"
+        /* The loop contains four groups. In the first round it is entered behind the groups that are not needed. */
+        "rsb r8, r7, #0\n"
+        "and r8, r8, #3\n"
+        "mov r9, #140\n"
+        "mul r8, r8, r9\n"
+        "adr r9, 2f\n"
+        "add r8, r8, r9\n"
+        "add r8, r8, #1\n"
+        "add r7, r5, r7, lsl #4\n"
+        "stm sp, {r1-r8}\n"
+        /* For each quad. */
+        "1:\n"
+        "ldm lr!, {r4-r7}\n"
+        "ldr pc, [sp, #28]\n"
+        "2:\n" GROUP GROUP GROUP GROUP "ldr r0, [sp, #24]\n"
+        "cmp r12, r0\n"
+        "bne 2b\n"
+        "ldr r11, [sp, #32]\n"
+        "ldm sp, {r0, r1, r2, r3, r12}\n"
+        "sub r4, r4, r5\n sub r6, r6, r7\n sub r5, r5, r11\n sub r7, r7, r11\n"
+        "ldm r1!, {r8-r11}\n"
+        "add r4, r11, r4, lsl #4\n smmla r4, r4, r8, r2\n"
+        "add r5, r10, r5, lsl #8\n smmla r5, r5, r9, r2\n"
+        "ldm r1!, {r8-r11}\n"
+        "add r6, r11, r6, lsl #4\n smmla r6, r6, r8, r2\n"
+        "add r7, r10, r7, lsl #8\n smmla r7, r7, r9, r2\n"
+        "asr r4, r4, r3\n ssat r4, #8, r4\n asr r5, r5, r3\n ssat r5, #8, r5\n"
+        "asr r6, r6, r3\n ssat r6, #8, r6\n asr r7, r7, r3\n ssat r7, #8, r7\n"
+        "strb r5, [r0, #1]\n strb r6, [r0, #2]\n strb r7, [r0, #3]\n strb r4, [r0], #4\n"
+        "strd r0, r1, [sp]\n"
+        "ldr r0, [sp, #20]\n"
+        "cmp lr, r0\n"
+        "bne 1b\n"
+        "add sp, #36\n"
+        "pop {r4-r11, pc}\n");
 }
 
 #else

@@ -1,9 +1,9 @@
-/* Products of one expanded row of inputs and groups of four int8 filters, on cores with the DSP extension.
+/* Multiplies one expanded row of inputs with groups of four int8 filters, on cores with the DSP extension.
  *
- * As in dot_s8_dsp.h two channels share one int16; here two such pairs, a quad, go through memory together. A quad is
+ * As in dot_s8_dsp.h two channels share one int16. Here two such pairs, a quad, are stored together. A quad is
  * four words of biases (256 * b0 + b1 + offset0, b1, 256 * b2 + b3 + offset2, b3), then for every two inputs a word of
  * the first pair and one of the second. The number of inputs is padded with zero weights to a multiple of 8, a group.
- * Inputs are int16 [depth], (0, 2) and (1, 3) of every four. The requantization is one-sided.
+ * Inputs are int16 [depth], each four of them in the order 0, 2, 1, 3. The requantization is one-sided.
  */
 #ifndef ARENITE_ROW_DOT_S8_DSP_H
 #define ARENITE_ROW_DOT_S8_DSP_H
@@ -16,12 +16,12 @@ typedef struct {
     int32_t rounding;
     int32_t shift;
     const int32_t *x;    /* the expanded inputs */
-    const int32_t *end;  /* where the filters end */
+    const int32_t *end;  /* the end of the filters */
     int32_t groups;      /* inputs / 8, at least 1 */
     const int32_t *quad; /* filters of the quad */
 } ar_row_dot_s8_dsp;
 
-/* From this quad to the last one. */
+/* Computes the outputs of this quad to the last one. */
 void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d);
 
 #endif

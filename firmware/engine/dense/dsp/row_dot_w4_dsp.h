@@ -1,7 +1,8 @@
-/* Products of one expanded row of inputs and groups of four int4 filters, on cores with the DSP extension.
+/* Multiplies one expanded row of inputs with groups of four int4 filters, on cores with the DSP extension.
  *
- * As row_dot_s8_dsp.h, with the bytes of dot_w4_dsp.h: a quad is four words of biases (16 * b0 + b1, b1, 16 * b2 + b3, b3),
- * then for every four inputs a word of the first pair and one of the second. The requantization is one-sided.
+ * This works as in row_dot_s8_dsp.h, with the bytes of dot_w4_dsp.h: a quad is four words of biases (16 * b0 + b1, b1,
+ * 16 * b2 + b3, b3), then for every four inputs a word of the first pair and one of the second. The requantization is
+ * one-sided.
  */
 #ifndef ARENITE_ROW_DOT_W4_DSP_H
 #define ARENITE_ROW_DOT_W4_DSP_H

@@ -1,10 +1,10 @@
-/* A row of bytes widened to int16, as row_dot_s8_dsp.h wants it. */
+/* Widens a row of bytes to int16, in the layout of row_dot_s8_dsp.h. */
 #ifndef ARENITE_WIDEN_ROW_DSP_H
 #define ARENITE_WIDEN_ROW_DSP_H
 
 #include "sxtb16.h"
 
-/* Widen four bytes, which need no alignment. */
+/* Widens four bytes, which need no alignment. */
 static inline void widen_word(int32_t *x, const int8_t *in)
 {
     uint32_t word;
@@ -13,7 +13,7 @@ static inline void widen_word(int32_t *x, const int8_t *in)
     x[1] = ar_sxtb16_ror8(word);
 }
 
-/* `left` bytes; zeros fill up the last group of eight. */
+/* Widens `left` bytes. Zeros fill up the last group of eight. */
 static inline void widen_row(int32_t *x, const int8_t *in, int32_t left)
 {
     for (; left >= 8; left -= 8, in += 8, x += 4) {

@@ -1,15 +1,16 @@
 /* FULLY_CONNECTED, int8, for Helium: four units at a time.
  *
- * FULLY_CONNECTED rounds once: floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)), as ar_requant_once does. VQDMULH gives
- * floor(x * multiplier / 2^31) and VRSHL adds 2^(right - 1) and shifts by `right`, at least 1: the same number. The
- * generator has proven that it is what LiteRT's double gives, for every sum that can occur. */
+ * FULLY_CONNECTED rounds once: floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)), like ar_requant_once.
+ * VQDMULH gives floor(x * multiplier / 2^31), and VRSHL adds 2^(right - 1) and shifts by `right`, which is at least
+ * 1. The result is the same. The generator has proven that it is LiteRT's result in double precision, for every sum
+ * that can occur. */
 #include "fully_connected_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include <arm_mve.h>
 
-/* The products of one input row with four rows of weights: one sum per lane. The last round is predicated. */
+/* Multiplies one input row with four rows of weights. Returns one sum per lane. The last round is predicated. */
 static inline int32x4_t dot4(const int8_t *x, const int8_t *const *w, int32_t depth)
 {
     const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
@@ -71,7 +72,7 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
             if (next >= units) {
                 break;
             }
-            /* The last group ends with the last unit, and may do some once more. */
+            /* The last group ends with the last unit, and may compute some units again. */
             c = next + 4 <= units ? next : units - 4;
         }
     }

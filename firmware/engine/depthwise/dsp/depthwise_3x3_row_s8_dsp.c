@@ -1,13 +1,13 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3, stride 1: an output row alone, four channels at a time. */
+/* DEPTHWISE_CONV_2D, int8, 3x3, stride 1: computes a single output row, four channels at a time. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
-#define WORDS 12 /* of a channel in a block */
+#define WORDS 12 /* words of a channel in a block */
 
 static int32_t low(int32_t word) { return (int16_t)(uint16_t)word; }
 static int32_t high(int32_t word) { return (int16_t)((uint32_t)word >> 16); }
 
-/* Input row k is padding: its share in the sums goes to the bias. */
-static void leave_out(ar_dw_columns *table, int32_t k, int32_t zero_point)
+/* Handles input row k as padding: adds its part of the sums to the bias, and sets its weights to 0. */
+static void fold_into_bias(ar_dw_columns *table, int32_t k, int32_t zero_point)
 {
     for (int32_t c = 0; c < AR_DW_GROUP; c++) {
         ar_dw_columns *t = &table[c];
@@ -55,7 +55,7 @@ void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *row
     for (int32_t c = 0; c < channels; c += AR_DW_GROUP) {
         int32_t from = c;
         if (c > channels - AR_DW_GROUP) {
-            /* The last four channels are read, but the first ones of them have been done. */
+            /* Read the last four channels. The first `done` of them have already been computed. */
             const int32_t done = c + AR_DW_GROUP - channels;
             from -= done;
             for (int32_t k = 0; k < 3; k++) {
@@ -68,7 +68,7 @@ void ar_depthwise_3x3_s1_s8_dsp_row(const void *params, const int8_t *const *row
         ar_depthwise_columns_s8_dsp(table, p->weights + from, channels, p->bias + from, p->multiplier + from);
         for (int32_t k = 0; k < 3; k += 2) {
             if (!rows[k]) {
-                leave_out(table, k, p->zero_point);
+                fold_into_bias(table, k, p->zero_point);
             }
         }
         ar_depthwise_strip_s8_dsp(&s, p->pad_left);

@@ -1,11 +1,13 @@
-/* One output row of a depthwise 3x3 at stride 1: 68 instructions for 6 outputs. Layouts: depthwise_3x3_s8_dsp.h. */
+/* Computes one output row of a depthwise 3x3 at stride 1: 68 instructions for 6 outputs. Layouts:
+ * depthwise_3x3_s8_dsp.h. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
 /* r0-r5 sums of 6 outputs, r6-r7 weights (w0, w1) and (w1, w2), r8-r11 four pairs of pixels, r12 lines, lr channel.
- * The stack is an ar_dw_row; `reserved` is where a block's sums become outputs: 3 for all six, or an entry of 4.
- * An even output takes w0 and w1 from one pair and w2 from the next; an odd one w0 from one, w1 and w2 from the next. */
+ * The stack is an ar_dw_row; `reserved` is the address of the code that requantizes a block: label 3 for all six
+ * sums, or an entry of label 4. An even output takes w0 and w1 from one pair and w2 from the next; an odd one w0
+ * from one, w1 and w2 from the next. */
 #define EVEN(sum, a, b, start) "smlad " sum ", " a ", r6, " start "\n smlabt " sum ", " b ", r7, " sum "\n"
 #define ODD(sum, a, b, start) "smlatb " sum ", " a ", r6, " start "\n smlad " sum ", " b ", r7, " sum "\n"
 #define FIRST_LINE                                                                                \
@@ -18,7 +20,7 @@
             ODD("r5", "r10", "r11", "r5")
 /* r6 multiplier, r7 rounding. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
-/* One output of a last block, 16 bytes: the entry depends on it. */
+/* One output of an incomplete block, 16 bytes of code, from which the entry is computed. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
 __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __attribute__((unused)))
@@ -35,7 +37,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "stm sp, {r1-r11}\n"
             "cmp r12, r8\n"
             "beq 5f\n"
-            /* A channel of a block. */
+            /* For each channel of a block. */
             "1:\n"
             "ldm lr, {r5, r6, r7}\n"   /* */
             FIRST_LINE                 /* */
@@ -68,7 +70,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "add r12, r12, r6\n"
             "cmp r12, r7\n"
             "bne 1b\n"
-            /* A last one with `part` outputs. */
+            /* A last block with `part` outputs. */
             "5:\n"
             "ldrd r6, r7, [sp, #36]\n"
             "cbz r6, 6f\n"

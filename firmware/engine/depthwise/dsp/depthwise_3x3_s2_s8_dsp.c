@@ -1,12 +1,13 @@
-/* One output row of a depthwise 3x3 at stride 2: 38 instructions for 3 outputs. Layouts: depthwise_3x3_s8_dsp.h. */
+/* Computes one output row of a depthwise 3x3 at stride 2: 38 instructions for 3 outputs. Layouts:
+ * depthwise_3x3_s8_dsp.h. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0, r1, r5 sums of 3 outputs; weights of the three lines: (w0, w1) in r2, r4 and r6, w2 in the halves of r3 and the
- * high half of r7; r8-r11 four pairs of pixels, r12 lines, lr out. The stack:
- *  sp +0 multiplier, +4 rounding, +8 pixel, +12 end of the channel's full blocks, or inside its part of a block,
- *  +16 bias, +20 next channel, +24 end of channels, +28 lines, +32 out, +36 outputs in a last part. */
+/* r0, r1, r5 sums of 3 outputs; weights of the three lines: (w0, w1) in r2, r4 and r6, w2 in the halves of r3 and
+ * the high half of r7; r8-r11 four pairs of pixels, r12 lines, lr out. The stack:
+ *  sp +0 multiplier, +4 rounding, +8 pixel, +12 end of the channel's full blocks, or inside an incomplete block,
+ *  +16 bias, +20 next channel, +24 end of channels, +28 lines, +32 out, +36 outputs of the incomplete block. */
 #define LINE(weights, last, half, s0, s1, s2)                                   \
     "ldm r12!, {r8, r9, r10, r11}\n"                                            \
     "smlad r0, r8, " weights ", " s0 "\n smlab" half " r0, r9, " last ", r0\n"  \
@@ -22,7 +23,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "sub sp, #40\n"
             /* Rounding, pixel, -, end, out, -, -, full, channels, part, -, lines. */
             "ldm r0, {r1-r12}\n"
-            /* With a part of a block the end lies inside that block. */
+            /* If the last block is incomplete, the end is inside that block. */
             "cmp r10, #0\n"
             "it ne\n addne r8, r8, #188\n"
             "strd r1, r2, [sp, #4]\n"
@@ -30,7 +31,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "strd r9, r4, [sp, #20]\n"
             "strd r12, r5, [sp, #28]\n"
             "str r10, [sp, #36]\n"
-            /* A channel: its constants stay in registers. */
+            /* For each channel: its constants stay in registers. */
             "1:\n"
             "ldr r0, [sp, #20]\n"
             "ldm r0, {r1, r2, r3, r8}\n"
@@ -69,7 +70,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "add r11, r11, #48\n"
             "str r11, [sp, #12]\n"
             "b 1b\n"
-            /* One or two outputs of a last block. */
+            /* One or two outputs of an incomplete block. */
             "3:\n"
             "strb r0, [lr]\n"
             "ldr r0, [sp, #36]\n"

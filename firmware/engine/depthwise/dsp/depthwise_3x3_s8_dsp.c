@@ -1,23 +1,23 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3: the lines, the weights' tables, and the rows of the output. */
+/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines and tables of weights, and computes the output rows. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #define CHANNEL_WORDS (AR_DW_BLOCK_WORDS / AR_DW_GROUP)
 
-/* A group of channels while it runs. */
+/* The state of the group of channels that is being computed. */
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
     ar_dw_channel *table; /* [AR_DW_GROUP] */
-    int32_t block;        /* bytes of the outputs of one */
+    int32_t block;        /* bytes of the outputs of a block */
     const int8_t *padding;
     int32_t *lines;
-    int32_t *full; /* the lines' end, or their last block when that has fewer outputs than it could */
-    const ar_dw_channel *first; /* channel that has outputs */
+    int32_t *full;              /* the end of the full blocks of the lines */
+    const ar_dw_channel *first; /* first channel that has outputs */
     ar_dw_line line;
-    ar_dw_row row; /* of every output row; `out`, `channels` and `end` are set for each */
+    ar_dw_row row; /* `out`, `channels` and `end` are set for each output row */
 } group;
 
-/* Constants that all rows of all groups share. */
-static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
+/* Sets the constants that all rows of all groups share. */
+static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
 {
     const int32_t outputs = AR_DW_PIXELS / p->stride;
     const int32_t full = p->out_w / outputs;
@@ -39,7 +39,7 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->row.part = p->out_w - full * outputs;
     g->row.part_offset = (g->row.part - 1) * p->channels;
 
-    /* The columns that the last output reaches, padding in front included: the rest of the row is not needed. */
+    /* The number of columns that the outputs need, including left padding. The rest of the row is not needed. */
     const int32_t reach = (p->out_w - 1) * p->stride + 3;
     const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
     g->line.pixel = p->channels;
@@ -48,7 +48,7 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
 
-    /* Behind the row there is at most one pixel of padding. Where it begins a pair nothing else writes that pair. */
+    /* There is at most one pixel of padding behind the row. If it begins a pair, no other code writes that pair. */
     if (pixels < reach) {
         const int32_t last = full - (g->row.part == 0);
         int32_t *at = g->lines + last * AR_DW_BLOCK_WORDS + (pixels - last * AR_DW_PIXELS) / 2;
@@ -58,8 +58,9 @@ static void start(group *g, const ar_depthwise_3x3_dsp_params *p)
     }
 }
 
-/* Channels from c on; returns the first one that is read. Of the last four channels some may have been done. */
-static int32_t choose(group *g, int32_t c)
+/* Selects the group from channel c on, and returns its first channel. Some of the last four channels may already
+ * have been computed. */
+static int32_t select_group(group *g, int32_t c)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
     const int32_t from = c + AR_DW_GROUP > p->channels ? p->channels - AR_DW_GROUP : c;
@@ -73,8 +74,8 @@ static int32_t choose(group *g, int32_t c)
     return from;
 }
 
-/* An output row of the group's channels; the first line has kernel row `top`. */
-static inline void make_row(group *g, int8_t *out, int32_t top)
+/* Computes an output row of the group's channels. The first line belongs to kernel row `top`. */
+static inline void compute_row(group *g, int8_t *out, int32_t top)
 {
     g->row.out = out;
     g->row.channels = &g->first->line[top];
@@ -82,8 +83,8 @@ static inline void make_row(group *g, int8_t *out, int32_t top)
     g->p->kernel(&g->row);
 }
 
-/* A group's channels of one image, from the first row to the last: output row y may lie where input row y was. */
-static void image(group *g, const int8_t *row, int8_t *out)
+/* Computes a group's channels of one image, from the first row to the last. Output row y may overwrite input row y. */
+static void compute_image(group *g, const int8_t *row, int8_t *out)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
     const int32_t stride = p->stride;
@@ -93,7 +94,7 @@ static void image(group *g, const int8_t *row, int8_t *out)
     int32_t *const lines = g->lines;
     int32_t *line = lines;
     int32_t next = -p->pad_top;
-    int32_t end = next + 3; /* of the rows that the output row needs */
+    int32_t end = next + 3; /* end of the rows that the output row needs */
     int32_t top = 0;
     for (int32_t y = p->out_h; y != 0; y--) {
         for (; next < end; next++) {
@@ -103,7 +104,7 @@ static void image(group *g, const int8_t *row, int8_t *out)
             line = line == lines + 8 ? lines : line + 4;
         }
         end += stride;
-        make_row(g, out, top);
+        compute_row(g, out, top);
         top -= stride;
         top += top < 0 ? 3 : 0;
         out += out_row;
@@ -113,12 +114,12 @@ static void image(group *g, const int8_t *row, int8_t *out)
 void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
 {
     group g;
-    start(&g, p);
+    set_constants(&g, p);
     for (int32_t c = 0; c < p->channels; c += AR_DW_GROUP) {
-        const int32_t from = choose(&g, c);
+        const int32_t from = select_group(&g, c);
         for (int32_t b = 0; b < p->batches; b++) {
-            image(&g, p->input + b * (p->in_h * p->in_w * p->channels) + from,
-                  p->output + b * (p->out_h * p->out_w * p->channels) + c);
+            compute_image(&g, p->input + b * (p->in_h * p->in_w * p->channels) + from,
+                          p->output + b * (p->out_h * p->out_w * p->channels) + c);
         }
     }
 }
@@ -126,12 +127,12 @@ void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p)
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     group g;
-    start(&g, params);
+    set_constants(&g, params);
     for (int32_t c = 0; c < g.p->channels; c += AR_DW_GROUP) {
-        const int32_t from = choose(&g, c);
+        const int32_t from = select_group(&g, c);
         for (int32_t k = 0; k < 3; k++) {
             ar_depthwise_line_s8_dsp(&g.line, rows[k] ? rows[k] + from : 0, g.lines + 4 * k);
         }
-        make_row(&g, out + c, 0);
+        compute_row(&g, out + c, 0);
     }
 }

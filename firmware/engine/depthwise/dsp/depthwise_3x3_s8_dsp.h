@@ -1,14 +1,14 @@
 /* DEPTHWISE_CONV_2D, int8, 3x3, stride 1 or 2, multiplier 1, on cores with the DSP extension.
  *
- * Four channels at a time, all the way down the image: every input row is widened once to int16 and laid out channel by
- * channel ("lines"), so that SMLAD multiplies two neighbouring pixels of one channel. Three lines are kept; the newest
- * takes the place of the oldest, and the weights turn instead of the lines.
+ * The kernel computes four channels of the whole image at a time. It widens every input row once to int16, and stores
+ * it channel by channel ("lines"), so that SMLAD multiplies two neighboring pixels of one channel. Three lines are kept
+ * in memory. The newest line replaces the oldest one, and the weights are rotated instead of the lines.
  *
- * A block holds what three pairs of pixels and one more give: 6 outputs at stride 1, 3 outputs at stride 2.
- * Lines: [blocks][4 channels][3 lines][4 pairs] of two int16; the last pair of a block is the first of the next.
+ * A block is four pairs of pixels, which give 6 outputs at stride 1 or 3 outputs at stride 2. Lines: [blocks][4
+ * channels][3 lines][4 pairs] of two int16; the last pair of a block is the first pair of the next.
  *
- * Exact: weights count 256 times, so a sum is 256 * acc plus the requantization's offset, which the bias brings; the
- * generator has proven that it stays in 32 bits, and that the output below is LiteRT's.
+ * The results are exact. Weights are multiplied by 256, so a sum is 256 * acc plus the requantization's offset, which
+ * is part of the bias. The generator has proven that the sum fits 32 bits, and that this is LiteRT's output:
  *
  *     out = saturate((sum * multiplier + rounding * 2^32) >> (32 + 8))
  */
@@ -21,35 +21,36 @@
 #define AR_DW_BLOCK_WORDS 48 /* words of a block */
 #define AR_DW_PIXELS 6       /* new pixels of a block */
 
-/* One channel's constants: entry k goes with kernel row k % 3. An output row reads three entries, from that one on which
- * belongs to the line in the first place. All hold the bias and the multiplier. */
+/* One channel's constants. Entry k has the weights of kernel row k % 3. An output row reads three entries, beginning
+ * with the one for the kernel row of the first line. Every entry contains the bias and the multiplier. */
 typedef struct {
     struct {
         int32_t bias;
-        int32_t first, last; /* weights (w0, w1) and (w1, w2), low halfword first, 256-fold */
+        int32_t first, last; /* weights (w0, w1) and (w1, w2), low halfword first, multiplied by 256 */
         int32_t multiplier;
     } line[6];
 } ar_dw_channel;
 
-/* Makes the constants of four channels: weights of the first one, [9 taps] with `channels` bytes from one to the next. */
+/* Computes the constants of four channels. `weights` points to the first channel: [9 taps], `channels` bytes apart. */
 void ar_depthwise_table_s8_dsp(ar_dw_channel *table, const int8_t *weights, int32_t channels,
                                const int32_t *bias, const int32_t *multiplier);
 
-/* One output row of a group, in the order in which the assembly loads it. */
+/* The parameters of one output row of a group, in the order in which the assembly loads them. */
 typedef struct {
     int32_t rounding;
     int32_t pixel;   /* bytes from one output pixel to the next: the channels */
     int32_t third;   /* 3 * pixel - 1 */
-    const void *end; /* behind the last channel, as `channels` */
+    const void *end; /* the end of `channels` */
     int8_t *out;
-    uint32_t reserved;   /* the assembly's own */
-    int32_t next_block;  /* from behind the group in a block's first output pixel to the next block's first */
-    const int32_t *full; /* the lines' end, or their last block when that has fewer outputs than it could */
-    const void *channels; /* the first one's entry for the first line */
-    int32_t part;         /* outputs of such a last block, or 0 */
+    uint32_t reserved; /* used by the assembly */
+    int32_t
+        next_block; /* bytes from the end of the group in a block's first output to the next block's first output */
+    const int32_t *full;  /* the end of the full blocks of the lines */
+    const void *channels; /* the first channel's entry for the first line */
+    int32_t part;         /* outputs of an incomplete last block, or 0 */
     int32_t part_offset;  /* (part - 1) * pixel */
     const int32_t *lines;
-    int32_t skip; /* bytes of the lines of channels that a block has no outputs for */
+    int32_t skip; /* bytes of the lines of channels that are not computed again */
 } ar_dw_row;
 
 typedef void ar_dw_row_kernel(const ar_dw_row *row);
@@ -57,30 +58,30 @@ typedef void ar_dw_row_kernel(const ar_dw_row *row);
 ar_dw_row_kernel ar_depthwise_3x3_s1_s8_dsp;
 ar_dw_row_kernel ar_depthwise_3x3_s2_s8_dsp;
 
-/* How the input rows of a group become lines, in the order in which the assembly loads it. */
+/* How the input rows of a group are converted to lines, in the order in which the assembly loads the fields. */
 typedef struct {
     int32_t pixel;         /* bytes from one pixel to the next */
     int32_t rest;          /* pixels after the blocks, 0 to 5 */
     const int8_t *padding; /* 4 bytes */
-    int32_t blocks;        /* of 6 pixels */
-    int32_t second;        /* bytes from the row to its second pixel; 0 where the first one is padding */
+    int32_t blocks;        /* blocks of 6 pixels */
+    int32_t second;        /* bytes from the row to the second pixel; 0 if the first pixel is padding */
 } ar_dw_line;
 
-/* `row` to the line that is at `to` in the first block; a row of 0 is padding. */
+/* Converts `row` to the line that is at `to` in the first block. If `row` is 0, the line is padding. */
 void ar_depthwise_line_s8_dsp(const ar_dw_line *line, const int8_t *row, int32_t *to);
 
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
     int8_t *output; /* [batches][out_h][out_w][channels]; may be the input at stride 1 and equal shapes */
     const int8_t *weights;     /* [3][3][channels]; at least 4 channels */
-    const int32_t *bias;       /* [channels]: 256 * (bias with the zero point folded) + offset */
+    const int32_t *bias;       /* [channels]: 256 * (bias including the zero point) + offset */
     const int32_t *multiplier; /* [channels] */
     ar_dw_row_kernel *kernel;
-    void *scratch; /* AR_DW_TABLE_BYTES, then the lines and one block more */
+    void *scratch; /* AR_DW_TABLE_BYTES, then the lines and one more block */
     int32_t rounding;
     uint16_t batches, in_h, in_w, channels, out_h, out_w;
     uint8_t pad_top, pad_left, stride; /* pad_left 0 or 1 */
-    int8_t zero_point;                 /* of the input: what padding reads as */
+    int8_t zero_point;                 /* of the input, the value of padding */
 } ar_depthwise_3x3_dsp_params;
 
 /* The constants of a group, and four bytes of padding. */
@@ -88,8 +89,8 @@ typedef struct {
 
 void ar_depthwise_3x3_s8_dsp(const ar_depthwise_3x3_dsp_params *p);
 
-/* One row of the output. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, 0 where
- * that lies outside the image. */
+/* Computes one output row. `params` is an ar_depthwise_3x3_dsp_params; rows[k] is the input row of kernel row k, or
+ * 0 if that is outside the image. */
 void ar_depthwise_3x3_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

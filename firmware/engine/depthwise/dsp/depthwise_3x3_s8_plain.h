@@ -1,16 +1,16 @@
-/* The functions of `depthwise_3x3_s8_dsp.h` in portable C instead of assembly: for tests on other machines. */
+/* The functions of `depthwise_3x3_s8_dsp.h` in portable C instead of assembly, for tests on other machines. */
 #ifndef ARENITE_DEPTHWISE_3X3_S8_PLAIN_H
 #define ARENITE_DEPTHWISE_3X3_S8_PLAIN_H
 
 #include "depthwise_3x3_s8_dsp.h"
 
-/* The int16 at `index` of the words at `words`, low halfword first. */
+/* Returns the int16 at `index` of `words`, low halfword first. */
 static inline int32_t ar_dw_half(const int32_t *words, int32_t index)
 {
     return (int16_t)((uint32_t)words[index / 2] >> (index % 2 * 16));
 }
 
-/* One output; `entry` is the channel's for the first line. */
+/* Returns one output. `entry` is the channel's entry for the first line. */
 static inline int8_t ar_dw_sum(const ar_dw_row *row, const int32_t *entry, const int32_t *lines, int32_t x)
 {
     int64_t sum = entry[0];

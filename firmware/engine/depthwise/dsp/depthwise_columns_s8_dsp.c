@@ -1,10 +1,10 @@
-/* The constants of four channels of a depthwise 3x3 whose rows are computed alone. Layouts: depthwise_3x3_row_s8_dsp.h. */
+/* Computes the constants of four channels for single rows of a depthwise 3x3. Layouts: depthwise_3x3_row_s8_dsp.h. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* The halfwords of channels 0 and 1 in a, 2 and 3 in b, to a channel each. A byte in the upper half of a halfword counts
- * 256 times. */
+/* Splits the halfwords of channels 0 and 1 in a, 2 and 3 in b, into one register per channel. A byte in the upper
+ * half of a halfword is multiplied by 256. */
 #define SPLIT(a, b, c0, c1, c2, c3)                             \
     "and " c0 ", r12, " a ", lsl #8\n and " c1 ", r12, " a "\n" \
     "and " c2 ", r12, " b ", lsl #8\n and " c3 ", r12, " b "\n"
@@ -55,8 +55,8 @@ __attribute__((naked)) void ar_depthwise_columns_s8_dsp(ar_dw_columns *table __a
 
 #else
 
-/* Two taps, 256-fold, in one word. */
-static int32_t two(int32_t low, int32_t high)
+/* Returns two taps, multiplied by 256, in one word. */
+static int32_t pack_taps(int32_t low, int32_t high)
 {
     return (int32_t)((uint32_t)high << 24 | (uint32_t)(uint16_t)(low * 256));
 }
@@ -68,10 +68,10 @@ void ar_depthwise_columns_s8_dsp(ar_dw_columns *table, const int8_t *weights, in
         const int8_t *w = weights + c;
         table[c].bias = bias[c];
         for (int32_t k = 0; k < 3; k++) {
-            table[c].column[k] = two(w[k * channels], w[(3 + k) * channels]);
+            table[c].column[k] = pack_taps(w[k * channels], w[(3 + k) * channels]);
         }
         for (int32_t k = 0; k < 2; k++) {
-            table[c].pair[k] = two(w[(6 + k) * channels], w[(7 + k) * channels]);
+            table[c].pair[k] = pack_taps(w[(6 + k) * channels], w[(7 + k) * channels]);
         }
         table[c].multiplier = multiplier[c];
     }

@@ -1,11 +1,11 @@
-/* DEPTHWISE_CONV_2D, int8, any window: for every output pixel a list of the pixels under its taps.
+/* DEPTHWISE_CONV_2D, int8, any window: makes a list of the pixels under the taps of every output pixel.
  *
- * A tap outside the image is a pixel of padding. The words of two pixels are merged so that one instruction multiplies
- * both taps of a channel; sums are exact int32.
+ * A tap outside the image points to a pixel of padding. The words of two pixels are merged, so that one instruction
+ * multiplies both taps of a channel. Sums are exact int32.
  */
 #include "depthwise_conv_2d_s8_dsp.h"
 
-/* The channels that do not fill a word. */
+/* Computes the last channels, which do not fill a word. */
 static void last_channels(const ar_depthwise_dsp_params *p, const int8_t *const *taps, int32_t first,
                           int8_t *out)
 {

@@ -4,14 +4,15 @@
 
 #include <stdint.h>
 
-/* Weights of four channels at a time: for each pair of taps a word of both taps of channels 0 and 1 (bytes: tap a of 0,
- * a of 1, b of 0, b of 1), and one of channels 2 and 3; an odd tap is one word, a byte for each channel. Behind the last
- * four channels come the others, each with all its taps. Taps go row by row through the window. */
+/* Weights of four channels at a time: for each pair of taps a word of both taps of channels 0 and 1 (bytes: tap a of
+ * 0, a of 1, b of 0, b of 1), and one of channels 2 and 3; an odd tap is one word, a byte for each channel. Behind
+ * them are the weights of the last one to three channels, one channel after the other. Taps are ordered by window
+ * row. */
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
     int8_t *output;      /* [batches][out_h][out_w][channels] */
     const int32_t *weights;
-    const int32_t *bias;  /* [channels]; the input's zero point is taken into it */
+    const int32_t *bias;  /* [channels]; includes the input's zero point */
     const int32_t *scale; /* [channels][2]: multiplier, offset */
     void *scratch;        /* a pointer for each tap and each kernel row, then a pixel of padding */
     int32_t rounding;
@@ -24,9 +25,9 @@ typedef struct {
     int8_t act_min, act_max;
 } ar_depthwise_dsp_params;
 
-/* An accumulator becomes an output: saturate((x * multiplier + rounding * 2^32) >> (32 + shift)), where x is 256 times
- * the accumulator plus the offset; or plus the offset's complement, if the layer is two-sided and the accumulator below
- * 0. The generator has proven that this is LiteRT's output for every accumulator that can occur. */
+/* Requantizes an accumulator: saturate((x * multiplier + rounding * 2^32) >> (32 + shift)), where x is 256 times the
+ * accumulator plus the offset; or plus the offset's complement, if the layer is two-sided and the accumulator is
+ * negative. The generator has proven that this is LiteRT's output for every accumulator that can occur. */
 static inline int8_t ar_dw_output(int32_t sum, const int32_t *scale, int32_t rounding, int32_t shift,
                                   int32_t two_sided)
 {
@@ -36,15 +37,15 @@ static inline int8_t ar_dw_output(int32_t sum, const int32_t *scale, int32_t rou
     return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
 }
 
-/* One output pixel, in the order in which the assembly loads it. */
+/* The parameters of one output pixel, in the order in which the assembly loads them. */
 typedef struct {
     const int32_t *scale;
     int8_t *out;
     int32_t rounding, shift;
     const int32_t *bias;
     const int8_t *const *taps;
-    int32_t pairs; /* of taps */
-    int32_t odd;   /* one tap more */
+    int32_t pairs; /* pairs of taps */
+    int32_t odd;   /* 1 if there is one more tap */
     int32_t end;   /* channels, a multiple of 4 and not 0 */
     int32_t two_sided;
     const int32_t *weights;
@@ -54,8 +55,8 @@ void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel);
 
 void ar_depthwise_conv_2d_s8_dsp(const ar_depthwise_dsp_params *p);
 
-/* One output row. `params` is an ar_depthwise_dsp_params; rows[k] is the input row of kernel row k, or 0 where that is
- * outside the image. */
+/* Computes one output row. `params` is an ar_depthwise_dsp_params; rows[k] is the input row of kernel row k, or 0 if
+ * that is outside the image. */
 void ar_depthwise_conv_2d_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

@@ -1,20 +1,20 @@
-/* One row of int8 NHWC pixels becomes four lines of int16, one per channel: 43 instructions for 6 pixels. */
+/* Converts a row of int8 NHWC pixels to four lines of int16, one per channel: 43 instructions for 6 pixels. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Pairs of pixels a and b of 4 channels each: channels 0 and 1 of both to `low`, channels 2 and 3 to `high`. */
+/* Merges pixels a and b of 4 channels each: channels 0 and 1 of both to `low`, channels 2 and 3 to `high`. */
 #define MERGE(low, high, a, b) \
     "pkhbt " low ", " a ", " b ", lsl #16\n pkhtb " high ", " b ", " a ", asr #16\n"
-/* Channel `channel` of three pairs to its line, and of the first pair to the end of the previous block as well. */
+/* Stores one channel of three pairs in its line, and that of the first pair also at the end of the previous block. */
 #define CHANNEL(p0, p1, p2, rotation, offset, after)                                         \
     "sxtb16 r1, " p0 rotation "\n sxtb16 r8, " p1 rotation "\n sxtb16 r9, " p2 rotation "\n" \
     "strd r1, r8, [r3, #" offset "]\n str r9, [r3, #" after "]\n str r1, [r12, #" offset "]\n"
 #define PAIR_CHANNEL(p, rotation, offset) \
     "sxtb16 r8, " p rotation "\n str r8, [r3, #" offset "]\n str r8, [r12, #" offset "]\n"
 
-/* r0 second pixel, r1 first pixel, r2 bytes per pixel, r3 line, r12 where its first pair goes as well: the end of the
- * previous block; in the first block, which has none, its own place. lr blocks. The stack: rest, padding. */
+/* r0 second pixel, r1 first pixel, r2 bytes per pixel, r3 line, r12 second address for the first pair: the end of the
+ * previous block, or in the first block the same place as in r3. lr blocks. Stack: rest, padding. */
 __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)),
                                                      const int8_t *row __attribute__((unused)),
                                                      int32_t *to __attribute__((unused)))
@@ -54,7 +54,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "add r0, r1, r2\n"
             "subs lr, lr, #1\n"
             "bne 1b\n"
-            /* The rest, pair by pair; with an odd number the last pixel's neighbour is padding. */
+            /* The rest, pair by pair. If the number is odd, the last pixel's neighbor is padding. */
             "2:\n"
             "pop {r4, r5}\n"
             "cmp r4, #0\n"
@@ -75,7 +75,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "bhi 3b\n"
             "4:\n"
             "pop {r4-r11, pc}\n"
-            /* Padding: all pairs of the blocks and of one more. */
+            /* Padding: fill all pairs of the blocks and of one more block. */
             "5:\n"
             "pop {r6, r7}\n"
             "ldr r4, [r7]\n"
@@ -94,7 +94,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
 
 #else
 
-/* The two's complement halfword of channel c of both pixels. */
+/* Returns channel c of both pixels as two int16. */
 static int32_t pair(const int8_t *a, const int8_t *b, int32_t c)
 {
     return (int32_t)((uint32_t)(uint16_t)b[c] << 16 | (uint16_t)a[c]);
@@ -111,7 +111,7 @@ void ar_depthwise_line_s8_dsp(const ar_dw_line *line, const int8_t *row, int32_t
         b = at + 1 == pixels ? line->padding : b;
         for (int32_t c = 0; c < AR_DW_GROUP; c++) {
             pairs[c * 12] = pair(a, b, c);
-            if (at && at % AR_DW_PIXELS == 0) { /* it ends the previous block, too */
+            if (at && at % AR_DW_PIXELS == 0) { /* this pair also ends the previous block */
                 pairs[c * 12 + 3 - AR_DW_BLOCK_WORDS] = pair(a, b, c);
             }
         }

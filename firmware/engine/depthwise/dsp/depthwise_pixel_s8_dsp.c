@@ -1,11 +1,11 @@
-/* One output pixel of a depthwise convolution, four channels at a time: 20 instructions for 8 products. Layouts and
- * exactness: depthwise_conv_2d_s8_dsp.h. */
+/* Computes one output pixel of a depthwise convolution, four channels at a time: 20 instructions for 8 products.
+ * Layouts and exactness: depthwise_conv_2d_s8_dsp.h. */
 #include "depthwise_conv_2d_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r3 sums of four channels, r4-r9 for the moment, r10 taps, r11 first channel, r12 weights, lr pairs of taps left.
- * The stack is an ar_dw_pixel; two_sided becomes the address of 3 or 4. */
+/* r0-r3 sums of four channels, r4-r9 temporary, r10 taps, r11 first channel, r12 weights, lr pairs of taps left.
+ * The stack is an ar_dw_pixel; two_sided is replaced by the address of label 3 or 4. */
 #define CHANNEL(sum, pixels, weights, rotation) \
     "sxtb16 r4, " pixels rotation "\n sxtb16 r5, " weights rotation "\n smlad " sum ", r4, r5, " sum "\n"
 #define OUTPUT(sum, low)                                                                      \

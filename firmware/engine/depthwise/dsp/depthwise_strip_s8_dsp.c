@@ -1,25 +1,27 @@
-/* One output row of four channels of a depthwise 3x3 at stride 1, computed alone. Layouts: depthwise_3x3_row_s8_dsp.h. */
+/* Computes a single output row of four channels of a depthwise 3x3 at stride 1. Layouts: depthwise_3x3_row_s8_dsp.h. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Two columns on their way into a block: r0-r2 behind the input rows' ends, r3 offset of the next pixel from there, r4
- * bytes per pixel, r5 column in the block, r6-r8 a column of the three rows, r9-r11 the next one, r12 and lr temporary. */
-/* A channel of both columns, and its pair of row 2 at r12. */
+/* While two columns are stored in a block: r0-r2 ends of the input rows, r3 offset of the next pixel from there, r4
+ * bytes per pixel, r5 column in the block, r6-r8 a column of the three rows, r9-r11 the next one, r12 and lr
+ * temporary. */
+/* Store a channel of both columns, and its pair of row 2 at r12. */
 #define COLUMNS(a, b, rotation, at) \
     "sxtb16 r8, " a rotation "\n sxtb16 lr, " b rotation "\n strd r8, lr, [r5, #" at "]\n"
 #define PAIR(p, rotation, at) "sxtb16 r8, " p rotation "\n str r8, [r12, #" at "]\n"
 
-/* A channel: r0-r5 sums of 6 outputs, r5 bias, r6-r8 weights of rows 0 and 1, r9-r11 columns, r12 block, lr constants;
- * then r6 and r7 weights (w0, w1) and (w1, w2) of row 2, r8-r11 its pairs. */
+/* While a channel is computed: r0-r5 sums of 6 outputs, r5 bias, r6-r8 weights of rows 0 and 1, r9-r11 columns, r12
+ * block, lr constants; then r6 and r7 weights (w0, w1) and (w1, w2) of row 2, r8-r11 its pairs. */
 #define EVEN(sum, a, b) "smlad " sum ", " a ", r6, " sum "\n smlabt " sum ", " b ", r7, " sum "\n"
 #define ODD(sum, a, b) "smlatb " sum ", " a ", r6, " sum "\n smlad " sum ", " b ", r7, " sum "\n"
 /* r6 multiplier, r7 rounding. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
-/* One output of a last block, 16 bytes: the entry depends on it. */
+/* One output of an incomplete block, 16 bytes of code, from which the entry is computed. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
-/* The stack is an ar_dw_strip; `reserved` is where a block's sums become outputs: 3 for all six, or an entry of 4. */
+/* The stack is an ar_dw_strip; `reserved` is the address of the code that requantizes a block: label 3 for all six
+ * sums, or an entry of label 4. */
 __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip __attribute__((unused)),
                                                       int32_t pad_left __attribute__((unused)))
 {
@@ -36,7 +38,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "adr.w r6, 3f\n"
         "add r6, r6, #1\n"
         "str r6, [sp, #20]\n"
-        /* A block. In the first one padding may be the first column. */
+        /* For each block. In the first block the first column may be padding. */
         "10:\n"
         "add r0, sp, #24\n"
         "ldr r4, [sp, #4]\n"
@@ -49,7 +51,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "bne 5f\n"
         "2:\n"
         "cbnz r3, 4f\n"
-        /* Behind the row: a pair of columns of padding ends the block. */
+        /* At the end of the row: a pair of columns of padding ends the block. */
         "ldr r6, [sp, #44]\n"
         "ldr r12, [sp, #40]\n"
         "sxtb16 r6, r6\n"
@@ -93,7 +95,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "add r5, r5, #8\n"
         "cmp r5, r6\n"
         "bne 2b\n"
-        /* Its outputs. */
+        /* The outputs of the block. */
         "8:\n"
         "str r3, [sp, #36]\n"
         "ldrd r6, r7, [sp, #64]\n"
@@ -108,7 +110,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "add r6, r6, r7, lsl #4\n"
         "add r6, r6, #1\n"
         "str r6, [sp, #20]\n"
-        /* A channel. Columns 6 and 7 become the next block's columns 0 and 1. */
+        /* For each channel. Columns 6 and 7 are copied to columns 0 and 1 of the next block. */
         "11:\n"
         "ldm lr!, {r5, r6, r7, r8}\n"
         "ldm r12!, {r9, r10, r11}\n"
@@ -178,7 +180,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
 
 #else
 
-/* The pixel of one channel that is x pixels right of the row's first one, 256-fold weights apart. */
+/* Returns channel c of the pixel x of row k; padding outside the row. */
 static int32_t pixel(const ar_dw_strip *s, int32_t k, int32_t x, int32_t c)
 {
     const int32_t at = s->width + x * s->pixel;

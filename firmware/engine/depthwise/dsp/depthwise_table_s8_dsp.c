@@ -1,10 +1,10 @@
-/* The constants of four channels of a depthwise 3x3. Layouts: depthwise_3x3_s8_dsp.h. */
+/* Computes the constants of four channels of a depthwise 3x3. Layouts: depthwise_3x3_s8_dsp.h. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
 /* Taps of a kernel row: four channels' bytes in r5, r6, r7; (w0, w1) of channels 0 and 1 to r8, of 2 and 3 to r9, then
- * (w1, w2) to r10 and r11. A byte in the upper half of a halfword counts 256 times. */
+ * (w1, w2) to r10 and r11. A byte in the upper half of a halfword is multiplied by 256. */
 #define CHANNEL(first, last, shift, entry, again)                  \
     "and r5, r12, " first shift "\n and r6, r12, " last shift "\n" \
     "strd r5, r6, [r0, #" entry "]\n strd r5, r6, [r0, #" again "]\n"
@@ -42,7 +42,7 @@ __attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __att
             "2:\n"
             "ldr r5, [r3], #4\n"
             "ldr r6, [r4], #4\n"
-            /* A multiplier and the bias after it lie side by side. */
+            /* A multiplier and the bias of the next entry are adjacent. */
             "str r5, [r0]\n strd r6, r5, [r0, #12]\n"
             "strd r6, r5, [r0, #28]\n str r6, [r0, #44]\n"
             "add r0, r0, #96\n"
@@ -53,8 +53,8 @@ __attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __att
 
 #else
 
-/* Two taps, 256-fold, in one word. */
-static int32_t two(int32_t low, int32_t high)
+/* Returns two taps, multiplied by 256, in one word. */
+static int32_t pack_taps(int32_t low, int32_t high)
 {
     return (int32_t)((uint32_t)high << 24 | (uint32_t)(uint16_t)(low * 256));
 }
@@ -66,8 +66,8 @@ void ar_depthwise_table_s8_dsp(ar_dw_channel *table, const int8_t *weights, int3
         for (int32_t k = 0; k < 6; k++) {
             const int8_t *w = weights + k % 3 * 3 * channels + c;
             table[c].line[k].bias = bias[c];
-            table[c].line[k].first = two(w[0], w[channels]);
-            table[c].line[k].last = two(w[channels], w[2 * channels]);
+            table[c].line[k].first = pack_taps(w[0], w[channels]);
+            table[c].line[k].last = pack_taps(w[channels], w[2 * channels]);
             table[c].line[k].multiplier = multiplier[c];
         }
     }

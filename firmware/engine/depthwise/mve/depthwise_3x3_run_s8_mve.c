@@ -1,13 +1,14 @@
-/* Neighboring outputs of a 3 x 3 depthwise convolution for Helium. */
+/* Computes neighboring outputs of a 3 x 3 depthwise convolution on Helium. */
 #include "depthwise_3x3_run_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include "depthwise_asm_s8_mve.h"
 
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly knows where they are */
+#pragma GCC diagnostic ignored \
+    "-Wunused-parameter" /* the assembly reads the parameters from their registers */
 
-/* d, nine registers, q4 to q7. */
+/* The stack: d, nine registers, q4 to q7. */
 __asm__(".set ar_stack_ar_depthwise_3x3_run_s8_mve, 104");
 
 /* r0 to r6, r8, r10 taps   r7 scales   r9 weights   r11 output   r12 channels left   lr zero point and two_sided */

@@ -1,4 +1,4 @@
-/* The inner loop of depthwise_3x3_s8_mve.c: neighbouring outputs of one row, all channels. */
+/* The inner loop of depthwise_3x3_s8_mve.c: neighboring outputs of one row, all channels. */
 #ifndef ARENITE_DEPTHWISE_3X3_RUN_S8_MVE_H
 #define ARENITE_DEPTHWISE_3X3_RUN_S8_MVE_H
 
@@ -11,8 +11,9 @@ typedef struct {
     int8_t *out;
     const int8_t *out_end; /* out + outputs * channels */
     int32_t channels;
-    int32_t tap_step; /* added to the taps when all blocks of an output are done: each has moved them by 16 */
-    int32_t out_step; /* and to the output */
+    int32_t
+        tap_step; /* added to the taps after all blocks of an output; each block has advanced them by 16 */
+    int32_t out_step; /* the same for the output */
     int32_t zero;     /* low half: the output's zero point; bit 16: two_sided */
 } ar_depthwise_3x3_run;
 

@@ -3,7 +3,7 @@
 #include "depthwise_s8_mve.h"
 #include "vector_s8_mve.h"
 
-/* The taps of the output whose first column is `first`. Where there is no row or no column, they are padding. */
+/* Sets the taps of the output whose first column is `first`. Taps outside the image point to padding. */
 static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows, int32_t first,
                      const int8_t **taps)
 {
@@ -16,23 +16,23 @@ static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows
     }
 }
 
-/* `count` outputs without a stride, of 8, 4, 2 or 1 channels: neighbouring pixels are neighbouring bytes, and sixteen of
- * them are taken for an output of sixteen channels. */
+/* Computes `bytes` output bytes at stride 1 with 8, 4, 2 or 1 channels. Sixteen neighboring bytes, of several
+ * pixels, are computed like an output of sixteen channels. */
 static void run_bytes(ar_depthwise_3x3_run *d, int32_t bytes)
 {
     const int32_t rest = bytes % 16;
-    const int32_t whole = bytes - rest;
+    const int32_t full = bytes - rest;
     d->tap_step = d->out_step = 0;
-    if (whole != 0) {
+    if (full != 0) {
         d->channels = 16;
-        d->out_end = d->out + whole;
+        d->out_end = d->out + full;
         ar_depthwise_3x3_run_s8_mve(d);
     }
     if (rest != 0) {
         for (int32_t t = 0; t < 9; t++) {
-            d->taps[t] += whole;
+            d->taps[t] += full;
         }
-        d->out += whole;
+        d->out += full;
         d->channels = rest;
         d->out_step = rest - 16;
         d->out_end = d->out + rest;
@@ -40,7 +40,7 @@ static void run_bytes(ar_depthwise_3x3_run *d, int32_t bytes)
     }
 }
 
-/* The block of the channels that are stored apart. */
+/* Fills the block of the channels that are stored separately. */
 static void fill_rest_block(const ar_depthwise_mve_params *p)
 {
     const int32_t channels = p->rest_channels;
@@ -59,7 +59,7 @@ static void fill_rest_block(const ar_depthwise_mve_params *p)
     }
 }
 
-/* `count` outputs, whose taps are in `d`, of `channels` channels. */
+/* Computes `channels` channels of `count` outputs, whose taps are in `d`. */
 static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count,
                          int32_t channels)
 {
@@ -71,7 +71,7 @@ static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run 
     ar_depthwise_3x3_run_s8_mve(d);
 }
 
-/* `count` outputs, whose taps are in `d`. */
+/* Computes all channels of `count` outputs, whose taps are in `d`. */
 static void run(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count)
 {
     const int32_t rest = p->rest_channels;
@@ -96,11 +96,11 @@ static void run(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32
     }
 }
 
-/* One output row; `padding` is filled as far as it is needed. */
-static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
+/* Computes one output row. The needed part of `padding` must be filled. */
+static void compute_row(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
 {
     const int32_t stride = p->stride_w;
-    /* Up to `outer`, and unless they begin before the image, windows have all their columns inside. */
+    /* Windows before `outer` that do not begin before the image have all their columns inside. */
     const int32_t room = p->in_w - 1 - 2 * p->dilation_w + p->pad_left;
     const int32_t outer = room < 0 ? 0 : room / stride + 1;
     const int32_t end = outer < p->out_w ? outer : p->out_w;
@@ -124,10 +124,10 @@ static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, 
 void ar_depthwise_3x3_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_depthwise_mve_params *p = params;
-    const int32_t whole = rows[0] == 0 || rows[1] == 0 || rows[2] == 0;
-    ar_fill_s8_mve(p->padding, p->input_zero, (whole ? p->in_w * p->channels : p->channels) + 15);
+    const int32_t missing_row = rows[0] == 0 || rows[1] == 0 || rows[2] == 0;
+    ar_fill_s8_mve(p->padding, p->input_zero, (missing_row ? p->in_w * p->channels : p->channels) + 15);
     fill_rest_block(p);
-    row_of(p, rows, out);
+    compute_row(p, rows, out);
 }
 
 void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p)
@@ -141,7 +141,7 @@ void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p)
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->channels) {
             const int8_t *rows[3];
             ar_depthwise_rows(p, image, y * p->stride_h - p->pad_top, rows);
-            row_of(p, rows, out);
+            compute_row(p, rows, out);
         }
     }
 }

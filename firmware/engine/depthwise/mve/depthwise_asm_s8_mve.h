@@ -1,19 +1,19 @@
 /* Assembly for a block of sixteen channels of a depthwise convolution: see depthwise_s8_mve.h for the arithmetic.
  *
  *   r7 scales   r9 weights   r11 output   r12 channels left   lr zero point in the low half, two_sided in bit 16
- *   q4 to q7 sums   q0 to q3 anything
+ *   q4 to q7 sums   q0 to q3 temporary
  */
 #ifndef ARENITE_DEPTHWISE_ASM_S8_MVE_H
 #define ARENITE_DEPTHWISE_ASM_S8_MVE_H
 
-/* The biases. */
+/* Loads the biases. */
 #define START                  \
     "vldrw.32 q4, [r9], #16\n" \
     "vldrw.32 q5, [r9], #16\n" \
     "vldrw.32 q6, [r9], #16\n" \
     "vldrw.32 q7, [r9], #16\n"
 
-/* int16 sums q2 (even channels) and q0 (odd ones) to the int32 sums q4 to q7. */
+/* Adds the int16 sums in q2 (even channels) and q0 (odd channels) to the int32 sums q4 to q7. */
 #define WIDEN               \
     "vmovlb.s16 q1, q2\n"   \
     "vmovlt.s16 q2, q2\n"   \
@@ -24,7 +24,7 @@
     "vadd.i32 q6, q6, q1\n" \
     "vadd.i32 q7, q7, q0\n"
 
-/* Two taps of sixteen channels. The second tap's weights are read twice: there is no ninth vector. */
+/* Two taps of sixteen channels. The second tap's weights are read twice, because Helium has only eight vectors. */
 #define PAIR(a, b)               \
     "vldrb.8 q0, [" a "], #16\n" \
     "vldrb.8 q1, [r9], #16\n"    \
@@ -45,7 +45,7 @@
     "vmullb.s8 q2, q0, q1\n"     \
     "vmullt.s8 q0, q0, q1\n" WIDEN
 
-/* Sums to outputs; only as many are stored as there are channels left. */
+/* Requantizes the sums, and stores the outputs of the channels that are left. */
 #define FINISH                  \
     "vldrw.32 q0, [r7], #16\n"  \
     "vldrw.32 q1, [r7], #16\n"  \

@@ -1,11 +1,11 @@
-/* One output of a depthwise convolution from the constants of depthwise_s8_mve.h, in plain C. */
+/* Computes one output of a depthwise convolution from the constants of depthwise_s8_mve.h, in plain C. */
 #ifndef ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 #define ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 
 #include "depthwise_s8_mve.h"
 #include "fixed_point.h"
 
-/* Channel `c` of the output whose taps begin `at` bytes behind `taps`. */
+/* Returns channel `c` of the output whose taps begin `at` bytes behind `taps`. */
 static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t count, int32_t at, int32_t c,
                                          const int32_t *weights, const int32_t *scales, int32_t output_zero)
 {

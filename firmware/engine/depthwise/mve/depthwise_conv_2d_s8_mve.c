@@ -3,7 +3,7 @@
 #include "depthwise_window_s8_mve.h"
 #include "vector_s8_mve.h"
 
-/* The taps of the output whose first column is `first`. Where there is no row or no column, they are padding. */
+/* Sets the taps of the output whose first column is `first`. Taps outside the image point to padding. */
 static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows, int32_t first)
 {
     int32_t column = first;
@@ -17,18 +17,18 @@ static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows
     }
 }
 
-/* One output row; `padding` is filled. */
-static void row_of(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
+/* Computes one output row. `padding` must be filled. */
+static void compute_row(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
 {
     const int32_t channels = p->channels;
-    /* Up to `outer`, and unless they begin before the image, windows have all their columns inside. */
+    /* Windows before `outer` that do not begin before the image have all their columns inside. */
     const int32_t room = p->in_w - 1 - (p->k_w - 1) * p->dilation_w + p->pad_left;
     const int32_t outer = room < 0 ? 0 : room / p->stride_w + 1;
     int32_t end = outer < p->out_w ? outer : p->out_w;
     int32_t first = -p->pad_left;
 
     for (int32_t k = 0; k < p->k_h; k++) {
-        end = rows[k] == 0 ? 0 : end; /* padding does not move on with the other taps */
+        end = rows[k] == 0 ? 0 : end; /* the address of padding must not advance with the other taps */
     }
     for (int32_t x = 0; x < p->out_w;) {
         const int32_t count = first >= 0 && x < end ? end - x : 1;
@@ -46,7 +46,7 @@ void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *ro
 {
     const ar_depthwise_mve_params *p = params;
     ar_fill_s8_mve(p->padding, p->input_zero, p->channels + 15);
-    row_of(p, rows, out);
+    compute_row(p, rows, out);
 }
 
 void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p)
@@ -59,7 +59,7 @@ void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p)
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->channels) {
             const int8_t *rows[AR_DEPTHWISE_MVE_ROWS];
             ar_depthwise_rows(p, image, y * p->stride_h - p->pad_top, rows);
-            row_of(p, rows, out);
+            compute_row(p, rows, out);
         }
     }
 }

@@ -1,16 +1,17 @@
 /* DEPTHWISE_CONV_2D for Helium, one output per input channel. NHWC.
  *
- * Channels are taken sixteen at a time. VMULLB and VMULLT multiply the even and the odd ones to int16; two products are
- * added before they are widened, because 128 * (|a| + |b|) stays below 2^15 unless both weights are -128. Widening
- * takes the even lanes and the odd ones apart again, so that the four vectors of a block hold the channels
+ * Channels are processed in blocks of sixteen. VMULLB and VMULLT multiply the even and the odd channels to int16. Two
+ * products are added before they are widened, because 128 * (|a| + |b|) stays below 2^15 unless both weights are -128.
+ * Widening separates even and odd lanes again, so that the four vectors of a block hold the channels
  *     0 4 8 12    2 6 10 14    1 5 9 13    3 7 11 15,
- * and narrowing at the end puts them back. A block's constants come in that order:
- *     weights: bias int32 [16] with the input's zero point taken off, then int8 [taps][16], channels in plain order;
+ * and narrowing at the end restores their order. A block's constants are in that order:
+ *     weights: bias int32 [16], which includes the input's zero point, then int8 [taps][16], channels in plain order;
  *     scales: multiplier int32 [16], then shift int8 [16].
- * Channels that fill no block have zeros there; or, so that weights take no more room than they need, they are stored
- * in plain order and put into a block when the kernel starts (`rest_channels`). The requantization is that of gemm_s8_mve.h.
+ * A block that is not full has zeros for the missing channels. Or, to save memory for weights, its channels are stored
+ * in plain order and copied into a block when the kernel starts (`rest_channels`). The requantization is that of
+ * gemm_s8_mve.h.
  *
- * Up to 15 bytes behind the last channel of an input row are read, and change nothing.
+ * The kernels read up to 15 bytes behind the last channel of an input row. These bytes do not affect the results.
  */
 #ifndef ARENITE_DEPTHWISE_S8_MVE_H
 #define ARENITE_DEPTHWISE_S8_MVE_H
@@ -18,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-    AR_DEPTHWISE_MVE_ROWS = 32,  /* most rows of a window */
+    AR_DEPTHWISE_MVE_ROWS = 32,  /* the largest number of rows of a window */
     AR_DEPTHWISE_MVE_BLOCK = 52, /* words of a block's weights, 3 x 3 */
     AR_DEPTHWISE_MVE_SCALES = 20 /* words of a block's scales */
 };
@@ -39,29 +40,30 @@ typedef struct {
     int8_t input_zero;
     int8_t act_min, act_max;
     uint8_t two_sided; /* 0 or 1, as in gemm_s8_mve.h */
-    /* 1, or where channels are 1, 2, 4 or 8 and the stride is 1: 16 / channels pixels share a block, whose constants
-     * repeat. 3 x 3 only. */
+    /* 1; or, only for 3 x 3 at stride 1 with 1, 2, 4 or 8 channels, 16 / channels: that many pixels share a block,
+     * whose constants repeat. */
     uint8_t pixels_per_block;
     uint8_t rest_channels; /* 0 to 15 */
-    /* 3 x 3 only: the last channels, when they fill no block and `weights` lack them. Bias int32 [rest_channels] and int8
-     * [9][rest_channels]; `rest_block` is scratch for the block of AR_DEPTHWISE_MVE_BLOCK words that they become. */
+    /* Only for 3 x 3: the last channels, if they do not fill a block and are not in `weights`. Bias int32
+     * [rest_channels] and int8 [9][rest_channels]; `rest_block` is scratch for their block of AR_DEPTHWISE_MVE_BLOCK
+     * words. */
     const int32_t *rest_bias;
     const int8_t *rest_taps;
     int32_t *rest_block;
 } ar_depthwise_mve_params;
 
-/* Any window. `padding` has channels + 15 bytes. */
+/* For any window. `padding` has channels + 15 bytes. */
 void ar_depthwise_conv_2d_s8_mve(const ar_depthwise_mve_params *p);
 void ar_depthwise_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* 3 x 3. `padding` has in_w * channels + 15 bytes. */
+/* For 3 x 3. `padding` has in_w * channels + 15 bytes. */
 void ar_depthwise_3x3_s8_mve(const ar_depthwise_mve_params *p);
 void ar_depthwise_3x3_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* Where the value of a lane stands among the 32-bit constants of a block. */
+/* Returns the index of a lane's value among the 32-bit constants of a block. */
 static inline int32_t ar_depthwise_place(int32_t lane) { return (lane & 1) * 8 + (lane & 2) * 2 + lane / 4; }
 
-/* The rows of a window whose first tap falls on row `at`; 0 where there is none. */
+/* Sets the rows of a window whose first tap is in row `at`; 0 for a row outside the image. */
 static inline void ar_depthwise_rows(const ar_depthwise_mve_params *p, const int8_t *image, int32_t at,
                                      const int8_t **rows)
 {

@@ -1,16 +1,17 @@
-/* Neighboring outputs of a depthwise convolution for Helium, any window. */
+/* Computes neighboring outputs of a depthwise convolution on Helium, for any window. */
 #include "depthwise_window_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include "depthwise_asm_s8_mve.h"
 
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly knows where they are */
+#pragma GCC diagnostic ignored \
+    "-Wunused-parameter" /* the assembly reads the parameters from their registers */
 
-/* Two steps, ten registers, q4 to q7. */
+/* The stack: two steps, ten registers, q4 to q7. */
 __asm__(".set ar_stack_ar_depthwise_window_s8_mve, 112");
 
-/* r0 list of taps   r1 pairs left   r2 what is added to the taps   r3 place in the list   r4 number of taps
+/* r0 list of taps   r1 pairs left   r2 offset added to the taps   r3 position in the list   r4 number of taps
  * r5 r6 taps   r8 outputs left   r10 p; the others are in depthwise_asm_s8_mve.h. */
 __attribute__((naked)) void ar_depthwise_window_s8_mve(const ar_depthwise_mve_params *p, int8_t *out,
                                                        uint32_t count)
@@ -30,7 +31,7 @@ __attribute__((naked)) void ar_depthwise_window_s8_mve(const ar_depthwise_mve_pa
         "mul r6, r5, r6\n"
         "sub r6, r6, r2\n"
         "sub r5, r5, r2\n"
-        "strd r6, r5, [sp]\n" /* what the last block lacks to the next output: of the taps, of the output */
+        "strd r6, r5, [sp]\n" /* steps from the last block to the next output, of taps and output */
         "ldrh r4, [r10, #36]\n"
         "ldrh r2, [r10, #38]\n"
         "mul r4, r2\n"

@@ -1,4 +1,4 @@
-/* The inner loop of depthwise_conv_2d_s8_mve.c: neighbouring outputs, all channels, any number of taps. */
+/* The inner loop of depthwise_conv_2d_s8_mve.c: neighboring outputs, all channels, any number of taps. */
 #ifndef ARENITE_DEPTHWISE_WINDOW_S8_MVE_H
 #define ARENITE_DEPTHWISE_WINDOW_S8_MVE_H
 

@@ -12,7 +12,7 @@ typedef struct {
     const void *input2;
     void *output;
     ar_broadcast shape;
-    int32_t multiplier1; /* of input 1, below one */
+    int32_t multiplier1; /* of input 1; the real multiplier is below one */
     int32_t multiplier2;
     int32_t output_multiplier;
     int16_t offset1; /* minus the input's zero point */
@@ -27,7 +27,7 @@ typedef struct {
 
 void ar_add_s8(const ar_add_params *p);
 
-/* One row, see ar_row_fn in stream.h, of two inputs of one shape: `shape` is that of a row. */
+/* Computes one row, see ar_row_fn in stream.h, of two inputs with the same shape. `shape` is that of a row. */
 void ar_add_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 void ar_add_s16(const ar_add_params *p);
@@ -37,13 +37,13 @@ void ar_add_pot_s16(const ar_add_params *p);
 
 void ar_squared_difference_s8(const ar_add_params *p);
 
-/* x * multiplier * 2^-(31 + right), rounded twice. */
+/* Returns x * multiplier * 2^-(31 + right), rounded twice. */
 static inline int32_t ar_scale_down(int32_t x, int32_t multiplier, uint8_t right)
 {
     return ar_round_shift(ar_high_mul(x, multiplier), right);
 }
 
-/* The sum of one element; `left` bits are added to the inputs so that scaling keeps their precision. */
+/* Returns the sum of one element. The inputs are shifted left by `left` bits, so that scaling keeps their precision. */
 static inline int32_t ar_add_element(const ar_add_params *p, int32_t a, int32_t b, int left)
 {
     const int32_t a_scaled = ar_scale_down((a + p->offset1) * (1 << left), p->multiplier1, p->shift1);

@@ -19,7 +19,7 @@ typedef struct {
 
 void ar_add_s8_linear(const ar_add_linear_params *p);
 
-/* One row, see ar_row_fn in stream.h: `count` is that of a row. */
+/* Computes one row, see ar_row_fn in stream.h. `count` is that of a row. */
 void ar_add_s8_linear_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 /* The same on cores with the DSP extension, for multipliers below 2^23. */

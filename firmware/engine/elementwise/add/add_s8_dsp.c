@@ -1,7 +1,7 @@
 /* ADD and SUB, int8, as the linear function of add_linear.h: 28 instructions for 4 elements.
  *
- * SMLAW takes bits 16 and up of a word times a halfword. With the byte in the halfword's upper half and the multiplier
- * times 256 these are exactly multiplier * byte: nothing is cut off. Multipliers stay below 2^23.
+ * SMLAW gives bits 16 and up of the product of a word and a halfword. With the byte in the halfword's upper half and
+ * the multiplier times 256, these bits are exactly multiplier * byte. Multipliers must be below 2^23.
  */
 #include "add_linear.h"
 
@@ -9,8 +9,8 @@
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0, r1 inputs, r2 output, r3 words left, r4, r5 multipliers, r6 constant, r7 upper bytes, r8 shift; r9 and r10 bytes 1
- * and 3 of both inputs, r11 and r12 bytes 0 and 2, each in the upper half of a halfword. */
+/* r0, r1 inputs, r2 output, r3 words left, r4, r5 multipliers, r6 constant, r7 upper bytes, r8 shift; r9 and r10
+ * bytes 1 and 3 of both inputs, r11 and r12 bytes 0 and 2, each in the upper half of a halfword. */
 #define ELEMENT(half, a, b)                                               \
     "smlaw" half " lr, r4, " a ", r6\n smlaw" half " lr, r5, " b ", lr\n" \
     "asr lr, lr, r8\n ssat lr, #8, lr\n strb lr, [r2], #1\n"

@@ -1,7 +1,7 @@
-/* ADD and SUB of int8 tensors of one shape, for Helium.
+/* ADD and SUB of int8 tensors with the same shape, for Helium.
  *
- * out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift), in 32 bits. The generator has compared this with
- * LiteRT's value for all 65,536 pairs of inputs.
+ * out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift), in 32 bits. The generator has compared this
+ * with LiteRT's value for all 65,536 pairs of inputs.
  */
 #ifndef ARENITE_ADD_S8_MVE_H
 #define ARENITE_ADD_S8_MVE_H
@@ -21,7 +21,7 @@ typedef struct {
 
 void ar_add_s8_mve(const ar_add_mve_params *p);
 
-/* One row of `row` elements; `rows` has a row of each input. */
+/* Computes one row of `row` elements. `rows` has a row of each input. */
 void ar_add_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

@@ -1,4 +1,4 @@
-/* ADD, SUB, MUL and SQUARED_DIFFERENCE of int32 values that stand for themselves; results wrap, then clamp. */
+/* ADD, SUB, MUL and SQUARED_DIFFERENCE of int32 values without quantization. Results wrap, then are clamped. */
 #ifndef ARENITE_ARITHMETIC_S32_H
 #define ARENITE_ARITHMETIC_S32_H
 

@@ -12,10 +12,10 @@ typedef struct {
     void *output;
     ar_broadcast shape;
     uint8_t type;   /* of the inputs: AR_BOOL, AR_INT8, AR_UINT8, AR_INT16 or AR_INT32 */
-    uint8_t accept; /* which orders give 1: bit 0 less, bit 1 equal, bit 2 greater */
+    uint8_t accept; /* the cases that give 1: bit 0 less, bit 1 equal, bit 2 greater */
 } ar_compare_params;
 
-/* Integers that stand for themselves. */
+/* For integers without quantization. */
 void ar_compare(const ar_compare_params *p);
 
 typedef struct {
@@ -28,7 +28,7 @@ typedef struct {
     uint8_t shift2;
 } ar_compare_scaled_params;
 
-/* Quantized values of different scales: both are brought to one scale first. */
+/* For quantized values of different scales. Converts both to the same scale first. */
 void ar_compare_scaled(const ar_compare_scaled_params *p);
 
 static inline uint8_t ar_accept(uint32_t accept, int32_t a, int32_t b)

@@ -3,7 +3,7 @@
 #include "element.h"
 #include "fixed_point.h"
 
-/* Eight more bits before scaling, as LiteRT does: what it rounds away decides what counts as equal. */
+/* Adds eight bits before scaling, like LiteRT, because the rounding decides which values are equal. */
 static int32_t scaled(int32_t value, int32_t multiplier, int right)
 {
     return ar_round_shift(ar_high_mul(value * 256, multiplier), right);

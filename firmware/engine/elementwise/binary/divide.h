@@ -1,4 +1,4 @@
-/* DIV, FLOOR_DIV and FLOOR_MOD. LiteRT stops at a divisor of zero; here the result is zero. */
+/* DIV, FLOOR_DIV and FLOOR_MOD. LiteRT aborts at a divisor of zero; here the result is zero. */
 #ifndef ARENITE_DIVIDE_H
 #define ARENITE_DIVIDE_H
 
@@ -18,7 +18,7 @@ typedef struct {
     uint8_t operation;
 } ar_divide_int_params;
 
-/* Integers that stand for themselves. */
+/* For integers without quantization. */
 void ar_divide_int(const ar_divide_int_params *p);
 
 typedef struct {
@@ -30,7 +30,7 @@ typedef struct {
     int8_t shift;
 } ar_divide_scaled_params;
 
-/* Quantized values, AR_INT8 or AR_INT16. */
+/* For quantized values, AR_INT8 or AR_INT16. */
 void ar_divide_scaled(const ar_divide_scaled_params *p);
 
 #endif

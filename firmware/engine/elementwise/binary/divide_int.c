@@ -8,16 +8,17 @@ static int32_t divide(int32_t a, int32_t b, uint32_t operation)
     if (b == 0) {
         return 0;
     }
-    if (b == -1) { /* the one quotient that overflows is among these */
+    if (b == -1) { /* handled separately, because INT32_MIN / -1 overflows */
         return operation == AR_FLOOR_MOD ? 0 : (int32_t)(0u - (uint32_t)a);
     }
     const int32_t quotient = a / b;
-    const int32_t rest = a - quotient * b;
-    const int32_t below = rest != 0 && (rest < 0) != (b < 0); /* truncation went up instead of down */
+    const int32_t remainder = a - quotient * b;
+    const int32_t is_truncated_up =
+        remainder != 0 && (remainder < 0) != (b < 0); /* truncation rounded up instead of down */
     if (operation == AR_FLOOR_MOD) {
-        return rest + (below ? b : 0);
+        return remainder + (is_truncated_up ? b : 0);
     }
-    return operation == AR_FLOOR_DIV ? quotient - below : quotient;
+    return operation == AR_FLOOR_DIV ? quotient - is_truncated_up : quotient;
 }
 
 void ar_divide_int(const ar_divide_int_params *p)

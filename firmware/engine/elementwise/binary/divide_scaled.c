@@ -17,7 +17,7 @@ static int32_t divide(const ar_divide_scaled_params *p, int32_t a, int32_t b)
     /* The divisor as 1.x times a power of two. */
     const int zeros = ar_clz((uint32_t)b);
     const int32_t reciprocal = ar_one_over_one_plus((int32_t)(((uint32_t)b << zeros) - 0x80000000u));
-    /* The dividend shifted to the left as far as it goes. */
+    /* Shift the dividend to the left as far as possible. */
     const int headroom = a == 0 ? 31 : ar_clz(a > 0 ? (uint32_t)a : ~(uint32_t)a) - 1;
     const int32_t quotient = ar_high_mul((int32_t)((uint32_t)a << headroom), reciprocal);
     return ar_round_shift(ar_high_mul(quotient, p->multiplier), 31 - zeros + headroom - p->shift);

@@ -1,4 +1,4 @@
-/* MINIMUM and MAXIMUM, element by element, of integers of any one type. */
+/* MINIMUM and MAXIMUM, element by element, of integers of the same type. */
 #ifndef ARENITE_MINIMUM_MAXIMUM_H
 #define ARENITE_MINIMUM_MAXIMUM_H
 
@@ -12,7 +12,7 @@ typedef struct {
     void *output;
     ar_broadcast shape;
     uint8_t type;    /* AR_INT8, AR_UINT8, AR_INT16 or AR_INT32 */
-    uint8_t maximum; /* 0: minimum */
+    uint8_t maximum; /* 1: maximum; 0: minimum */
 } ar_minimum_maximum_params;
 
 void ar_minimum_maximum(const ar_minimum_maximum_params *p);

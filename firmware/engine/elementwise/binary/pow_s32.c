@@ -1,11 +1,11 @@
 #include "pow_s32.h"
 
-/* base^exponent modulo 2^32; sets `overflow` when the power itself does not fit in int32. */
+/* Returns base^exponent modulo 2^32. Sets `overflow` if the power does not fit in int32. */
 static int32_t power(int32_t base, int32_t exponent, int *overflow)
 {
     uint32_t result = 1;
     uint32_t square = (uint32_t)base;
-    int too_large = 0; /* whether `square` is only a remainder */
+    int too_large = 0; /* 1 if `square` has wrapped */
     while (exponent > 0) {
         if (exponent & 1) {
             const int64_t product = (int64_t)(int32_t)result * (int32_t)square;

@@ -1,4 +1,4 @@
-/* POW of int32. Exponents below zero, which LiteRT rejects, count as zero. */
+/* POW of int32. Negative exponents, which LiteRT rejects, are treated as zero. */
 #ifndef ARENITE_POW_S32_H
 #define ARENITE_POW_S32_H
 
@@ -11,7 +11,7 @@ typedef struct {
     const void *input2; /* exponents */
     void *output;
     ar_broadcast shape;
-    uint8_t wraps; /* 1: products wrap; 0: a power that does not fit is the smallest int32 */
+    uint8_t wraps; /* 1: products wrap; 0: a power that does not fit becomes the smallest int32 */
 } ar_pow_s32_params;
 
 void ar_pow_s32(const ar_pow_s32_params *p);

@@ -11,7 +11,7 @@ typedef struct {
     const int8_t *alpha;
     void *output;
     ar_broadcast shape;
-    int32_t multiplier; /* of inputs from zero up */
+    int32_t multiplier; /* for inputs of zero and above */
     int32_t alpha_multiplier;
     int16_t input_offset; /* minus the zero point */
     int16_t alpha_offset;

@@ -1,4 +1,4 @@
-/* SELECT and SELECT_V2: each element from one of two inputs, of any type. */
+/* SELECT and SELECT_V2: copies each element from one of two inputs, of any type. */
 #ifndef ARENITE_SELECT_H
 #define ARENITE_SELECT_H
 
@@ -7,7 +7,7 @@
 #include "broadcast.h"
 
 typedef struct {
-    const void *condition; /* bytes that are zero or not */
+    const void *condition; /* bytes; true if not 0 */
     const void *if_true;
     const void *if_false;
     void *output;

@@ -1,4 +1,4 @@
-/* CAST. Integers keep their low bits; float32 is cut off towards zero and saturates. */
+/* CAST. Integers keep their low bits; float32 is rounded towards zero and saturates. */
 #ifndef ARENITE_CAST_H
 #define ARENITE_CAST_H
 
@@ -12,7 +12,7 @@ typedef struct {
     uint8_t output_type;
 } ar_cast_params;
 
-/* Integers and booleans among each other. */
+/* Integers and booleans to integers and booleans. */
 void ar_cast_int(const ar_cast_params *p);
 
 /* float32 to integers up to 32 bits and booleans. */

@@ -3,7 +3,7 @@
 #include "element.h"
 #include "float_bits.h"
 
-/* The nearest value of the type towards zero; the largest for NaN. */
+/* Rounds towards zero and saturates to the type. Returns the largest value for NaN. */
 static int32_t saturated(uint32_t bits, uint32_t type)
 {
     const uint32_t high = type == AR_INT32   ? INT32_MAX

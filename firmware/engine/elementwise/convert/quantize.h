@@ -13,7 +13,7 @@ typedef struct {
     uint8_t type; /* of the integers: AR_INT8, AR_UINT8 or AR_INT16 */
 } ar_quantize_params;
 
-/* float32 to integers. Division is all the float arithmetic there is. */
+/* float32 to integers. The only float operation is a division. */
 void ar_quantize_f32(const ar_quantize_params *p);
 
 /* Integers to float32. */

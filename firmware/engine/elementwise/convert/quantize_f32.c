@@ -13,7 +13,7 @@ void ar_quantize_f32(const ar_quantize_params *p)
     for (uint32_t i = 0; i < p->count; i++) {
         const uint32_t bits = ar_float_bits(in[i] / p->scale);
         const uint32_t magnitude = ar_float_magnitude(bits, 1);
-        /* What does not fit in int32 is its smallest value, and the sum wraps: as LiteRT does it on x86. */
+        /* A value that does not fit in int32 becomes the smallest int32, and the sum wraps, as in LiteRT on x86. */
         const uint32_t rounded = bits >> 31 ? 0u - magnitude : magnitude;
         const int32_t y = (int32_t)(rounded + (uint32_t)p->zero_point);
         ar_store(out, p->type, ar_clamp(y, low, high));

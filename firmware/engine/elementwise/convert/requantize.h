@@ -1,4 +1,4 @@
-/* Integers of one scale to integers of another, clamped: QUANTIZE, and RELU of int16. */
+/* Converts integers of one scale to integers of another, and clamps them: QUANTIZE, and RELU of int16. */
 #ifndef ARENITE_REQUANTIZE_H
 #define ARENITE_REQUANTIZE_H
 

@@ -8,8 +8,8 @@ typedef struct {
     const void *input;
     void *output;
     uint32_t count;
-    int32_t multiplier;          /* of inputs from zero up */
-    int32_t negative_multiplier; /* of the magnitude or, when not `magnitude`, of the negative input itself */
+    int32_t multiplier;          /* for inputs of zero and above */
+    int32_t negative_multiplier; /* for negative inputs, or for their magnitude if `magnitude` is 1 */
     int8_t shift;
     int8_t negative_shift;
     uint8_t magnitude; /* 1: negative inputs change sign before scaling (ABS) */

@@ -1,4 +1,4 @@
-/* Any function of one element, from a table. */
+/* Any function of one element, computed with a table. */
 #ifndef ARENITE_MAP_H
 #define ARENITE_MAP_H
 
@@ -11,16 +11,16 @@ typedef struct {
     uint32_t count;
 } ar_map_params;
 
-/* Bytes to bytes; table [256], by the byte taken as unsigned. */
+/* Maps bytes to bytes; table [256], indexed by the byte as unsigned. */
 void ar_map_8(const ar_map_params *p);
 
-/* One row of `count` bytes: see ar_row_fn in stream.h. */
+/* Maps one row of `count` bytes, see ar_row_fn in stream.h. */
 void ar_map_8_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* int16 to int16; table [513], see lut_s16.h. */
+/* Maps int16 to int16; table [513], see lut_s16.h. */
 void ar_map_s16(const ar_map_params *p);
 
-/* Bytes with their top bit flipped: int8 to uint8 and back at equal scale. The table is not used. */
+/* Flips the top bit of each byte, which converts int8 to uint8 or back at equal scale. The table is not used. */
 void ar_flip_8(const ar_map_params *p);
 
 #endif

@@ -1,4 +1,4 @@
-/* NEG, and ABS of integers that stand for themselves; the smallest value wraps to itself. */
+/* NEG, and ABS of integers without quantization. The smallest value wraps to itself. */
 #ifndef ARENITE_NEGATE_H
 #define ARENITE_NEGATE_H
 
@@ -9,7 +9,7 @@ typedef struct {
     void *output;
     uint32_t count;
     uint8_t type;          /* AR_INT16 or AR_INT32 */
-    uint8_t only_negative; /* 1: absolute value */
+    uint8_t only_negative; /* 1: negate only negative values (ABS) */
 } ar_negate_params;
 
 void ar_negate(const ar_negate_params *p);

@@ -9,14 +9,14 @@ typedef struct {
     void *output;
     const uint16_t *table; /* [256] sigmoid(i / 24) in 0.16 bits */
     uint32_t count;
-    int32_t multiplier; /* input to steps of 1 / 12288, before the shift */
+    int32_t multiplier; /* converts inputs to steps of 1 / 12288, before the shift */
     uint8_t shift;      /* to the right, rounded */
 } ar_sigmoid_table_params;
 
 void ar_table_logistic_s16(const ar_sigmoid_table_params *p);
 void ar_table_tanh_s16(const ar_sigmoid_table_params *p);
 
-/* An input in steps of 1 / 12288. */
+/* Returns an input in steps of 1 / 12288. */
 static inline int32_t ar_sigmoid_input(const ar_sigmoid_table_params *p, int32_t x)
 {
     const uint32_t round = p->shift > 0 ? 1u << (p->shift - 1) : 0;

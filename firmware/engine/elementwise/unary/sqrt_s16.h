@@ -12,7 +12,7 @@ typedef struct {
     float output_scale;
 } ar_sqrt_s16_params;
 
-/* Inputs below zero count as zero. */
+/* Negative inputs are treated as zero. */
 void ar_sqrt_s16(const ar_sqrt_s16_params *p);
 
 #endif

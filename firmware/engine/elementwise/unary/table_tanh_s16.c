@@ -13,7 +13,7 @@ void ar_table_tanh_s16(const ar_sigmoid_table_params *p)
             const uint32_t low = p->table[index];
             result = (int32_t)((low << 8) + (magnitude & 0xFFu) * (p->table[index + 1] - low));
         }
-        /* Subtract one half (of 0.24 bits), mirror for negative inputs, round away eight bits. */
+        /* Subtract one half (24 fraction bits), negate for negative inputs, and round to 16 bits. */
         result -= 1 << 23;
         out[i] = (int16_t)((x >= 0 ? result + (1 << 7) : -result + (1 << 7) - 1) >> 8);
     }
