@@ -96,7 +96,7 @@ static void set(uint32_t value)
     if (value & 4u) {
         port_watchdog_start();
     }
-    port_reason = value & 8u ? PORT_REASON_MAGIC | PORT_ASKED : 0;
+    port_reason = value & 8u ? PORT_REASON_MAGIC | PORT_REQUESTED : 0;
     watchdog.reason = value & 3u;
     chip_resets.chip_reset = value & ~15u;
 }
