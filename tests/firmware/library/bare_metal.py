@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 from arenite.firmware.boards import cores
 from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.sources import BOARDS
+from arenite.host.emulator.machine import start
 from arenite.profiles.boards import Board
-from tests.firmware.library.libraries import (
-    STAND_INS,
-    flags,
-    sources,
-)
+from tests.firmware.library.libraries import STAND_INS, flags, sources
 
 
 def link(library: Path, board: Board, out: Path, *more: str) -> Path:
@@ -44,3 +42,25 @@ def link(library: Path, board: Board, out: Path, *more: str) -> Path:
     ]
     subprocess.run(command, check=True, cwd=out)
     return out / "program.elf"
+
+
+def run_program(
+    board: Board, elf: Path, inputs: bytes, lines: int, timeout_s: float = 120.0
+) -> list[list[int]]:
+    """Run ``elf`` in the emulator, send it ``inputs``, and return the numbers of its first ``lines`` lines of output.
+
+    The program prints an empty line first, when its serial port is ready.
+    """
+    with start(board, elf) as machine:
+        output, end = b"", time.monotonic() + timeout_s
+
+        def read_lines(count: int) -> None:
+            nonlocal output
+            while output.count(b"\n") < count and time.monotonic() < end:
+                output += machine.transport.read(1.0)
+
+        read_lines(1)
+        for begin in range(0, len(inputs), 1024):  # a busy computer emulates slowly
+            machine.transport.write(inputs[begin : begin + 1024])
+        read_lines(1 + lines)
+    return [[int(word) for word in line.split()] for line in output.decode().split("\n")[1 : 1 + lines]]

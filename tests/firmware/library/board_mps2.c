@@ -12,6 +12,7 @@ static void begin(void)
     if (!begun) {
         begun = 1;
         port_init();
+        port_putc('\n'); /* the computer sends nothing before this: port_init drops a byte that is already there */
     }
 }
 

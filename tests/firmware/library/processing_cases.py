@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,8 @@ from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
 from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import Prepared, prepare
-from arenite.host.emulator.machine import start
 from arenite.profiles.boards import load_board
-from tests.firmware.library.bare_metal import link
+from tests.firmware.library.bare_metal import link, run_program
 from tests.firmware.library.libraries import write_library_of
 
 
@@ -131,10 +129,4 @@ def run(
     elf = link(library, board, folder, "-Wno-unused-variable")
     wanted = sum(case.program.count("end_line()") + 1 for case in cases.values())
     sent = b"".join(case.source for case in cases.values())
-    with start(board, elf) as machine:
-        for k in range(0, len(sent), 1024):  # a busy computer emulates slowly
-            machine.transport.write(sent[k : k + 1024])
-        seen, end = b"", time.monotonic() + 60
-        while seen.count(b"\n") < wanted and time.monotonic() < end:
-            seen += machine.transport.read(1.0)
-    return [[int(word) for word in line.split()] for line in seen.decode().split("\n")[:wanted]]
+    return run_program(board, elf, sent, wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,11 @@ from elftools.elf.sections import SymbolTableSection
 from arenite.firmware.generator.model_source import GUARD_BYTES
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.build.prepare import prepare
-from arenite.host.emulator.machine import start
 from arenite.profiles.boards import Board, load_board
 from tests.development_models import shared_model
-from tests.firmware.library.bare_metal import link
+from tests.firmware.library.bare_metal import link, run_program
 from tests.firmware.library.libraries import (
     ModelTurns,
-    numbers,
     three_models,
     write_library_of,
 )
@@ -30,13 +27,8 @@ TURNS = 3
 
 
 def outputs(board: Board, elf: Path, turns: ModelTurns) -> list[list[int]]:
-    """What the program says when it is fed the inputs."""
-    with start(board, elf) as machine:
-        machine.transport.write(b"".join(turns.inputs))
-        seen, end = b"", time.monotonic() + 60
-        while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
-            seen += machine.transport.read(1.0)
-    return numbers(seen.decode())
+    """Return the lines of numbers that the program prints for the inputs of ``turns``."""
+    return run_program(board, elf, b"".join(turns.inputs), len(turns.outputs))
 
 
 @pytest.mark.qemu
