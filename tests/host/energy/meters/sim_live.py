@@ -54,10 +54,15 @@ class LivePpk2(SimPpk2):
         self.log, self.logic, self.between = log, logic, between
         self.edges: list[tuple[float, bool]] = []
         self._at, self._torn = 0, ""
+        self._stopped_s = float("inf")
 
     def received(self, data: bytes) -> None:
         if data == b"\x06" and not self._buffer:
+            self._stopped_s = float("inf")
             self.stream(self.live())
+        elif data == b"\x07" and not self._buffer:
+            # As the real instrument: samples taken before the command still arrive, however busy the computer is.
+            self._stopped_s = time.time()
         else:
             super().received(data)
 
@@ -87,10 +92,11 @@ class LivePpk2(SimPpk2):
 
     def live(self) -> Iterator[bytes]:
         began, sent, last = time.time(), 0, 0
-        while True:
+        while began + sent / RATE < self._stopped_s:
             time.sleep(0.01)
+            now = time.time()  # before the log is read: on a busy computer, reading may take longer than BEHIND_S
             self.read_log()
-            until = int((time.time() - BEHIND_S - began) * RATE * (1 + self.ppm * 1e-6))
+            until = int((now - BEHIND_S - began) * RATE * (1 + self.ppm * 1e-6))
             if until <= sent:
                 continue
             index = np.arange(sent, until)
