@@ -25,23 +25,22 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
-from arenite.errors import UsageError
-from arenite.host.camera.frames.frame import Format, Frame
-from arenite.host.camera.frames.served_frame import ServedFrame, Sink
+from arenite.host.camera.frames.frame import Format
+from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.options import CameraOptions
+from arenite.host.camera.output_setup import open_outputs
 from arenite.host.camera.server_setup import ModelServers
 from arenite.host.camera.serving.loop import Loop
 from arenite.host.camera.serving.warm_up import warm_up
-from arenite.host.camera.sources.base import Source
-from arenite.host.camera.sources.factory import open_source
+from arenite.host.camera.source_setup import make_source
+from arenite.host.camera.stream_queue import StreamQueue
 from arenite.host.camera.summary import CameraResult, camera_result, since_start_ms
-from arenite.host.camera.supervisor import Instruments, StateListener, Supervisor
+from arenite.host.camera.supervisor import Instruments, Supervisor
 
 if TYPE_CHECKING:
     from arenite.host.camera.observe.soak import Soak
@@ -53,45 +52,6 @@ OVERLAP_SHARE, MIN_OVERLAP_S = 0.6, 0.002
 
 #: How many notes of a run are kept: the first ones and the last ones.
 KEPT_FIRST_NOTES, KEPT_LAST_NOTES = 20, 40
-
-#: Served frames that wait for the consumer of ``stream``.
-STREAM_DEPTH = 8
-
-
-class _StreamQueue:
-    """A sink between the loop's thread and the consumer of ``stream``. ``lossless``: a full queue makes the loop wait
-    instead of dropping the oldest frame."""
-
-    def __init__(self, lossless: bool) -> None:
-        self.missed = 0
-        self._lossless = lossless
-        self._waiting: deque[ServedFrame] = deque()
-        self._changed = threading.Condition()
-        self._ended = False
-
-    def take(self, served: ServedFrame, frame: Frame | None) -> None:
-        with self._changed:
-            if self._lossless:
-                self._changed.wait_for(lambda: self._ended or len(self._waiting) < STREAM_DEPTH)
-            elif len(self._waiting) >= STREAM_DEPTH:
-                self._waiting.popleft()
-                self.missed += 1
-            self._waiting.append(served)
-            self._changed.notify_all()
-
-    def close(self) -> None:
-        """No more frames come, and ``take`` no longer waits."""
-        with self._changed:
-            self._ended = True
-            self._changed.notify_all()
-
-    def next(self) -> ServedFrame | None:
-        """The oldest waiting frame; None at the end."""
-        with self._changed:
-            self._changed.wait_for(lambda: self._ended or bool(self._waiting))
-            served = self._waiting.popleft() if self._waiting else None
-            self._changed.notify_all()
-            return served
 
 
 class CameraSession:
@@ -132,7 +92,7 @@ class CameraSession:
         self.servers = ModelServers(options, 2 if overlapping else 1)
         self._stack.callback(self.servers.close)
         self.model = self.servers.models[0]
-        self.source = self._open_source()
+        self.source = make_source(options, self.servers, self._on_source_message)
         self.format = self.source.open()
         self._stack.callback(self.source.close)
         invoke_s = self._warm_up()
@@ -144,44 +104,9 @@ class CameraSession:
             self.notes.append(
                 f"Preprocessing runs in NumPy, about 100 times slower than in C. {native.unavailable_reason()}"
             )
+        self.outputs = open_outputs(options.outputs, self.source, self.model.name, self._stack, self.report)
         self.loop = self._loop(self._overlap(invoke_s))
         self.supervisor = self._supervisor()
-
-    def _open_source(self) -> Source:
-        options = self.options.source
-        single = len(options.sources) == 1
-        if not single and options.pace == "file":
-            raise UsageError(
-                "Frames of several sources are combined by the time of their capture, so they cannot be read at the "
-                "pace of a file.",
-                "Leave out --pace file.",
-            )
-        # Recordings that are read as fast as possible would drift apart.
-        pace = options.pace if single else "live"
-        cameras = [
-            open_source(
-                spec,
-                width=options.width,
-                height=options.height,
-                fps=options.fps,
-                pixels=options.pixels,
-                pace=pace,
-                loop=options.loop,
-                index=index,
-                least=self._sufficient_size(),
-                # A set keeps frames that may be used again; the dashboard keeps the frame that it shows.
-                buffers=(4 if single else 6) + (self.options.outputs.dashboard is not None),
-                on_message=self._on_source_message,
-            )
-            for index, spec in enumerate(options.sources)
-        ]
-        if single:
-            return cameras[0]
-        from arenite.host.camera.several.camera_group import CameraGroup
-
-        group = CameraGroup(cameras, options.jitter_ms / 1e3, options.timeout_ms / 1e3)
-        self.servers.parts["cameras"] = group.to_json
-        return group
 
     def _on_source_message(self, text: str) -> None:
         """Note a message of a source. A camera that comes and goes for days must not fill the memory, so that only the
@@ -191,21 +116,6 @@ class CameraSession:
             del self.notes[KEPT_FIRST_NOTES]
         if self._running:
             self.report(text)
-
-    def _sufficient_size(self) -> tuple[int, int] | None:
-        """Width and height that suffice for every model's input; JPEG need not be decoded any larger. None when a model
-        sees only a part of the frame."""
-        from arenite.host.camera.model.tensor_heuristics import sides
-
-        models = self.servers.models
-        if (
-            self.options.model.window is not None
-            or self.servers.crops
-            or any(step.do == "crop" for model in models for step in model.preprocessing.steps)
-        ):
-            return None
-        sizes = [sides(model.inputs[0]) for model in models]
-        return max(width for _, width, _ in sizes), max(height for height, _, _ in sizes)
 
     def _warm_up(self) -> float:
         """Take a black frame through every model; returns the seconds of a warm inference of the first one."""
@@ -276,7 +186,7 @@ class CameraSession:
         return Loop(
             self.source,
             self.servers.server,
-            sinks=self._sinks(),
+            sinks=self.outputs.sinks,
             motion=motion,
             cache=cache,
             overlap=overlap,
@@ -287,47 +197,6 @@ class CameraSession:
             on_first_answer=self._on_first_answer,
             on_thread_start=self._on_thread_start,
         )
-
-    def _sinks(self) -> list[Sink]:
-        options = self.options.outputs
-        sinks: list[Sink] = []
-        self._watchers: list[StateListener] = []
-
-        def add(sink: Sink) -> None:
-            self._stack.callback(sink.close)
-            sinks.append(sink)
-
-        if options.output is not None:
-            from arenite.host.camera.sinks.jsonl import JsonLinesSink
-
-            add(JsonLinesSink(options.output, lossless=not self.source.live, report=self.report))
-        if options.callback is not None:
-            from arenite.host.camera.sinks.callback import CallbackSink, load_callback
-
-            add(CallbackSink(load_callback(options.callback), report=self.report))
-        if options.mqtt is not None:
-            from arenite.host.camera.sinks.mqtt import MqttSink
-
-            add(MqttSink(options.mqtt, report=self.report))
-        if options.timeline is not None:
-            from arenite.host.camera.observe.timeline import Timeline
-
-            timeline = Timeline(
-                options.timeline, title=f"arenite camera, {self.model.name}", report=self.report
-            )
-            add(timeline)
-            self._watchers.append(timeline)
-        if options.dashboard is not None:
-            from arenite.host.camera.dashboard.server import Dashboard
-            from arenite.host.camera.option_parsing import parse_address
-
-            host, port = parse_address(options.dashboard)
-            title = f"{self.model.name} on {self.source.name}"
-            dashboard = Dashboard(host, port, options.token, title=title, report=self.report)
-            add(dashboard)
-            self._watchers.append(dashboard)
-            self.report(f"Dashboard: {dashboard.start()}")
-        return sinks
 
     def _supervisor(self) -> Supervisor:
         limits, model, servers = self.options.energy.limits, self.model, self.servers
@@ -354,7 +223,7 @@ class CameraSession:
             self.loop,
             describe,
             instruments=self._instruments,
-            watchers=self._watchers,
+            watchers=self.outputs.listeners,
             notes=self.notes,
             root=self.options.energy.root,
         )
@@ -381,7 +250,7 @@ class CameraSession:
         Raises what ``run`` raises, after the frames that were served before. ``result`` is set when the stream has
         ended.
         """
-        queue = _StreamQueue(lossless=not self.source.live)
+        queue = StreamQueue(lossless=not self.source.live)
         errors: list[BaseException] = []
 
         def serve() -> None:

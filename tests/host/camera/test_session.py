@@ -5,7 +5,7 @@ import shutil
 import threading
 import time
 from dataclasses import replace
-from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,12 +16,9 @@ from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.serving.realtime import normal_priority
 from arenite.host.camera.session import CameraSession
-
-
-def least(models: list[CameraModel], crops: bool = False, **options) -> tuple[int, int] | None:
-    session = CameraSession(CameraOptions.of(**options))
-    session.servers = SimpleNamespace(models=models, crops=crops)  # type: ignore[assignment]
-    return session._sufficient_size()
+from arenite.host.camera.source_setup import sufficient_size
+from arenite.host.camera.sources.base import Source
+from arenite.host.camera.sources.factory import open_source
 
 
 @pytest.fixture(scope="module")
@@ -31,15 +28,27 @@ def model() -> CameraModel:
 
 def test_jpeg_is_decoded_large_enough_for_every_model(model: CameraModel) -> None:
     larger = replace(model, inputs=(replace(model.inputs[0], shape=(1, 200, 160, 3)),))
-    assert least([model]) == (128, 128)
-    assert least([model, larger]) == (160, 200)
+    assert sufficient_size([model]) == (128, 128)
+    assert sufficient_size([model, larger]) == (160, 200)
     channels_first = replace(model, inputs=(replace(model.inputs[0], shape=(1, 3, 200, 160)),))
-    assert least([channels_first]) == (160, 200)
+    assert sufficient_size([channels_first]) == (160, 200)
 
 
-def test_jpeg_is_decoded_whole_where_a_model_sees_a_part(model: CameraModel) -> None:
-    assert least([model], crops=True) is None
-    assert least([model], window=CropWindow(0, 0, 64, 64)) is None
+def test_jpeg_is_decoded_in_full_size_if_a_model_crops_the_frame(
+    model: CameraModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    crop = CropWindow(0, 0, 64, 64)
+    sizes: list[tuple[int, int] | None] = []
+
+    def recorded(spec: str, *, least: tuple[int, int] | None, **options: Any) -> Source:
+        sizes.append(least)
+        return open_source(spec, least=least, **options)
+
+    monkeypatch.setattr("arenite.host.camera.source_setup.open_source", recorded)
+    for window in (None, crop):
+        with CameraSession(CameraOptions.of(sources=("synthetic",), frames=1, window=window)):
+            pass
+    assert sizes == [sufficient_size([model]), None]
 
 
 @pytest.mark.parametrize(("overlap", "slots"), [(None, 1), (True, 2)])

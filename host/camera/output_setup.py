@@ -1,0 +1,64 @@
+"""Open the outputs of a camera session: files, callbacks, MQTT, the timeline and the dashboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from arenite.host.camera.frames.served_frame import Sink
+from arenite.host.camera.options import OutputOptions
+from arenite.host.camera.sources.base import Source
+from arenite.host.camera.supervisor import StateListener
+
+
+@dataclass
+class SessionOutputs:
+    """``sinks`` take every served frame, ``listeners`` every state of the supervisor."""
+
+    sinks: list[Sink] = field(default_factory=list)
+    listeners: list[StateListener] = field(default_factory=list)
+
+
+def open_outputs(
+    options: OutputOptions, source: Source, model_name: str, stack: ExitStack, report: Callable[[str], None]
+) -> SessionOutputs:
+    """Open every output that ``options`` names; ``stack`` closes them.
+
+    ``report`` is called with lines of text for people. Raises ``AreniteError`` for an output that cannot be opened.
+    """
+    outputs = SessionOutputs()
+
+    def add(sink: Sink) -> None:
+        stack.callback(sink.close)
+        outputs.sinks.append(sink)
+
+    if options.output is not None:
+        from arenite.host.camera.sinks.jsonl import JsonLinesSink
+
+        add(JsonLinesSink(options.output, lossless=not source.live, report=report))
+    if options.callback is not None:
+        from arenite.host.camera.sinks.callback import CallbackSink, load_callback
+
+        add(CallbackSink(load_callback(options.callback), report=report))
+    if options.mqtt is not None:
+        from arenite.host.camera.sinks.mqtt import MqttSink
+
+        add(MqttSink(options.mqtt, report=report))
+    if options.timeline is not None:
+        from arenite.host.camera.observe.timeline import Timeline
+
+        timeline = Timeline(options.timeline, title=f"arenite camera, {model_name}", report=report)
+        add(timeline)
+        outputs.listeners.append(timeline)
+    if options.dashboard is not None:
+        from arenite.host.camera.dashboard.server import Dashboard
+        from arenite.host.camera.option_parsing import parse_address
+
+        host, port = parse_address(options.dashboard)
+        title = f"{model_name} on {source.name}"
+        dashboard = Dashboard(host, port, options.token, title=title, report=report)
+        add(dashboard)
+        outputs.listeners.append(dashboard)
+        report(f"Dashboard: {dashboard.start()}")
+    return outputs
