@@ -94,7 +94,8 @@ class LivePpk2(SimPpk2):
         began, sent, last = time.time(), 0, 0
         while began + sent / RATE < self._stopped_s:
             time.sleep(0.01)
-            now = time.time()  # before the log is read: on a busy computer, reading may take longer than BEHIND_S
+            # The time before the log is read: on a busy computer, reading may take longer than BEHIND_S.
+            now = time.time()
             self.read_log()
             until = int((now - BEHIND_S - began) * RATE * (1 + self.ppm * 1e-6))
             if until <= sent:
