@@ -1,1 +1,1 @@
-"""Measures a model on a board: samples in, outputs, times, sizes and memory out, compared with LiteRT."""
+"""Measures a model on a board: its outputs, which are compared with LiteRT's, times, sizes and memory."""

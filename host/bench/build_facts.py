@@ -1,4 +1,4 @@
-"""The build of a measured firmware: its hashes, and the compiler that its ELF names."""
+"""Facts about the build of a firmware: hashes, and the compiler that its ELF names."""
 
 from __future__ import annotations
 
@@ -16,16 +16,15 @@ from arenite.host.flash.build import read_manifest
 
 @dataclass(frozen=True)
 class ElfFacts:
-    """``sha256``: of the loaded contents, each segment with its address; ``compiler``: the compiler's
-    signature, or None."""
+    """``sha256`` is the hash of the loadable segments with their addresses. ``compiler`` is the signature that the
+    compiler left in the ELF, or None."""
 
     sha256: str
     compiler: str | None
 
 
 def read_facts(path: Path) -> ElfFacts:
-    """Read the facts from a linked firmware. Debug information does not count, because it contains folder
-    names.
+    """Read the facts from a linked firmware. Debug information is ignored, because it contains folder names.
 
     Raises ``ToolError`` for a file that is not an ELF.
     """
@@ -41,16 +40,16 @@ def read_facts(path: Path) -> ElfFacts:
                     digest.update(f"{segment['p_paddr']:x} {segment['p_filesz']};".encode())
                     digest.update(segment.data())
             comment = elf.get_section_by_name(".comment")
-            signed = comment.data().split(b"\0") if comment is not None else []
+            signatures = comment.data().split(b"\0") if comment is not None else []
     except (OSError, ELFError) as error:
         raise ToolError(f"Cannot read {path}: {error}.", "Build the project again.") from error
-    names = [name.decode("utf-8", "replace") for name in signed if name]
+    names = [name.decode("utf-8", "replace") for name in signatures if name]
     return ElfFacts(digest.hexdigest(), "; ".join(dict.fromkeys(names)) or None)
 
 
 def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
-    """The compiler by its signature in the ELF; where the linker left that out, the version that the
-    project's compiler reports."""
+    """Return the compiler's signature in the ELF. If the linker removed it, return what ``--version`` of the project's
+    compiler prints."""
     if elf.compiler is not None:
         return elf.compiler
     recipe = read_manifest(directory).get("build") or {}
@@ -63,7 +62,7 @@ def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
 
 
 def build_facts(elf: ElfFacts, compiler: str | None, image_sha256: str, samples: Samples) -> dict[str, Any]:
-    """The part "build" of a result."""
+    """Return the value of "build" in a bench result."""
     return {
         "image_sha256": image_sha256,
         "firmware_sha256": elf.sha256,

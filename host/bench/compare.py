@@ -1,7 +1,7 @@
 """Compare a bench result with a baseline: the records of another engine, or an earlier result of Arenite.
 
-Records are ``{"records": [{"engine", "core", "model", "instructions", ...}]}``, one per model and core; the
-model is named by its file without the suffix. An earlier result is the output of ``arenite bench --json``.
+Records have the form ``{"records": [{"engine", "core", "model", "instructions", ...}]}``, one per model and core. The
+name of a model is its file name without the suffix. An earlier result is the output of ``arenite bench --json``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from arenite.errors import ProfileError, UsageError
 from arenite.host.emulator.timing import load_timing
 
-#: The compared figures: the name here, the key in a baseline's record, the place in a bench result.
+#: The compared figures: name, key in a baseline's record, path in a bench result.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("instructions", "instructions", ("inference", "instructions", "p50")),
     ("cycles", "cycles", ("inference", "cycles", "p50")),
@@ -28,13 +28,13 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("flash_total", "flash_total_bytes", ("flash", "total")),
 )
 SCHEMA = "arenite.bench/1"
-#: A larger difference in cycles per instruction than this share is reported.
+#: A difference in cycles per instruction is reported if it is larger than this fraction.
 REPORTED_DIFFERENCE = 0.10
 
 
 @dataclass(frozen=True)
 class BaselineRecord:
-    """``figures``: by the names of ``FIGURES``, as far as the record has them."""
+    """The figures of one engine, core and model, by the names of ``FIGURES``. Missing figures have no entry."""
 
     engine: str
     core: str
@@ -43,7 +43,7 @@ class BaselineRecord:
 
 
 def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
-    """The records of a baseline file. Raises ``UsageError`` when the file is not a baseline."""
+    """Read the records of a baseline file. Raises ``UsageError`` when the file is not a baseline."""
     hint = 'It contains {"records": [...]} of another engine, or the output of `arenite bench --json`.'
     try:
         data = json.loads(path.read_text("utf-8"))
@@ -79,28 +79,28 @@ def _of_result(data: Mapping[str, Any]) -> BaselineRecord:
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:
-    """The figures of a bench result; None for a figure that it does not have."""
+    """Return the figures of a bench result. A figure that the result does not have is None."""
     values: dict[str, float | None] = {}
-    for name, _, place in FIGURES:
+    for name, _, key_path in FIGURES:
         value: Any = result
-        for key in place:
+        for key in key_path:
             value = value.get(key) if isinstance(value, Mapping) else None
         values[name] = value
     return values
 
 
 def model_name(result: Mapping[str, Any]) -> str:
-    """The model's file name without its suffix, which records use as the model's name."""
+    """Return the model's file name without its suffix. Records use it as the model's name."""
     return Path(result["model"]["path"]).stem
 
 
 def matching(records: Sequence[BaselineRecord], core: str, model: str) -> list[BaselineRecord]:
-    """The records of one model on one core."""
+    """Return the records of one model on one core."""
     return [r for r in records if r.core == core and r.model == model]
 
 
 def require(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
-    """Raises ``UsageError`` when the baseline at ``path`` has no record to compare with."""
+    """Raise ``UsageError`` when the baseline at ``path`` has no record to compare with."""
     if not matching(records, core, model):
         names = sorted({f"{r.model} on {r.core}" for r in records})
         listing = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
@@ -113,17 +113,18 @@ def compare(
     core: str | None = None,
     engine: str | None = None,
 ) -> dict[str, Any] | None:
-    """The ratios of a result to the record of the same model; None without a record.
+    """Compare a result with the record of the same model. Returns None if there is no such record.
 
-    Among several records the one with the fewest instructions counts. ``core`` and ``engine`` choose records
-    of another core than the result's, or of one engine. A ratio is this result divided by the record: below 1
-    is less. ``note`` is a sentence where instructions and estimated cycles disagree, else None.
+    If there are several records, the one with the fewest instructions is used. ``core`` selects records of another
+    core than the result's, ``engine`` those of one engine. A ratio is this result divided by the record, so a value
+    below 1 means that this result is smaller. ``note`` is a sentence if instructions and estimated cycles disagree,
+    else None.
     """
-    same = matching(records, core or result["board"]["core"], model_name(result))
-    same = [r for r in same if engine in (None, r.engine)]
-    if not same:
+    candidates = matching(records, core or result["board"]["core"], model_name(result))
+    candidates = [r for r in candidates if engine in (None, r.engine)]
+    if not candidates:
         return None
-    record = min(same, key=lambda r: r.figures.get("instructions", math.inf))
+    record = min(candidates, key=lambda r: r.figures.get("instructions", math.inf))
     figures = {}
     for name, ours in figures_of(result).items():
         theirs = record.figures.get(name)
@@ -134,29 +135,29 @@ def compare(
         "engine": record.engine,
         "core": record.core,
         "figures": figures,
-        # Instructions of different cores do not compare like their cycles.
+        # For different cores, the ratio of instructions says nothing about the ratio of cycles.
         "note": _disagreement(figures, result) if record.core == result["board"]["core"] else None,
     }
 
 
 def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any]) -> str | None:
-    """A sentence when the ratio of estimated cycles differs from the ratio of instructions."""
+    """Return a sentence if the ratio of estimated cycles differs from the ratio of instructions, else None."""
     cycles = (result["inference"].get("cycles") or {}).get("p50")
     counted = figures.get("instructions")
     if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:
         return None
     if "cycles" in figures:
-        ratio, of_theirs = figures["cycles"]["ratio"], "of both"
+        ratio, baseline_cpi = figures["cycles"]["ratio"], "of both"
     else:
         try:
-            assumed = load_timing(result["board"]["core"]).other_cpi
+            assumed_cpi = load_timing(result["board"]["core"]).other_cpi
         except ProfileError:
             return None
-        ratio = cycles / (counted["theirs"] * assumed)
-        of_theirs = f"with {assumed:.2f} assumed for each of the baseline's instructions"
+        ratio = cycles / (counted["theirs"] * assumed_cpi)
+        baseline_cpi = f"with {assumed_cpi:.2f} assumed for each of the baseline's instructions"
     if ratio is None or abs(ratio / counted["ratio"] - 1) <= REPORTED_DIFFERENCE:
         return None
     return (
         f"Instructions and estimated cycles disagree: {counted['ratio']:.2f} of the baseline's instructions, but about "
-        f"{ratio:.2f} of its cycles ({cycles / counted['ours']:.2f} cycles per instruction here, {of_theirs})."
+        f"{ratio:.2f} of its cycles ({cycles / counted['ours']:.2f} cycles per instruction here, {baseline_cpi})."
     )

@@ -1,4 +1,4 @@
-"""The cycle estimate of a bench result: from an emulator profile where there is one, else by a rule of thumb."""
+"""Estimate the cycles of a bench result, from an emulator profile or else by a rule of thumb."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RULE_TITLES = {
 
 
 def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
-    """Cycles per inference, without a profile."""
+    """Return the cycles per inference, estimated from the number of instructions alone."""
     cpi = cpi_of(core)
     return {
         "p50": round(instructions * cpi),
@@ -32,7 +32,7 @@ def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
 
 
 def by_profile(profile: Profile) -> dict[str, Any]:
-    """Cycles of the one inference that was profiled."""
+    """Return the cycles of the inference that was profiled."""
     return {
         "p50": round(profile.cycles),
         "kind": "estimated",
@@ -41,8 +41,8 @@ def by_profile(profile: Profile) -> dict[str, Any]:
 
 
 def histogram(profile: Profile) -> list[dict[str, Any]]:
-    """The classes of instructions, most cycles first, then the cycles that the rules between neighbours add
-    or save."""
+    """Return the classes of instructions, sorted by cycles, and then the cycles that the rules for neighboring
+    instructions add or save."""
     total, timing = profile.total, profile.timing
 
     def rows(
@@ -63,8 +63,8 @@ def histogram(profile: Profile) -> list[dict[str, Any]]:
 
 
 def remark(profile: Profile) -> str | None:
-    """A sentence when an instruction of this firmware takes clearly more or fewer cycles than one of plain
-    code."""
+    """Return a sentence if an average instruction of this firmware takes clearly more or fewer cycles than one of plain
+    compiled code, else None."""
     total, timing = profile.total, profile.timing
     cpi = total.cycles / max(total.instructions, 1)
     if abs(cpi / timing.plain_cpi - 1) <= REPORTED_DIFFERENCE:

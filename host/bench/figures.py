@@ -1,4 +1,4 @@
-"""Converts ticks to the figures of a report, for all boards together and for each."""
+"""Convert ticks to the figures of a report, for all boards together and for each board."""
 
 from __future__ import annotations
 
@@ -11,17 +11,23 @@ from arenite.profiles.boards import Board
 
 
 def percentiles(values: Sequence[int]) -> dict[str, int]:
-    """Nearest-rank percentiles, so that every figure is a measured value."""
+    """Return nearest-rank percentiles. Each of them is one of the measured values."""
     ranked = sorted(values)
 
-    def at(share: float) -> int:
+    def percentile(share: float) -> int:
         return ranked[max(0, -(-int(share * len(ranked) * 1000) // 1000) - 1)]
 
-    return {"p50": at(0.50), "p95": at(0.95), "p99": at(0.99), "min": ranked[0], "max": ranked[-1]}
+    return {
+        "p50": percentile(0.50),
+        "p95": percentile(0.95),
+        "p99": percentile(0.99),
+        "min": ranked[0],
+        "max": ranked[-1],
+    }
 
 
 def instructions_of(board: Board, tick_hz: int) -> Callable[[int], int] | None:
-    """Ticks to instructions on an emulated board, exact to the tick; None on a real one."""
+    """Return a function that converts ticks to instructions of an emulated board, or None for a real board."""
     emulator = board.emulator
     if emulator is None:
         return None
@@ -33,10 +39,10 @@ def instructions_of(board: Board, tick_hz: int) -> Callable[[int], int] | None:
 def durations(
     board: Board, tick_hz: int, ticks: Sequence[int]
 ) -> tuple[dict[str, int] | None, dict[str, float] | None]:
-    """Instructions per inference of an emulated board, or microseconds of a real one; the other is None."""
-    count = instructions_of(board, tick_hz)
-    if count is not None:
-        return percentiles([count(t) for t in ticks]), None
+    """Return instructions per inference of an emulated board, or microseconds of a real one. The other is None."""
+    to_instructions = instructions_of(board, tick_hz)
+    if to_instructions is not None:
+        return percentiles([to_instructions(t) for t in ticks]), None
     if not tick_hz:
         return None, None
     return None, {k: round(v * 1e6 / tick_hz, 1) for k, v in percentiles(ticks).items()}
@@ -45,13 +51,13 @@ def durations(
 def board_rows(
     board: Board, run_result: RunResult, verified: VerificationResult, tick_hz: int
 ) -> list[dict[str, Any]]:
-    """One row per board: its samples, how many of them were right, and how fast it was."""
-    errors = {s.name: s for s in run_result.results}
+    """Return one row per board: number of samples, number of bit-exact samples, and speed."""
+    slot_results = {s.name: s for s in run_result.results}
     rows = []
     for name, samples in board_samples(run_result.results, run_result.answers).items():
         ticks = [run_result.answers[k].ticks for k in samples]
         instructions, latency = durations(board, tick_hz, ticks) if ticks else (None, None)
-        served = errors.get(name)
+        slot_result = slot_results.get(name)
         rows.append(
             {
                 "board": name,
@@ -59,7 +65,9 @@ def board_rows(
                 "bit_exact": sum(k in verified.exact for k in samples),
                 "instructions": instructions,
                 "latency_us": latency,
-                "error": None if served is None or served.error is None else served.error.problem,
+                "error": None
+                if slot_result is None or slot_result.error is None
+                else slot_result.error.problem,
             }
         )
     return rows

@@ -1,4 +1,4 @@
-"""A report's rows of layers: the operator of each, and its cost."""
+"""The table of layers in a report: the operator of each layer, and its cost."""
 
 from __future__ import annotations
 
@@ -14,19 +14,25 @@ from arenite.host.emulator.profile import Profile
 
 
 def tier_of(kernel: str) -> str:
-    """The instruction set that a kernel was written for, by its name: "dsp", "mve", or "scalar" for plain C."""
+    """Return the instruction set in a kernel's name: "dsp", "mve", or "scalar" for plain C."""
     match = re.search(r"_(dsp|mve)(_|$)", kernel)
     return match[1] if match else "scalar"
 
 
 def layer_rows(
-    project: Project, m: DeviceMeasurement, count: Callable[[int], int] | None, profiled: Profile | None
+    project: Project,
+    measurement: DeviceMeasurement,
+    count: Callable[[int], int] | None,
+    profiled: Profile | None,
 ) -> list[dict[str, Any]]:
-    """One entry per operator of the plan; 0 instructions where none were needed, None where they were not
-    counted."""
-    medians = [int(np.median(column)) for column in zip(*m.layer_ticks, strict=True)]
-    measured = iter(medians)
-    spent = (
+    """Return one entry per operator of the plan.
+
+    Instructions are 0 for an operator without a kernel call, and None if they were not counted. ``count`` converts
+    ticks to instructions.
+    """
+    medians = [int(np.median(column)) for column in zip(*measurement.layer_ticks, strict=True)]
+    measured_ticks = iter(medians)
+    profiled_cycles = (
         iter([round(c) for c in profiled.critical(lambda count: count.cycles)])
         if profiled is not None
         else None
@@ -36,17 +42,17 @@ def layer_rows(
     for layer in project.generated.layers:
         ticks = None
         if medians:
-            ticks = next(measured) if layer.call is not None else 0
-        needed = None
-        if spent is not None:
-            needed = next(spent) if layer.call is not None else 0
+            ticks = next(measured_ticks) if layer.call is not None else 0
+        layer_cycles = None
+        if profiled_cycles is not None:
+            layer_cycles = next(profiled_cycles) if layer.call is not None else 0
         rows.append(
             {
                 "index": layer.index,
                 "op": layer.op.name,
                 "macs": layer.macs,
                 "instructions": count(ticks) if count and ticks is not None else None,
-                "cycles": needed,
+                "cycles": layer_cycles,
                 "ticks": ticks,
                 "kernel": layer.call.kernel if layer.call is not None else None,
                 "tier": tier_of(layer.call.kernel) if layer.call is not None else None,

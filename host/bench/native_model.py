@@ -1,7 +1,7 @@
-"""Run generated C on this computer: the same sources as the firmware, compiled by the host's C compiler.
+"""Run generated C code on this computer. It has the same sources as the firmware, compiled by the host's C compiler.
 
-Many models share one build, so that a fuzzer starts the compiler once per hundred graphs. The engine is
-compiled once per state of its sources and stored in the given cache folder.
+Many models share one build, so a fuzzer starts the compiler once for about a hundred graphs. The engine is compiled
+again only when its sources change. The compiled engine is stored in the cache folder.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class _Model(ctypes.Structure):
     ]
 
 
-#: In place of a second core, halves of layers run one after the other, in the order that the caller chooses.
-#: Halves that share no memory give the same result in either order.
+#: This computer has no second core for the model, so the halves of a layer run one after the other, in the order that
+#: the caller chooses. Halves that share no memory give the same result in either order.
 _ONE_CORE = """
 int ar_second_first;
 static ar_layer_fn ar_waiting;
@@ -75,7 +75,7 @@ void ar_join(void)
 
 
 class NativeModel:
-    """One generated model inside a loaded library."""
+    """A generated model in a loaded library."""
 
     def __init__(self, library: ctypes.CDLL, generated: Generated) -> None:
         self._model = _Model.in_dll(library, f"{generated.prefix}model")
@@ -89,20 +89,20 @@ class NativeModel:
             self._rows[1].restype = ctypes.c_void_p
             tensor = generated.model.main.tensors[generated.model.main.inputs[0]]
             self._row_bytes = tensor.nbytes // tensor.shape[1]
-        # In every second run of a model for two cores the second core's halves run first.
+        # In every second run of a model for two cores, the halves of the second core run first.
         self._order = ctypes.c_int.in_dll(library, "ar_second_first") if generated.parallel else None
         graph = generated.model.main
         self._outputs = [graph.tensors[i] for i in graph.outputs]
 
     def fill_arena(self, byte: int) -> None:
-        """Overwrite the whole arena, so that a kernel that reads stale bytes is caught."""
+        """Fill the whole arena with ``byte``. A kernel that reads stale bytes then gives a wrong output."""
         ctypes.memset(self._model.guards + 16, byte, self._model.arena_bytes)
         if self._model.slow:
             part = self._model.slow[0]
             ctypes.memset(part.guards + 16, byte, part.bytes)
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
-        """One inference on arrays shaped and typed as the model's inputs; returns its outputs."""
+        """Run one inference on arrays with the shapes and types of the model's inputs, and return its outputs."""
         if reset and self._reset is not None:
             self._reset()
         for k, value in enumerate(inputs):
@@ -111,7 +111,7 @@ class NativeModel:
             if len(data) != io.bytes:
                 raise ValueError(f"input {k} has {len(data)} bytes, expected {io.bytes}")
             if self._rows is not None:
-                self._push(data)
+                self._stream_rows(data)
             else:
                 ctypes.memmove(io.data, data, len(data))
         if self._order is not None:
@@ -127,12 +127,12 @@ class NativeModel:
             results.append(np.frombuffer(raw, dtype).reshape(tensor.shape))
         return results
 
-    def _push(self, data: bytes) -> None:
-        """Feed the input row by row, as a camera would."""
+    def _stream_rows(self, data: bytes) -> None:
+        """Send the input row by row, as a camera does."""
         assert self._rows is not None
-        begin, place, ready = self._rows
+        begin, next_slot, ready = self._rows
         begin()
-        while (slot := place()) is not None:
+        while (slot := next_slot()) is not None:
             ctypes.memmove(slot, data[: self._row_bytes], self._row_bytes)
             data = data[self._row_bytes :]
             ready()
@@ -141,7 +141,7 @@ class NativeModel:
 
 
 def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
-    """Compile ``models`` (each with its own prefix) and load them; ``keep`` leaves the library in ``cache``.
+    """Compile and load ``models``, each of which has its own prefix. ``keep`` leaves the library in ``cache``.
 
     Raises ``ToolError`` with the compiler's first message when a source does not compile.
     """
@@ -155,7 +155,7 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
         engine = engine_archive(cache)
         temporary = f"{library}.{os.getpid()}"
         flags = ["-O0", "-fPIC", "-shared", "-DAR_HOST", *ENGINE.include_flags]
-        _cc([*WARNINGS, *flags, str(source), str(engine), "-o", temporary])
+        _run_compiler([*WARNINGS, *flags, str(source), str(engine), "-o", temporary])
         os.replace(temporary, library)
         source.unlink()
     loaded = ctypes.CDLL(str(library))
@@ -165,12 +165,12 @@ def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> lis
 
 
 def combined_source(models: Sequence[Generated]) -> str:
-    """The sources of all models as one C file, because starting the compiler takes far longer than compiling
-    them."""
+    """Return the sources of all models as one C file, because starting the compiler takes much longer than compiling
+    a model."""
     parts = []
     for g in models:
         files = model_sources(g)
-        # Of all macros only the one for arena addresses differs from model to model.
+        # Only the macro for arena addresses differs between models.
         parts.append("#undef AT")
         for name in ("model.h", "weights.h", "weights.c", "model.c"):
             lines = files[g.prefix + name].splitlines()
@@ -179,7 +179,7 @@ def combined_source(models: Sequence[Generated]) -> str:
 
 
 def engine_archive(cache: Path) -> Path:
-    """The whole engine as a static library; each source is compiled once per state of it and of the headers."""
+    """Return the engine as a static library. A source is compiled again only if it or a header has changed."""
     archive = cache / f"engine-{_engine_digest()[:16]}.a"
     if archive.exists():
         return archive
@@ -192,7 +192,7 @@ def engine_archive(cache: Path) -> Path:
         if not obj.exists():
             partial = f"{obj}.{os.getpid()}"
             options = [*WARNINGS, "-O2", "-fPIC", "-DAR_HOST", *ENGINE.include_flags]
-            _cc([*options, "-c", str(source), "-o", partial])
+            _run_compiler([*options, "-c", str(source), "-o", partial])
             os.replace(partial, obj)
         objects.append(str(obj))
     temporary = f"{archive}.{os.getpid()}"
@@ -212,13 +212,13 @@ def _digest_of(paths: Sequence[Path], start: str = "") -> str:
     return digest.hexdigest()
 
 
-def _cc(arguments: list[str]) -> None:
+def _run_compiler(arguments: list[str]) -> None:
     compiler = os.environ.get("CC", "gcc")
     try:
         process = subprocess.run([compiler, *arguments], capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
-            f"No C compiler: '{compiler}' is not installed.", "Install gcc, or set CC."
+            f"The C compiler '{compiler}' is not installed.", "Install gcc, or set CC to another compiler."
         ) from error
     if process.returncode:
         message = next(

@@ -1,4 +1,4 @@
-"""Measured figures for the builds of ``arenite pareto --measure``."""
+"""Measure the builds of ``arenite pareto --measure``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from arenite.profiles.boards import Board
 
 
 def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build]:
-    """A function that benches a build on ``sample_count`` random inputs and returns it with the measured figures.
+    """Return a function that benches a build on ``sample_count`` random inputs and adds the measured figures.
 
-    The instructions of a build for two cores stay an estimate: the critical path of the instructions counted on each
-    core. The function raises what ``bench`` raises.
+    For a build for two cores, the instructions are an estimate: the critical path of the instructions counted on each
+    core. The function raises the errors of ``bench``.
     """
 
     def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:

@@ -1,8 +1,8 @@
-"""The progress of a bench that another program started: lines on standard error, ``@progress STEP DONE
-TOTAL``."""
+"""The format in which a bench reports its progress to another program: lines ``@progress STEP DONE TOTAL`` on standard
+error."""
 
 from __future__ import annotations
 
-#: The value ``lines`` of this environment variable turns the lines on.
+#: The environment variable that enables these lines with the value ``lines``.
 LINES_MODE = "ARENITE_PROGRESS"
 PROGRESS_PREFIX = "@progress"

@@ -1,4 +1,4 @@
-"""LiteRT's reference kernels, with which every result is compared."""
+"""Run models with LiteRT's reference kernels. Every result is compared with theirs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
     ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
-    array per output. LiteRT has no reference kernel for ELU, so the table of its only kernel is used.
+    array per output. LiteRT has no reference kernel for ELU, so ELU is replaced by a table of its only kernel.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
         from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-        content = flatbuffer
+        model_content = flatbuffer
 
         def start() -> Interpreter:
             interpreter = Interpreter(
-                model_content=content,
+                model_content=model_content,
                 experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
                 num_threads=1,
             )
@@ -38,7 +38,7 @@ class Reference:
             except ValueError as error:
                 if "'ELU'" not in str(error):
                     raise
-                content = replace_elu_by_table(flatbuffer)
+                model_content = replace_elu_by_table(flatbuffer)
                 self._interpreter = start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
@@ -53,9 +53,9 @@ class Reference:
         self.outputs = self._interpreter.get_output_details()
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
-        """One inference; ``reset`` first gives variables their initial value.
+        """Run one inference. ``reset`` first sets variables to their initial values.
 
-        Raises ``ModelError`` when LiteRT stops at these inputs.
+        Raises ``ModelError`` if LiteRT fails on these inputs.
         """
         if reset and self._used:
             if self._has_resources:
@@ -70,6 +70,6 @@ class Reference:
         except RuntimeError as error:
             raise ModelError(
                 f"LiteRT cannot run the model on a sample: {str(error).strip().rstrip('.')}.",
-                "Give valid samples with --data: an index, for example, must be inside its table.",
+                "Give valid samples with --data. For example, an index must be inside its table.",
             ) from error
         return [np.array(self._interpreter.get_tensor(d["index"])) for d in self.outputs]

@@ -1,4 +1,4 @@
-"""The result of a bench run: what ``arenite bench --json`` prints as ``arenite.bench/1``."""
+"""The result of a bench run, which ``arenite bench --json`` prints as ``arenite.bench/1``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SCHEMA = "arenite.bench/1"
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Nearest-rank percentiles over all inferences; the unit is that of the field that holds them."""
+    """Nearest-rank percentiles over all inferences. The name of the field that holds them says the unit."""
 
     p50: float
     p95: float
@@ -22,7 +22,7 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class SampleFigures:
-    """How many samples were fed, and how many outputs equal LiteRT's reference kernels byte for byte.
+    """The number of samples, and how many have outputs that equal LiteRT's reference kernels in every byte.
 
     ``accuracy`` is None without labels. ``missing`` samples have no answer, ``resumed`` ones come from an earlier run,
     ``repeated`` ones were sent again after a damaged frame.
@@ -39,9 +39,9 @@ class SampleFigures:
 
 @dataclass(frozen=True)
 class MemoryFigures:
-    """RAM in bytes, measured, and beside it what was predicted before the build.
+    """Measured RAM in bytes, and the RAM that was predicted before the build.
 
-    ``stack_kind`` is "estimated" where the protocol cannot report the stack; the predicted bound then stands for it.
+    ``stack_kind`` is "estimated" if the protocol cannot report the stack. ``stack`` is then the predicted upper bound.
     """
 
     arena: int
@@ -61,7 +61,7 @@ class MemoryFigures:
 
 @dataclass(frozen=True)
 class FlashFigures:
-    """Flash in bytes, read from the linked ELF, and beside it what was predicted before the build."""
+    """Flash in bytes, read from the linked ELF, and the flash that was predicted before the build."""
 
     weights: int
     code: int
@@ -102,7 +102,7 @@ class BenchResult:
 
     @property
     def bit_exact(self) -> bool:
-        """Whether every sample has an answer that equals the reference byte for byte."""
+        """Whether every sample has an answer that equals the reference in every byte."""
         return self.samples.bit_exact == self.samples.count
 
     def to_json(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-"""The bench: generate, build, flash or start, feed every sample, check every byte, and report.
+"""Bench a model: generate and build its firmware, run every sample on a board, check every output byte, and report.
 
-The result is ``arenite.bench/1``. On an emulated board a figure called instructions is counted exactly by the
-emulator's clock; on a real board the same ticks are microseconds. Cycles are estimated: from one more inference under a
-plugin that counts instructions by class, or by a rule of thumb.
+On an emulated board, the emulator's clock counts instructions exactly. On a real board, ticks are converted to
+microseconds. Cycles are estimated, either from one more inference with an emulator plugin that counts instructions by
+class, or by a rule of thumb.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ class BenchConfig:
     """How a model is built, and how it is measured.
 
     Attributes:
-        build: what is generated.
+        build: the options of the firmware.
         port: the serial port of a real board.
-        stateful: keep state carried between inferences from one sample to the next.
+        stateful: keep the model's state from one sample to the next.
         keep: leave the generated project in this folder.
-        cycles: profile one inference for its cycles; None where that is possible.
-        feeding: which devices the samples go to, and what is kept of them.
+        cycles: profile one inference to estimate cycles. None: do so if it is possible.
+        feeding: which devices run the samples, and which answers are stored.
     """
 
     build: BuildOptions = DEFAULT_BUILD
@@ -70,21 +70,21 @@ class BenchConfig:
 def bench(
     prepared: Prepared, board: Board, samples: Samples, options: BenchConfig, progress: Progress
 ) -> BenchResult:
-    """Measure ``prepared`` on ``board``; ``progress(step, done, total)`` is called at every step.
+    """Measure ``prepared`` on ``board``, and call ``progress(step, done, total)`` at every step.
 
     Raises:
-        UsageError: options exclude each other; nothing has been built.
-        DoesNotFitError: the board is too small; nothing has been built.
+        UsageError: options exclude each other. Nothing was built.
+        DoesNotFitError: the board is too small. Nothing was built.
         ToolError, DeviceError: the build, the emulator or the device failed.
     """
     if not board.emulated and not (options.port or options.feeding.ports):
         raise UsageError(
-            f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
+            f"{board.name} is a real board, which needs a serial port.", "Add --port auto, or --port NAME."
         )
     if options.build.protocol == ENERGY:
         raise UsageError(
-            "Firmware for MLPerf's energy mode reports its times on a pin only.",
-            "Use --protocol mlperf here.",
+            "`arenite bench` cannot measure firmware for MLPerf's energy mode, which reports times on a pin only.",
+            "Use --protocol mlperf.",
         )
     if options.stateful and options.build.protocol == "mlperf":
         raise UsageError(
@@ -111,30 +111,30 @@ def bench(
             stack,
             stateful=options.stateful,
         )
-        present = list(run_result.answers)
+        answered = list(run_result.answers)
         measured = collect_measurement(
             project.generated, list(run_result.answers.values()), run_result.tick_hz, run_result.memory
         )
-        profiled, why_not = _profile(project, elf, samples, options, progress)
+        profiled, no_profile_reason = _profile(project, elf, samples, options, progress)
         sizes, elf_facts = read_elf(elf), read_facts(elf)
         compiler = compiler_of(elf_facts, folder)
         if options.keep is not None and measured.memory is not None:
             store_run_memory(folder, elf, measured.memory)
     graph = prepared.source.main
-    first = graph.tensors[graph.outputs[0]] if graph.outputs else None
-    judgement = verify_all(verifier, samples, present, measured.outputs, first, progress)
+    first_output = graph.tensors[graph.outputs[0]] if graph.outputs else None
+    verified = verify_all(verifier, samples, answered, measured.outputs, first_output, progress)
     repeated = sum(s.repeated for s in run_result.results)
-    counts = sample_figures(len(samples), judgement, run_result.resumed, repeated, len(run_result.missing))
-    remarks = [why_not, cycles.remark(profiled) if profiled is not None else None]
-    halves = two_cores.report(project, profiled)
-    if halves is not None and board.emulated:
+    counts = sample_figures(len(samples), verified, run_result.resumed, repeated, len(run_result.missing))
+    remarks = [no_profile_reason, cycles.remark(profiled) if profiled is not None else None]
+    split = two_cores.report(project, profiled)
+    if split is not None and board.emulated:
         remarks.append(two_cores.BOTH_CORES)
     result = BenchResult(
         **_figures(prepared, project, measured, sizes, profiled),
         samples=counts,
         build=build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples),
-        boards=board_rows(board, run_result, judgement, measured.tick_hz),
-        two_cores=halves,
+        boards=board_rows(board, run_result, verified, measured.tick_hz),
+        two_cores=split,
         notes=(*project.notes, *(text for text in remarks if text is not None), *run_result.notes),
     )
     run_result.finish()
@@ -144,19 +144,21 @@ def bench(
 def _profile(
     project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
 ) -> tuple[Profile | None, str | None]:
-    """A profile of the first sample's inference, or None, with a reason where the caller should expect a
-    profile.
+    """Profile the inference of the first sample. If there is no profile although one could be expected, the second
+    value is the reason.
 
-    Raises the errors of ``profile`` when cycles were requested.
+    Raises the errors of ``profile`` if cycles were requested.
     """
     if options.cycles is False:
         return None, None
     if not project.board.emulated:
         if options.cycles:
-            raise UsageError("--cycles needs an emulated board.", "A real board measures its time.")
+            raise UsageError(
+                "--cycles needs an emulated board.", "Remove --cycles. A real board measures its time."
+            )
         return None, None
     first_sample = Samples(samples.inputs[:1], None)
-    once = measure_mlperf if options.build.protocol == "mlperf" else measure
+    run_sample = measure_mlperf if options.build.protocol == "mlperf" else measure
     progress("profile", 0, 1)
     try:
         code = layer_code(elf, segment_layers(project.generated))
@@ -164,7 +166,7 @@ def _profile(
             project.board,
             elf,
             code,
-            lambda line: once(line, project.generated, first_sample, False, lambda *_: None),
+            lambda line: run_sample(line, project.generated, first_sample, False, lambda *_: None),
         ), None
     except AreniteError as error:
         if options.cycles:
@@ -174,7 +176,7 @@ def _profile(
 
 @contextmanager
 def project_folder(keep: Path | None) -> Iterator[Path]:
-    """``keep``, or a temporary folder that is deleted afterwards."""
+    """Give ``keep``, or a temporary folder that is deleted afterwards."""
     if keep is not None:
         yield keep
     else:
@@ -184,8 +186,7 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """An open transport to the device that runs ``elf``: an emulator that is started, or a board that is
-    flashed."""
+    """Start an emulator with ``elf``, or flash a board, and open the transport to it."""
     if project.board.emulated:
         with start(project.board, elf) as machine:
             yield machine.transport
@@ -205,19 +206,19 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
 def _figures(
     prepared: Prepared,
     project: Project,
-    m: DeviceMeasurement,
+    measurement: DeviceMeasurement,
     sizes: ElfSizes,
     profiled: Profile | None,
 ) -> dict[str, Any]:
-    board, p = project.board, project.prediction
-    count = instructions_of(board, m.tick_hz)
-    instructions, latency = durations(board, m.tick_hz, m.ticks)
+    board, prediction = project.board, project.prediction
+    count = instructions_of(board, measurement.tick_hz)
+    instructions, latency = durations(board, measurement.tick_hz, measurement.ticks)
     estimate = None
     if profiled is not None:
         estimate = cycles.by_profile(profiled)
     elif instructions is not None and not project.generated.parallel:
         estimate = cycles.by_rule_of_thumb(board.core, instructions["p50"])
-    stack = m.memory.stack_used if m.memory else p.stack
+    stack = measurement.memory.stack_used if measurement.memory else prediction.stack
     return {
         "model": {
             "path": str(prepared.path),
@@ -232,7 +233,9 @@ def _figures(
         "instructions": None if instructions is None else Percentiles(**instructions),
         "latency_us": None if latency is None else Percentiles(**latency),
         "cycles": estimate,
-        "init_instructions": max(map(count, m.init_ticks)) if count and m.init_ticks else None,
+        "init_instructions": max(map(count, measurement.init_ticks))
+        if count and measurement.init_ticks
+        else None,
         "memory": MemoryFigures(
             arena=sizes.arena,
             arena_regions=arena_regions(board, project.second, sizes.arena, sizes.arena_slow),
@@ -240,27 +243,29 @@ def _figures(
             arena_status=project.prepared.plan.status,
             stack=stack,
             # The monitor protocol does not report the stack.
-            stack_kind="measured" if m.memory else "estimated",
+            stack_kind="measured" if measurement.memory else "estimated",
             static=sizes.static,
             ram_total=sizes.arena + stack + sizes.static,
-            predicted_arena=p.arena,
+            predicted_arena=prediction.arena,
             predicted_arena_regions=project.arena_regions(),
-            predicted_stack=p.stack,
-            predicted_static=p.static,
-            predicted_ram_total=p.ram_total,
+            predicted_stack=prediction.stack,
+            predicted_static=prediction.static,
+            predicted_ram_total=prediction.ram_total,
         ),
         "flash": FlashFigures(
             weights=sizes.weights,
             code=sizes.code,
             total=sizes.weights + sizes.code,
-            predicted_weights=p.weights,
-            predicted_code=p.code,
-            predicted_total=p.flash_total,
+            predicted_weights=prediction.weights,
+            predicted_code=prediction.code,
+            predicted_total=prediction.flash_total,
         ),
-        "layers": layer_rows(project, m, count, profiled),
+        "layers": layer_rows(project, measurement, count, profiled),
         "segments": describe_segments(
             project.generated.model.main, project.prepared.plan, project.prepared.needs
         ),
         "classes": cycles.histogram(profiled) if profiled is not None else None,
-        "health": m.memory.health.to_json() if m.memory and m.memory.health else None,
+        "health": measurement.memory.health.to_json()
+        if measurement.memory and measurement.memory.health
+        else None,
     }

@@ -1,4 +1,4 @@
-"""Pictures and recordings as samples, through the preprocessing that the image records."""
+"""Convert pictures and WAV files to samples with the preprocessing that the image records."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from arenite.host.build.attachments import LABELS, recorded_preprocessing
 def file_samples(
     path: Path, tensors: Sequence[Tensor], extra: Mapping[str, Any], limit: int | None = None
 ) -> Samples:
-    """Samples from a picture, a WAV file, or a folder of either; sub-folders are classes.
+    """Return samples from a picture, a WAV file, or a folder of such files. The name of a sub-folder is a class.
 
     Args:
         path: the file or folder.
-        tensors: the model's inputs; there must be exactly one.
-        extra: of the image. Its preprocessing makes the same tensor of each file as the device would; its labels, when
-            all sub-folders are named after them, give the class of a sub-folder.
-        limit: read this many files at most, evenly spread over the files in order of their paths.
+        tensors: the model's inputs. There must be exactly one.
+        extra: the image's metadata. Its preprocessing converts a file to the same tensor as on the device. Its labels
+            give the class of a sub-folder if all sub-folders are named after labels.
+        limit: the maximum number of files, evenly spread over the files in order of their paths.
 
     Raises:
-        UsageError: no preprocessing, no such files, or a file that cannot be read.
+        UsageError: the image has no preprocessing, there are no such files, or a file cannot be read.
     """
     spec = recorded_preprocessing(extra)
     if spec is None:
@@ -43,17 +43,16 @@ def file_samples(
     bound = spec.bound(tensors[0])
     files = sample_files(path, suffixes(spec))
     labels = None if path.is_file() else _labels(path, files, extra)
-    places = evenly_spread_indices(len(files), limit)
-    chosen = [files[k] for k in places]
-    inputs = [[preprocess_file(bound, file, tensors[0].shape)] for file in chosen]
-    return Samples(inputs, None if labels is None else labels[places])
+    indices = evenly_spread_indices(len(files), limit)
+    selected_files = [files[k] for k in indices]
+    inputs = [[preprocess_file(bound, file, tensors[0].shape)] for file in selected_files]
+    return Samples(inputs, None if labels is None else labels[indices])
 
 
-def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None) -> list[Path]:
-    """The file itself, or the files below ``folder`` with one of the endings, in order; ``limit``: at most
-    this many, evenly spread.
+def sample_files(folder: Path, file_suffixes: Sequence[str], limit: int | None = None) -> list[Path]:
+    """Return the files below ``folder`` that have one of the suffixes, sorted by path. A file is returned as it is.
 
-    Raises ``UsageError`` when there are none.
+    ``limit`` is the maximum number of files, which are evenly spread. Raises ``UsageError`` if there are no files.
     """
     if folder.is_file():
         return [folder]
@@ -63,32 +62,32 @@ def sample_files(folder: Path, endings: Sequence[str], limit: int | None = None)
         f
         for f in folder.rglob("*")
         if f.is_file()
-        and f.suffix.lower() in endings
+        and f.suffix.lower() in file_suffixes
         and not any(part.startswith(".") for part in f.relative_to(folder).parts)
     )
     if not paths:
         raise UsageError(
-            f"{folder} contains no {', '.join(endings)} files, which the model's preprocessing reads.",
-            "Give a folder that contains some; sub-folders are classes.",
+            f"{folder} contains no {', '.join(file_suffixes)} files, which the model's preprocessing reads.",
+            "Give a folder with such files. The name of a sub-folder is a class.",
         )
     return [paths[k] for k in evenly_spread_indices(len(paths), limit)]
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:
-    """The class of each file by its sub-folder; None when the files are in ``folder`` itself.
+    """Return the class of each file by its sub-folder, or None if the files are in ``folder`` itself.
 
-    Raises ``UsageError`` where folders are named neither after the labels nor by numbers, and their order is
-    not given.
+    Raises ``UsageError`` if the sub-folders are named neither after labels nor by numbers, and no labels.txt gives
+    their order.
     """
     names = extra.get(LABELS)
-    tops = [f.relative_to(folder).parts[0] for f in files if f.parent != folder]
-    if isinstance(names, list) and len(tops) == len(files) and set(tops) <= set(names):
-        return np.array([names.index(top) for top in tops], np.int64)
+    top_folders = [f.relative_to(folder).parts[0] for f in files if f.parent != folder]
+    if isinstance(names, list) and len(top_folders) == len(files) and set(top_folders) <= set(names):
+        return np.array([names.index(top_folder) for top_folder in top_folders], np.int64)
     labels, classes = classes_of(folder, files, files)
     if names and classes and not (folder / "labels.txt").is_file():
-        strange = next(name for name in classes if name not in names)
+        unknown_class = next(name for name in classes if name not in names)
         raise UsageError(
-            f"{folder} has the class '{strange}', which is not a label of the model:"
+            f"{folder} has the class '{unknown_class}', which is not a label of the model:"
             f" {', '.join(map(str, names))[:200]}.",
             "Name the folders after the labels, or by their numbers.",
         )

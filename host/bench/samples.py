@@ -1,4 +1,4 @@
-"""Inputs for a bench run: from an .npz file, or random."""
+"""Inputs for a bench run, from an .npz file or random."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Samples:
-    """``inputs[k][i]``: input ``i`` of sample ``k``, with the shape and type of the model's input; ``labels``
-    or None."""
+    """The inputs of all samples, and their ``labels`` or None. ``inputs[k][i]`` is input ``i`` of sample ``k`` with the
+    shape and type of the model's input."""
 
     inputs: list[list[np.ndarray]]
     labels: np.ndarray | None
@@ -29,7 +29,7 @@ class Samples:
 
 
 def random_samples(tensors: Sequence[Tensor], count: int) -> Samples:
-    """``count`` samples from ``numpy.random.default_rng(0)``: the whole range of integers, [-1, 1) for floats."""
+    """Return ``count`` random samples with seed 0: integers from the whole range of their type, floats in [-1, 1)."""
     rng = np.random.default_rng(SEED)
     return Samples([[_random(t, rng) for t in tensors] for _ in range(count)], None)
 
@@ -46,13 +46,13 @@ def _random(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None) -> Samples:
-    """Read ``x`` (``x0``, ``x1``, ... for several inputs) and, when it exists, ``y``.
+    """Read the arrays ``x`` (or ``x0``, ``x1``, ... for several inputs) and, if it exists, ``y`` from an .npz file.
 
-    Each array's first dimension counts samples; the rest is the input's shape, with or without its batch of
-    1. Raises ``UsageError`` that names the array, its shape or type, and the expected one.
+    The first dimension of an array counts samples. The others are the input's shape, with or without its batch
+    dimension of 1. Raises ``UsageError`` that names the array, its shape or type, and the expected one.
     """
     try:
-        # Opened as an archive first: NumPy would accept a plain .npy as a single array without a name.
+        # ZipFile rejects a plain .npy file, which NumPy would accept as one array without a name.
         with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
@@ -75,12 +75,15 @@ def samples_of_arrays(
         if name not in arrays:
             raise UsageError(
                 f"{path} has no array '{name}'; it has {', '.join(arrays) or 'none'}.",
-                "A single input is called x; several are called x0, x1, ...",
+                "The array of a single input is called x. Those of several inputs are called x0, x1, ...",
             )
-        columns.append(_shaped(path, name, arrays[name], tensor))
+        columns.append(_with_input_shape(path, name, arrays[name], tensor))
     count = len(columns[0])
     if any(len(c) != count for c in columns) or ("y" in arrays and arrays["y"].shape[:1] != (count,)):
-        raise UsageError(f"{path}: the arrays have different numbers of samples.", "Write as many y as x.")
+        raise UsageError(
+            f"{path}: the arrays have different numbers of samples.",
+            "Give every array the same first dimension.",
+        )
     if count == 0:
         raise UsageError(f"{path} has no samples.", "Write at least one.")
     count = count if limit is None else min(limit, count)
@@ -88,7 +91,7 @@ def samples_of_arrays(
     return Samples([[c[k] for c in columns] for k in range(count)], labels)
 
 
-def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
+def _with_input_shape(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
     shape = tensor.shape
     dtype = DTYPES[tensor.dtype]
     if array.ndim and array.shape[1:] != shape and shape[:1] == (1,) and array.shape[1:] == shape[1:]:
@@ -101,7 +104,7 @@ def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarr
     if array.dtype != dtype:
         raise UsageError(
             f"{path}: '{name}' is {array.dtype}, the model's input '{tensor.name}' is {tensor.dtype}.",
-            "Quantise the samples with the input's scale and zero point first (`arenite inspect` shows them).",
+            "Quantize the samples with the input's scale and zero point first (`arenite inspect` shows them).",
         )
     return array
 
@@ -109,18 +112,17 @@ def _shaped(path: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarr
 def accuracy(
     outputs: Sequence[np.ndarray], labels: np.ndarray | None, tensor: Tensor | None = None
 ) -> float | None:
-    """The share of samples whose largest output is at the label's index; None without one class number per
-    sample.
+    """Return the fraction of samples whose largest output is at the label's index. Returns None if ``labels`` is not
+    one class number per sample.
 
-    A single output distinguishes classes 0 and 1 by whether its real value, scaled as ``tensor`` says, is
-    above 0.5.
+    A single output means class 1 if its real value, dequantized by ``tensor``, is above 0.5, else class 0.
     """
     if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
         return None
     if outputs and outputs[0].size == 1:
         quant = tensor.quant if tensor is not None else None
         scale, zero = (quant.scale[0], quant.zero_point[0]) if quant is not None else (1.0, 0)
-        passes = [float(np.float32(scale) * np.float32(o.item() - zero)) > 0.5 for o in outputs]
-        return float(np.mean(np.array(passes) == labels))
+        predicted_positive = [float(np.float32(scale) * np.float32(o.item() - zero)) > 0.5 for o in outputs]
+        return float(np.mean(np.array(predicted_positive) == labels))
     hits = sum(int(np.argmax(o) == label) for o, label in zip(outputs, labels, strict=True))
     return hits / len(labels)

@@ -1,4 +1,4 @@
-"""The predicted sizes of a project beside those of its build and of its latest run."""
+"""Compare the predicted sizes of a project with those of its build and of its latest run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import built_elf
 from arenite.host.link.client import DeviceMemory
 
-#: Written into the project by ``arenite bench --keep``.
+#: The file that ``arenite bench --keep`` writes into the project.
 MEASURED = "measured.json"
-#: Figures that must match to the byte; the stack's prediction is a bound.
+#: Figures whose prediction must be exact. The prediction of the stack is an upper bound.
 EXACT = ("arena", "arena_slow", "static", "weights", "code")
 
 
 @dataclass(frozen=True)
 class SizeFigure:
-    """Bytes; None for a size that was not predicted, built or measured."""
+    """A size in bytes. A value is None if the size was not predicted, built or measured."""
 
     name: str
     predicted: int | None
@@ -31,8 +31,7 @@ class SizeFigure:
 
     @property
     def holds(self) -> bool:
-        """Whether the prediction is right: equal to the ELF's figure to the byte, and not smaller than the
-        measured one."""
+        """Whether the prediction equals the size in the ELF, and is not below the measured size."""
         if self.predicted is None:
             return True
         equal = self.name not in EXACT or self.built is None or self.built == self.predicted
@@ -44,7 +43,7 @@ class SizeCheck:
     board: str
     model: dict[str, Any]
     figures: tuple[SizeFigure, ...]
-    guards_damaged: int | None  # None: never run
+    guards_damaged: int | None  # None: the project never ran
 
     @property
     def holds(self) -> bool:
@@ -62,8 +61,7 @@ class SizeCheck:
 
 
 def check_sizes(directory: Path) -> SizeCheck:
-    """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench``
-    stored.
+    """Compare the prediction stored in a built project with its ELF, and with the latest run that ``bench`` stored.
 
     Raises ``UsageError`` for a folder that is not a project, or is not built yet.
     """
@@ -80,7 +78,7 @@ def check_sizes(directory: Path) -> SizeCheck:
 
 
 def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
-    """Store the device's memory report of running ``elf`` in the project."""
+    """Store the memory report of the device that ran ``elf`` in the project."""
     record = {
         "elf_sha256": _digest(elf),
         "stack_used": memory.stack_used,
@@ -90,7 +88,7 @@ def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
 
 
 def _run_of(directory: Path, elf: Path) -> dict[str, int]:
-    """The stored run, if it is of exactly this ELF."""
+    """Return the stored run, or an empty dictionary if it ran another ELF."""
     try:
         record = json.loads((directory / MEASURED).read_text("utf-8"))
         return record if record["elf_sha256"] == _digest(elf) else {}

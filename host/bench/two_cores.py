@@ -1,8 +1,8 @@
-"""The effect of two cores: the work of each core per layer, the critical path, and the speed-up that follows
-from it.
+"""Report the effect of two cores: the work of each core per layer, the critical path, and the resulting speed-up.
 
-Instructions of each core are counted in the emulator, without those spent on waiting. Their time side by side
-is an estimate: it assumes that an instruction lasts equally long on both cores, without conflicts on memory.
+The emulator counts the instructions of each core, without those spent on waiting. The speed-up is an estimate. It
+assumes that an instruction takes the same time on both cores, and that they do not slow down each other's memory
+accesses.
 """
 
 from __future__ import annotations
@@ -17,31 +17,39 @@ from arenite.host.build.project import Project
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount
 
-#: The meaning of the instructions on the emulated board's counter when two cores run.
-BOTH_CORES = "Instructions are those of both cores together; two_cores has the critical path."
+#: A note for results of emulated boards when two cores run.
+BOTH_CORES = "Instructions are those of both cores together. The field two_cores has the critical path."
 
 
 def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
-    """The counted split where there is a profile, else the predicted one; None where all layers run on one
-    core."""
+    """Return the counted split if there is a profile of both cores, else the predicted one. Returns None if all
+    layers run on one core."""
     predicted = predicted_split(project)
     if predicted is None or profiled is None or not profiled.second:
         return predicted
     counts = counted_split(project.generated, profiled)
-    layers = [before | after for before, after in zip(predicted["layers"], counts["layers"], strict=True)]
+    layers = [
+        predicted_layer | counted_layer
+        for predicted_layer, counted_layer in zip(predicted["layers"], counts["layers"], strict=True)
+    ]
     return predicted | counts | {"layers": layers}
 
 
 def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
-    """The split of one profiled inference. ``work``: instructions of both cores; ``critical_path``: of the
-    busier one in each layer, and of fork and join."""
+    """Return the split of one profiled inference.
+
+    ``work`` is the number of instructions of both cores. ``critical_path`` adds up those of the busier core in each
+    layer, and of fork and join.
+    """
 
     def instructions(count: CycleCount) -> float:
         return count.instructions
 
-    longest = profiled.critical(instructions)
+    critical_path = profiled.critical(instructions)
     layers: list[dict[str, Any]] = []
-    for k, (layer, first, last) in enumerate(zip(generated.calls, profiled.layers, longest, strict=True)):
+    for k, (layer, first, last) in enumerate(
+        zip(generated.calls, profiled.layers, critical_path, strict=True)
+    ):
         second = profiled.second.get(k)
         layers.append(
             {
@@ -62,17 +70,16 @@ def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
             "kind": "measured",
         },
         "serial_share": serial / max(work, 1),
-        "critical_path": {"instructions": round(sum(longest)), "kind": "estimated"},
-        "speedup": {"value": work / max(sum(longest), 1), "kind": "estimated"},
+        "critical_path": {"instructions": round(sum(critical_path)), "kind": "estimated"},
+        "speedup": {"value": work / max(sum(critical_path), 1), "kind": "estimated"},
     }
 
 
 def predicted_split(project: Project) -> dict[str, Any] | None:
-    """The split before the build: the layers that are cut, why others are not, and the speed-up by the
-    estimated instructions of each layer. None where all layers run on one core.
+    """Return the predicted split: which layers are cut, why others are not, and the speed-up by the estimated
+    instructions of each layer. Returns None if all layers run on one core.
 
-    ``bound``: the speed-up if all layers that are cut took half their time; the layers that stay whole limit
-    it.
+    ``bound`` is the speed-up if each layer that is cut took half its time. The layers that are not cut limit it.
     """
     generated, board = project.generated, project.board
     if not generated.parallel or board.second_core is None:
@@ -86,26 +93,26 @@ def predicted_split(project: Project) -> dict[str, Any] | None:
                 "index": layer.index,
                 "op": layer.op.name,
                 "cut": cut,
-                "why": "" if cut else _why_whole(project, layer),
+                "why": "" if cut else _reason_not_cut(project, layer),
                 "share": round(layer.share, 4),
                 "instructions": round(estimate),
                 "critical": round(estimate * layer.share + board.second_core.barrier_cycles * cut),
             }
         )
-    whole = sum(estimates)
+    total = sum(estimates)
     serial = sum(row["instructions"] for row in layers if not row["cut"])
-    longest = sum(row["critical"] for row in layers)
+    critical_path = sum(row["critical"] for row in layers)
     return {
         "layers": layers,
         "second_stack": project.prediction.second_stack,
         "barrier": {"cycles": board.second_core.barrier_cycles, "kind": board.second_core.kind},
-        "serial_share": serial / max(whole, 1),
-        "bound": whole / max(serial + (whole - serial) / 2, 1),
-        "speedup": {"value": whole / max(longest, 1), "kind": "estimated"},
+        "serial_share": serial / max(total, 1),
+        "bound": total / max(serial + (total - serial) / 2, 1),
+        "speedup": {"value": total / max(critical_path, 1), "kind": "estimated"},
     }
 
 
-def _why_whole(project: Project, layer: Layer) -> str:
+def _reason_not_cut(project: Project, layer: Layer) -> str:
     if layer.streamed:
         return "runs row by row"
     graph, target = project.generated.model.main, project.prepared.target

@@ -1,4 +1,4 @@
-"""Compares the devices' answers with LiteRT's reference kernels: every byte of every answer."""
+"""Compare every byte of the devices' answers with LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -15,24 +15,25 @@ from arenite.host.bench.samples import Samples, accuracy
 
 
 class OutputVerifier:
-    """LiteRT's answers, each computed once; ``stateful``: state is carried from one sample to the next."""
+    """Computes LiteRT's outputs of each sample once. ``stateful``: a sample continues with the state of the one
+    before."""
 
     def __init__(self, reference: Reference, samples: Samples, *, stateful: bool = False) -> None:
         self._reference, self._samples, self._stateful = reference, samples, stateful
-        self._known: dict[int, list[np.ndarray]] = {}
+        self._expected: dict[int, list[np.ndarray]] = {}
 
     def expected(self, index: int) -> list[np.ndarray]:
-        """The right outputs of one sample; with carried state they must be requested in order."""
-        if index not in self._known:
+        """Return LiteRT's outputs of a sample. If ``stateful``, samples must be requested in order."""
+        if index not in self._expected:
             fresh = index == 0 or not self._stateful
-            self._known[index] = self._reference.run(self._samples.inputs[index], reset=fresh)
-        return self._known[index]
+            self._expected[index] = self._reference.run(self._samples.inputs[index], reset=fresh)
+        return self._expected[index]
 
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """``exact``: samples whose outputs are right to the last byte; ``max_abs_diff``: None where it is not a
-    number; ``accuracy``: None without labels."""
+    """``exact`` has the samples whose outputs are right in every byte. ``max_abs_diff`` is None if it is not a number,
+    ``accuracy`` if there are no labels."""
 
     exact: frozenset[int]
     max_abs_diff: float | None
@@ -42,36 +43,36 @@ class VerificationResult:
 def verify_all(
     verifier: OutputVerifier,
     samples: Samples,
-    present: Sequence[int],
+    answered: Sequence[int],
     outputs: Sequence[Sequence[np.ndarray]],
-    first: Tensor | None,
+    first_output: Tensor | None,
     progress: Progress,
 ) -> VerificationResult:
-    """``outputs[k]`` are those of sample ``present[k]``; missing samples do not count as right.
+    """Compare ``outputs[k]`` with LiteRT's outputs of sample ``answered[k]``. Missing samples count as wrong.
 
-    ``first``: the model's first output, from which the accuracy is computed.
+    The accuracy is computed from the model's first output, ``first_output``.
     """
-    progress("check", 0, len(present))
+    progress("check", 0, len(answered))
     exact = set()
     differences: list[float | None] = []
-    for done, (k, answer) in enumerate(zip(present, outputs, strict=True), 1):
+    for done, (k, answer) in enumerate(zip(answered, outputs, strict=True), 1):
         expected = verifier.expected(k)
         if all(a.tobytes() == b.tobytes() for a, b in zip(expected, answer, strict=True)):
             exact.add(k)
         differences += [difference(a, b) for a, b in zip(expected, answer, strict=True)]
-        progress("check", done, len(present))
-    numbers = [d for d in differences if d is not None]
-    worst = max(numbers, default=0) if len(numbers) == len(differences) else None
-    labels = None if samples.labels is None else samples.labels[np.array(present, dtype=int)]
-    share = accuracy([o[0] for o in outputs], labels, first)
-    if share is not None:
-        share *= len(present) / len(samples)
-    return VerificationResult(frozenset(exact), worst, share)
+        progress("check", done, len(answered))
+    finite = [d for d in differences if d is not None]
+    largest = max(finite, default=0) if len(finite) == len(differences) else None
+    labels = None if samples.labels is None else samples.labels[np.array(answered, dtype=int)]
+    fraction_correct = accuracy([o[0] for o in outputs], labels, first_output)
+    if fraction_correct is not None:
+        fraction_correct *= len(answered) / len(samples)
+    return VerificationResult(frozenset(exact), largest, fraction_correct)
 
 
 def difference(expected: np.ndarray, outputs: np.ndarray) -> float | None:
-    """The largest difference of two outputs; None where it is not a number (a NaN or an infinity in one of
-    them)."""
+    """Return the largest difference of two outputs, or None if it is not a number (one of them has a NaN or an infinity
+    that the other has not)."""
     if expected.tobytes() == outputs.tobytes():
         return 0
     if expected.dtype.kind != "f":
@@ -86,7 +87,7 @@ def difference(expected: np.ndarray, outputs: np.ndarray) -> float | None:
 def sample_figures(
     count: int, verified: VerificationResult, resumed: int, repeated: int, missing: int
 ) -> SampleFigures:
-    """The part "samples" of a result."""
+    """Return the value of "samples" in a bench result."""
     return SampleFigures(
         count=count,
         bit_exact=len(verified.exact),

@@ -1,4 +1,4 @@
-"""``arenite camera``: serve a camera's frames to a model, measure that, and keep it within a budget."""
+"""``arenite camera``: run a model on camera frames, measure it, and keep it within a budget."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Number(click.FloatRange):
 
 
 @cache
-def _hints(group: str) -> dict[str, Any]:
+def _field_types(group: str) -> dict[str, Any]:
     return get_type_hints(_GROUPS[group], include_extras=True)
 
 
@@ -67,7 +67,7 @@ def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[An
     """
     group, name = sets.split(".")
     default = next(each.default for each in fields(_GROUPS[group]) if each.name == name)
-    more = {"default": default, **_click_type(_hints(group)[name]), **more}
+    more = {"default": default, **_click_type(_field_types(group)[name]), **more}
     if sets in _PARSED:
         more["default"] = None
     more.setdefault(
@@ -76,7 +76,7 @@ def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[An
     return click.option(*names, f"{group}__{name}", help=help, **more)
 
 
-def _whole(limit: float | None) -> int | None:
+def _to_int(limit: float | None) -> int | None:
     return None if limit is None else int(limit)
 
 
@@ -97,7 +97,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     if hint is bool:
         return {"is_flag": True}
     if hint is int:
-        return {"type": click.IntRange(_whole(limits.min), _whole(limits.max))}
+        return {"type": click.IntRange(_to_int(limits.min), _to_int(limits.max))}
     if hint is float:
         return {"type": Number(limits.min, limits.max, min_open=limits.above)}
     return {"type": click.Path(path_type=Path) if hint is Path else str}
@@ -109,8 +109,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--source",
     sets="source.sources",
-    help="Where frames come from: /dev/videoN, a video, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, "
-    "csi:N, photos, or synthetic. Repeat the option for several cameras, whose frames form one set. "
+    help="Where frames come from: /dev/videoN, a video, a folder of pictures or a pattern such as dir/*.jpg, rtsp://…, "
+    "gst:PIPELINE, csi:N, photos, or synthetic. Repeat the option for several cameras, whose frames form one set. "
     "Default: a camera if there is one, else photographs.",
 )
 @_option("--model", sets="model.name", help="A model of `arenite zoo list`, or a .tflite or .onnx file.")
@@ -242,7 +242,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--power-source",
     sets="energy.power_source",
-    help="Sensor to read power from, given by a part of its name: ina3221, rapl, battery, …",
+    help="Sensor to read power from, named by a part of its name: ina3221, rapl, battery, …",
 )
 @_option(
     "--set-frequency", sets="energy.set_frequency", help="Let the governor cap the processor's frequency."
@@ -281,19 +281,19 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--timeline", sets="outputs.timeline", help="Write a trace of the run for ui.perfetto.dev to this file."
 )
-def camera(as_json: bool, **given: Any) -> int:
+def camera(as_json: bool, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
     Without a camera, stored photographs are used instead of frames. Ctrl-C ends the run and
     prints its summary.
     """
-    if as_json and given["outputs__output"] == "-":
+    if as_json and values["outputs__output"] == "-":
         raise UsageError(
             "--json and --output - both write to standard output.",
             "Give --output a file, or leave out --json.",
         )
-    gc.disable()  # until the loop runs: garbage collections during the imports would free nothing
-    options = _options(given)
+    gc.disable()  # off until the loop runs, because garbage collections during the imports would free nothing
+    options = _options(values)
     from arenite.host.camera.session import CameraSession
 
     with CameraSession(options, _report) as session, _signals(session):
@@ -311,10 +311,10 @@ def camera(as_json: bool, **given: Any) -> int:
     return 0 if result.within_budget else 1
 
 
-def _options(given: dict[str, Any]) -> CameraOptions:
+def _options(values: dict[str, Any]) -> CameraOptions:
     """Return the values of the command line as ``CameraOptions``. Raises ``UsageError``."""
     groups: dict[str, dict[str, Any]] = {group: {} for group in _GROUPS}
-    for path, value in given.items():
+    for path, value in values.items():
         group, name = path.split("__")
         parse = _PARSED.get(f"{group}.{name}")
         if parse is None:
@@ -332,7 +332,7 @@ def _report(text: str) -> None:
 def _signals(session: CameraSession) -> Iterator[None]:
     """Make Ctrl-C and SIGTERM end the loop; a second signal ends the program.
 
-    An interrupted scenario has no result, so there the first signal ends the program.
+    An interrupted scenario has no result, so the first signal ends the program if a scenario runs.
     """
     before: dict[int, Any] = {}
 

@@ -13,7 +13,6 @@ from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.samples import load_samples
 from arenite.host.build.fit import verdicts
-from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.build.prepare import prepare
@@ -29,8 +28,8 @@ from arenite.models import zoo
 from arenite.models.samples import DEMO_MODEL, save_samples
 from arenite.profiles.boards import all_boards, load_board
 
-#: Boards of the closing table: the emulated ones, and one of each common family of real boards.
-SHOWN = (
+#: Boards in the table at the end: the emulated ones, and one of each common family of real boards.
+TABLE_BOARDS = (
     "qemu_mps2_an386",
     "qemu_netduinoplus2",
     "qemu_microbit",
@@ -53,36 +52,39 @@ SHOWN = (
 @click.command()
 @click.option("--board", default="qemu_mps2_an386", show_default=True, help="A board of `arenite boards`.")
 @click.option("--port", help="Serial port of a real board.")
-@click.option("--report", type=click.Path(path_type=Path), default=Path("out/demo.html"), show_default=True)
+@click.option(
+    "--report",
+    type=click.Path(path_type=Path),
+    default=Path("out/demo.html"),
+    show_default=True,
+    help="HTML file to write.",
+)
 @optimise_option
 def demo(board: str, port: str | None, report: Path, optimise: str | None) -> int:
-    """Fetch an image classifier from the zoo, check which boards it fits, generate and build its firmware, start it,
-    send it labelled pictures over the serial port, check each answer byte for byte, and report.
+    """Bench an image classifier of the zoo, and write an HTML report.
+
+    The command checks which boards the model fits, builds and starts its firmware, sends labelled pictures over the
+    serial port, and compares every byte of the answers with LiteRT's reference kernels.
     """
-    chosen = load_board(board)
+    profile = load_board(board)
     note(f"Model: {DEMO_MODEL} from the zoo ({zoo.zoo_entry(DEMO_MODEL).source})")
     prepared = prepare(zoo.fetch(DEMO_MODEL))
     fits = verdicts(prepared, all_boards(), BuildOptions(optimise))
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     with tempfile.TemporaryDirectory() as folder:
         samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
-    note(f"Inputs: {len(samples)} labelled pictures; board: {chosen.name}")
-    with Steps(chosen.name) as steps:
+    note(f"Inputs: {len(samples)} labelled pictures; board: {profile.name}")
+    with Steps(profile.name) as steps:
         result = run_bench(
-            prepared, chosen, samples, BenchConfig(BuildOptions(optimise), port=port), steps
+            prepared, profile, samples, BenchConfig(BuildOptions(optimise), port=port), steps
         ).to_json()
-    built = prepared.retarget(Target.of(chosen.core, result["optimise"]))
-    drawing = arena_svg(built.model.main, built.plan, built.needs)
-    ways = describe(prepared.path, chosen, builds(prepared.path, chosen))
-    picture = pareto_svg(ways["builds"], ways["limits"])
+    fitting_build = prepared.retarget(Target.of(profile.core, result["optimise"]))
+    drawing = arena_svg(fitting_build.model.main, fitting_build.plan, fitting_build.needs)
+    described = describe(prepared.path, profile, builds(prepared.path, profile))
+    picture = pareto_svg(described["builds"], described["limits"])
     entries = [v.to_json() for v in fits]
-    write_atomic(report, bench_page(result, entries, drawing, prepared.notes, ways["builds"], picture))
-    show_fits(prepared, [v for v in fits if v.board.name in _shown(fits)])
+    write_atomic(report, bench_page(result, entries, drawing, prepared.notes, described["builds"], picture))
+    show_fits(prepared, [v for v in fits if v.board.name in TABLE_BOARDS])
     show_bench(result)
     show(f"Report: {report}")
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
-
-
-def _shown(fits: list[FitVerdict]) -> set[str]:
-    known = {v.board.name for v in fits}
-    return known.intersection(SHOWN)

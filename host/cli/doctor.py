@@ -41,7 +41,7 @@ PACKAGES = (
 def doctor(as_json: bool) -> int:
     """Check compilers, emulators and Python packages, and list the cameras, runtimes and sensors of this computer.
 
-    Exit code 3 when a tool is missing.
+    The exit code is 3 when a tool is missing.
     """
     tools = [_tool(*t) for t in TOOLS]
     packages = [*(_package(*p) for p in PACKAGES), _processing()]
@@ -58,23 +58,23 @@ def doctor(as_json: bool) -> int:
         )
     else:
         rows = [(t["name"], t["version"] or "missing", t["use"], t["fix"]) for t in tools + packages]
-        show(table("Tools", ("name", "version", "for", "to install"), rows))
-        uploads = [(u["name"], "yes" if u["there"] else "no", u["boards"], u["fix"]) for u in _uploaders()]
-        show(table("For arenite flash", ("tool", "there", "boards", "to install"), uploads))
-        seen = [(m["name"], m["port"], "yes" if m["sure"] else "perhaps", m["what"]) for m in _meters()]
+        show(table("Tools", ("name", "version", "used for", "to install"), rows))
+        uploaders = [(u["name"], "yes" if u["there"] else "no", u["boards"], u["fix"]) for u in _uploaders()]
+        show(table("For arenite flash", ("tool", "installed", "boards", "to install"), uploaders))
+        meters = [(m["name"], m["port"], "yes" if m["sure"] else "perhaps", m["what"]) for m in _meters()]
         show(
             table(
                 "For arenite energy",
-                ("meter", "port", "there", "what it is"),
-                seen or [("none", "", "no", "")],
+                ("meter", "port", "recognized", "description"),
+                meters or [("none", "", "no", "")],
             )
         )
         camera_parts = _camera()
         usable = {True: "yes", False: "no"}
-        seen = [("camera", each["name"], "yes", "") for each in camera_parts["cameras"]]
-        seen += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in camera_parts["runtimes"]]
-        seen += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in camera_parts["sensors"]]
-        show(table("For arenite camera", ("what", "name", "there", "note"), seen))
+        rows = [("camera", each["name"], "yes", "") for each in camera_parts["cameras"]]
+        rows += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in camera_parts["runtimes"]]
+        rows += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in camera_parts["sensors"]]
+        show(table("For arenite camera", ("kind", "name", "usable", "note"), rows))
     return 0 if all(t["version"] for t in tools) else 3
 
 
@@ -93,7 +93,7 @@ def _uploaders() -> list[dict[str, Any]]:
 
 
 def _meters() -> list[dict[str, Any]]:
-    """List the connected meters, and the server of an Otii."""
+    """List the connected meters, and the TCP server of an Otii if it runs."""
     from arenite.host.energy.meter_discovery import find_meters
 
     return [
@@ -129,10 +129,10 @@ def _processing() -> dict[str, Any]:
     """Report whether the C library of pre- and postprocessing is compiled; without it NumPy gives the same bytes."""
     from arenite.converters.processing.native import library as native
 
-    there = native.library() is not None
+    compiled = native.library() is not None
     return {
         "name": "preprocessing in C",
-        "version": "compiled" if there else None,
+        "version": "compiled" if compiled else None,
         "use": "pictures and sound; without it NumPy does the same",
         "fix": native.unavailable_reason(),
     }

@@ -1,4 +1,4 @@
-"""The ``arenite`` command: one file per subcommand, loaded when it is used."""
+"""The ``arenite`` command. Each subcommand has its own module, which is imported when the subcommand is used."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ COMMANDS = {
     "build": ("firmware.build", "Build a generated project."),
     "flash": ("board.flash", "Upload a built project to its board."),
     "monitor": ("board.monitor", "Print what a device sends on its serial port."),
-    "reset": ("board.reset", "Reset a board from outside."),
-    "skew": ("model.skew", "Compare an image's preprocessing with the training pipeline's code."),
-    "camera": ("camera", "Serve a camera to a model within a power, temperature and latency budget."),
-    "bench": ("bench.bench", "Generate, build, flash, feed and measure a model on a board."),
-    "energy": ("energy.energy", "Measure, or estimate, the energy of one inference on a board."),
+    "reset": ("board.reset", "Reset a board, even when its firmware hangs."),
+    "skew": ("model.skew", "Compare an image's preprocessing with the code of the training pipeline."),
+    "camera": ("camera", "Run a model on camera frames within a power, temperature and latency budget."),
+    "bench": ("bench.bench", "Run a model on a board, check its outputs and measure it."),
+    "energy": ("energy.energy", "Measure or estimate the energy of one inference on a board."),
     "mlperf": ("mlperf", "Run a model as an MLPerf Tiny benchmark."),
     "duty": ("energy.duty", "Predict queueing, average power and battery life of a duty-cycled device."),
     "meter": ("energy.meter", "List meters, record a trace, or generate the firmware of an INA logger."),
-    "train": ("model.train", "Train one of the project's own architectures on data from packages."),
+    "train": ("model.train", "Train a small network of one of the built-in architectures."),
     "zoo": ("model.zoo", "List and fetch trained models."),
     "boards": ("board.boards", "List the known boards."),
     "demo": ("demo", "Bench a zoo model on an emulated Cortex-M4 and write a report."),
@@ -41,7 +41,7 @@ COMMANDS = {
 EXIT_BUG = 4
 
 
-class _Lazy(click.Group):
+class _LazyGroup(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
 
@@ -57,27 +57,29 @@ class _Lazy(click.Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="arenite")
 def cli() -> None:
-    """From a trained model to a measured microcontroller."""
+    """Convert trained models to C firmware for microcontrollers, and measure them on boards."""
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return the exit code: 0 done, 1 no, 2 usage, 3 device or tool, 4 a bug in Arenite."""
+    """Run the command line and return its exit code, see docs/cli.md: 0 success, 1 the answer is no, 2 a mistake in the
+    request, 3 a device or tool failed, 4 a bug in Arenite, 130 interrupted.
+    """
     output = sys.stdout
     try:
         code = cli.main(args=argv, prog_name="arenite", standalone_mode=False)
         sys.stdout.flush()  # an error of the last write is raised here, not when Python ends
         return code if isinstance(code, int) else 0
     except AreniteError as error:
-        _complain(error)
+        _print_error(error)
         return error.exit_code
     except click.ClickException as error:
         if isinstance(error, click.UsageError):
             error.show()
         else:
-            _complain(UsageError(error.format_message()))
+            _print_error(UsageError(error.format_message()))
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
         # Click replaces the interruption, whose text may name the results that were saved.
@@ -85,16 +87,16 @@ def main(argv: list[str] | None = None) -> int:
         print(f"Interrupted. {interruption or ''}".strip(), file=sys.stderr)
         return 130
     except BrokenPipeError:
-        return _end_without_reader()
+        return _discard_output()
     except SystemExit as ended:
         # Click and Rich turn a broken pipe into SystemExit; Click 8.5 leaves only a replaced standard output behind.
         if isinstance(ended.__context__, BrokenPipeError) or sys.stdout is not output:
-            return _end_without_reader()
+            return _discard_output()
         raise
     except OSError as error:
-        # A full disk or a folder without write permission is for the user to correct, wherever it occurs.
+        # A full disk or a folder without write permission is a problem that the user can correct.
         where = f": {error.filename}" if error.filename else ""
-        _complain(
+        _print_error(
             UsageError(f"{error.strerror or error}{where}.", "Check the path, its permissions and the disk.")
         )
         return 2
@@ -104,20 +106,20 @@ def main(argv: list[str] | None = None) -> int:
         return EXIT_BUG
 
 
-def _end_without_reader() -> int:
+def _discard_output() -> int:
     """Discard further output after the reader has ended (`arenite boards | head`), which is not an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
-def _complain(error: AreniteError) -> None:
+def _print_error(error: AreniteError) -> None:
     print(f"Error: {error.problem}", file=sys.stderr)
     if error.hint:
         print(f"Try: {error.hint}", file=sys.stderr)
 
 
 def run() -> None:
-    """Console entry point."""
+    """Run the console script ``arenite``."""
     _open_standard_files()
     sys.exit(main())
 

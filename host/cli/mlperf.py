@@ -1,4 +1,4 @@
-"""``arenite mlperf``: run MLPerf Tiny on a board under the rules of the benchmark."""
+"""``arenite mlperf``: run an MLPerf Tiny benchmark on a board by its rules."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ from arenite.profiles.boards import load_board
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
-        "Samples: an .npz file with x and y. For ad01 also the array recording: the name or number of "
-        "the recording of each window."
+        "Samples: an .npz file with x and y. Task ad01 also needs the array recording: for each window, the name "
+        "or number of its recording."
     ),
 )
 @click.option(
@@ -61,7 +61,11 @@ from arenite.profiles.boards import load_board
 @meter_options
 @mark_option
 @click.option(
-    "--window", type=POSITIVE, default=WINDOW_S, hidden=True, help="Seconds; shorter ones are not valid."
+    "--window",
+    type=POSITIVE,
+    default=WINDOW_S,
+    hidden=True,
+    help="Length of a measurement window in seconds. A shorter one is not valid.",
 )
 @optimise_option
 @no_passes_option
@@ -90,16 +94,16 @@ def mlperf(
 ) -> int:
     """Run IMAGE as an MLPerf Tiny benchmark on a board.
 
-    Exit code 1 when an output differs from LiteRT's reference kernels, a sample is missing, or the accuracy is below
-    the floor of the rules.
+    The exit code is 1 when an output differs from LiteRT's reference kernels, a sample has no answer, or the accuracy
+    is below the minimum that the rules set.
     """
     if mode == "accuracy" and data is None:
         raise UsageError(
             "The accuracy mode needs the benchmark's data set.",
-            "Give it with --data FILE.npz: x as the model takes it, and y.",
+            "Give --data FILE.npz with the arrays x (the model's inputs) and y (the labels).",
         )
     prepared = prepare(image, passes=not no_passes)
-    chosen = load_board(board)
+    profile = load_board(board)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     loaded = random_samples(tensors, 5) if data is None else load_samples(data, tensors, samples)
     recordings = _recordings(data, len(loaded)) if data is not None and task == "ad01" else None
@@ -107,26 +111,26 @@ def mlperf(
     if mode == "energy":
         instrument = None
         if meter is not None:
-            instrument, _ = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
+            instrument, _ = make_meter(meter, meter_port, profile, supply, own_supply, rate)
         config = replace(config, meter=instrument, mark=mark, mark_input=mark_input, window_s=window)
     elif meter is not None or mark is not None:
         raise UsageError(
             f"The {mode} mode takes no meter and no mark.", "Leave them out, or use --mode energy."
         )
-    with Steps(chosen.name) as steps:
+    with Steps(profile.name) as steps:
         result = run_mlperf(
-            prepared, chosen, config, steps, draw=lambda recording: current_svg(recording, "window")
+            prepared, profile, config, steps, draw=lambda recording: current_svg(recording, "window")
         )
     if as_json:
         print_json(result)
     else:
         _show(result)
-    whole = result["bit_exact"] == result["samples"] and not result.get("missing")
-    return 0 if whole and result.get("passed") is not False else 1
+    is_exact = result["bit_exact"] == result["samples"] and not result.get("missing")
+    return 0 if is_exact and result.get("passed") is not False else 1
 
 
 def _recordings(data: Path, count: int) -> np.ndarray | None:
-    """Return the array ``recording`` of the archive, the recording of each window, or None when there is none."""
+    """Return the array ``recording`` of the archive (the recording of each window), or None if it has no such array."""
     with zipfile.ZipFile(data), np.load(data, allow_pickle=False) as archive:
         if "recording" not in archive.files:
             return None

@@ -52,7 +52,7 @@ fast_ram_option = click.option(
     type=click.IntRange(min=0),
     metavar="BYTES",
     help=(
-        "Most bytes of the board's first RAM that the arena may use; the rest goes to the second RAM. "
+        "Maximum number of bytes of the board's first RAM for the arena. The rest goes to the second RAM. "
         "Default: all free bytes."
     ),
 )
@@ -89,16 +89,16 @@ _BUILD_OPTIONS = {
 def build_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add the options called ``names`` (fields of ``BuildOptions``) to a command.
 
-    The command gets one parameter ``build`` in place of them; fields without an option keep their default.
+    The command receives them as one parameter, ``build``. Fields without an option keep their default.
     """
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(function)
-        def command(*args: Any, **given: Any) -> Any:
-            fields = {name: given.pop(name) for name in names if name != "passes"}
+        def command(*args: Any, **values: Any) -> Any:
+            fields = {name: values.pop(name) for name in names if name != "passes"}
             if "passes" in names:
-                fields["passes"] = not given.pop("no_passes")
-            return function(*args, build=BuildOptions(**fields), **given)
+                fields["passes"] = not values.pop("no_passes")
+            return function(*args, build=BuildOptions(**fields), **values)
 
         for name in reversed(names):
             command = _BUILD_OPTIONS[name](command)

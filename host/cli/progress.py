@@ -1,4 +1,4 @@
-"""Progress on standard error: a line for each step, a bar for what takes longer than two seconds."""
+"""Show progress on standard error, as bars or as lines for another program."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _TITLES = {"build": "building", "run": "running on", "check": "checking against 
 
 
 class Stages:
-    """A progress callback ``stages(name, done, total)`` with one bar for the current stage; total 0 is unknown.
+    """A progress callback ``stages(name, done, total)`` with one bar for the current stage. A total of 0 means unknown.
 
-    The import has no bar: frameworks and downloads show their own progress on the same terminal.
+    The stage "import" has no bar, because frameworks and downloads show their own progress on the same terminal.
     """
 
     def __init__(self) -> None:
@@ -85,7 +85,7 @@ class Steps:
     def __call__(self, step: str, done: int, total: int) -> None:
         if step not in self._tasks:
             title = _TITLES.get(step, step)
-            # Work that is done before the start does not count for the speed.
+            # Work that was done before this run does not count towards the speed.
             self._tasks[step] = self._progress.add_task(
                 f"{title} {self._board}" if step == "run" else title, total=total, completed=done
             )
@@ -96,7 +96,7 @@ class ProgressCallback(Protocol):
     """A function that receives the progress of a bench."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
-        """Report that ``done`` of ``total`` of this step are finished."""
+        """Report that ``done`` of ``total`` units of this step are finished."""
 
 
 class _Lines:
@@ -122,5 +122,5 @@ class _Lines:
 
 
 def steps_of(board: str) -> AbstractContextManager[ProgressCallback]:
-    """Return bars on a terminal, or lines when ``ARENITE_PROGRESS=lines`` is set."""
+    """Return a callback that writes lines if ``ARENITE_PROGRESS=lines`` is set, and otherwise draws bars."""
     return _Lines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)

@@ -1,4 +1,4 @@
-"""The command line that gives the same result again."""
+"""Reconstruct the command line of the current command."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ def command_line(context: click.Context, without: Collection[str] = ()) -> str:
     """Return the command line with every option that differs from its default, except those named in ``without``."""
     words = ["arenite", *([context.info_name] if context.info_name else [])]
     for parameter in context.command.params:
-        given = context.params.get(parameter.name or "")
-        if parameter.name in without or given is None or given == parameter.get_default(context):
+        value = context.params.get(parameter.name or "")
+        if parameter.name in without or value is None or value == parameter.get_default(context):
             continue
         if isinstance(parameter, click.Argument):
-            words.append(str(given))
+            words.append(str(value))
         elif getattr(parameter, "is_flag", False):
             words.append(parameter.opts[0])
         else:
             option = max(parameter.opts, key=len)
-            for value in given if parameter.multiple else [given]:
-                words += [option, str(value)]
+            for each_value in value if parameter.multiple else [value]:
+                words += [option, str(each_value)]
     return shlex.join(words)

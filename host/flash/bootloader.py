@@ -1,4 +1,4 @@
-"""Start the bootloader of boards with USB of their own, through the port of the running program."""
+"""Start the bootloader of a board whose chip has USB, through the port of the running program."""
 
 from __future__ import annotations
 
@@ -9,20 +9,19 @@ from arenite.host.link.ports import matches
 from arenite.host.link.reset import touch_1200
 from arenite.host.link.usb import serial_ports, usb_devices
 
-_COMES_S = 8.0
+_BOOTLOADER_TIMEOUT_S = 8.0
 
 
 def in_bootloader(upload: Upload) -> bool:
-    """Whether a device with one of the board's bootloader ids is on USB."""
+    """Whether a USB device with one of the board's bootloader ids is connected."""
     return any(device.id in upload.board.usb.boot for device in usb_devices(upload.root))
 
 
 def enter(upload: Upload) -> Upload:
-    """Start the bootloader of a board whose profile has a method for it (``enter``), and wait until it is
-    there.
+    """Start the bootloader of a board whose profile names a method for it (``enter``), and wait until it runs.
 
-    A board that is in its bootloader already is left alone, and so is one whose port was not named. The port
-    is gone afterwards. Raises DeviceError when the bootloader does not appear.
+    A board that already runs its bootloader is not changed, nor is a board whose port is unknown. The returned upload
+    has no port, because the port disappears.
     """
     if upload.board.targets.enter != "1200bps" or upload.port is None:
         return upload
@@ -30,7 +29,7 @@ def enter(upload: Upload) -> Upload:
     if port is not None and not matches(upload.board, port):
         return upload
     touch_1200(upload.port)
-    end = time.monotonic() + _COMES_S
+    end = time.monotonic() + _BOOTLOADER_TIMEOUT_S
     while time.monotonic() < end and not in_bootloader(upload):
         time.sleep(0.1)
     return on_port(upload, None)

@@ -1,4 +1,4 @@
-"""Build a generated project: through PlatformIO, or directly with the same commands."""
+"""Build a generated project with PlatformIO, or directly with the same commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arenite.firmware.platformio.frameworks import build_commands
 from arenite.profiles.boards import load_board
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
-#: The same error for a section whose address the script gives; the address in the message is the section's
+#: The same error for a section whose address is set in the linker script. The address in the message is the section's
 #: end.
 _OUTSIDE = re.compile(r"address 0x([0-9a-f]+) of .* is not within region `?'?(\w+)")
 _REGION = re.compile(r"^ +(\w+) \(\w+\) : ORIGIN = (0x[0-9a-f]+), LENGTH = (\d+)$", re.MULTILINE)
@@ -46,14 +46,17 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
-    """The decisive error in a compiler's or linker's ``output``; ``script`` is the linker script."""
-    missing = {region: int(count) for region, count in _OVERFLOW.findall(output)}
+    """Return the error that explains a compiler's or linker's ``output``. ``script`` is the text of the linker
+    script."""
+    missing_bytes = {region: int(count) for region, count in _OVERFLOW.findall(output)}
     ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
     for address, region in _OUTSIDE.findall(output):
         if region in ends:
-            missing[region] = max(int(address, 16) - ends[region], missing.get(region, 0))
-    if missing:
-        parts = " and ".join(f"{count:,} bytes of {region}" for region, count in sorted(missing.items()))
+            missing_bytes[region] = max(int(address, 16) - ends[region], missing_bytes.get(region, 0))
+    if missing_bytes:
+        parts = " and ".join(
+            f"{count:,} bytes of {region}" for region, count in sorted(missing_bytes.items())
+        )
         return DoesNotFitError(
             f"The firmware does not fit {board}: it needs {parts} more.",
             "Try --optimise ram or flash, or a larger board.",
@@ -61,7 +64,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
     if _NO_NETWORK.search(output):
         return ToolError(
             f"PlatformIO could not download the packages for {board}.",
-            "Connect to the network and build again.",
+            "Connect this computer to the network, and build again.",
         )
     match = _COMPILER_ERROR.search(output)
     line = match.group().strip() if match else (output.strip().splitlines() or ["no output"])[-1]
@@ -71,7 +74,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
 
 
 def _linker_script(directory: Path) -> str:
-    """The project's own script; empty for a real board, whose framework contains it."""
+    """Return the project's linker script. It is empty for a real board, whose framework has the script."""
     path = directory / "lib/board/link.ld"
     return path.read_text("utf-8") if path.is_file() else ""
 
@@ -83,34 +86,34 @@ def _require_compiler(build: dict[str, Any]) -> None:
         )
 
 
-def _recipe(directory: Path) -> tuple[dict[str, Any], str]:
+def _build_recipe(directory: Path) -> tuple[dict[str, Any], str]:
     manifest = read_manifest(directory)
     build = manifest.get("build")
     if build is None:
         raise UsageError(
             f"{manifest['board']} is a real board: PlatformIO builds its firmware with its Arduino core.",
-            f"Run `pio run -d {directory}`; the first time it downloads the platform.",
+            f"Run `pio run -d {directory}`. It downloads the platform if it is missing.",
         )
     _require_compiler(build)
     return build, manifest["board"]
 
 
 def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ()) -> Path:
-    """Compile and link without PlatformIO, by the same recipe; for tests and fuzzing.
+    """Compile and link with the same commands as PlatformIO, but without it. Tests and fuzzing use this function.
 
-    In a directory that was built before, only changed files are compiled: a source of ``src``, or everything
-    after a change of a header of ``lib`` or of a flag.
+    In a directory that was built before, only the sources in ``src`` and changed files are compiled. After a change of
+    a header in ``lib`` or of a flag, all files are compiled.
 
     Args:
         directory: a project for an emulated board.
         jobs: number of parallel compilers.
-        flags: appended to every compiler command.
+        flags: options that are added to every compiler command.
 
     Returns:
         Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
     """
     directory = Path(directory)
-    build, board = _recipe(directory)
+    build, board = _build_recipe(directory)
     output = directory / ".pio" / "build" / "direct"
 
     def run(command: list[str]) -> None:
@@ -127,9 +130,9 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
         command.append(unit["source"])
         object_file, command_file = directory / target, directory / f"{target}.command"
         newest = max(headers, source.stat().st_mtime_ns)
-        known = command_file.is_file() and command_file.read_text() == " ".join(command)
-        own = unit["source"].startswith("src/")  # model sources include each other's headers
-        if own or not (known and object_file.is_file() and object_file.stat().st_mtime_ns > newest):
+        same_command = command_file.is_file() and command_file.read_text() == " ".join(command)
+        in_src = unit["source"].startswith("src/")  # model sources include each other's headers
+        if in_src or not (same_command and object_file.is_file() and object_file.stat().st_mtime_ns > newest):
             object_file.parent.mkdir(parents=True, exist_ok=True)
             run(command)
             command_file.write_text(" ".join(command))
@@ -152,7 +155,7 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 
 
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
-    """Build with PlatformIO, offline for emulated boards.
+    """Build with PlatformIO. The build of an emulated board needs no network.
 
     Returns:
         Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
@@ -187,15 +190,15 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise ToolError(
-            f"PlatformIO did not finish within {timeout_s:.0f} s.", "Is the network reachable?"
+            f"PlatformIO did not finish within {timeout_s:.0f} s.",
+            "Check the network connection, and build again.",
         ) from error
     output = process.stdout + process.stderr
     if "No module named platformio" in output:
         raise ToolError("PlatformIO is missing.", "Install it: pip install 'arenite[build]'")
-    elf = directory / ".pio" / "build" / board / "firmware.elf"
+    elf = Path(directory, ".pio", "build", board, "firmware.elf")
     if process.returncode:
         raise explain_failure(output, board, _linker_script(directory))
     if not elf.is_file():
         raise ToolError(f"PlatformIO reported success but did not write {elf}.")
-    value: Path = elf
-    return value
+    return elf

@@ -1,4 +1,4 @@
-"""All uploaders by name, and the choice of one for a board."""
+"""List all uploaders by name, and choose one for a board."""
 
 from __future__ import annotations
 
@@ -35,42 +35,44 @@ UPLOADERS: dict[str, Uploader] = {
         gdb.UPLOADER,
     )
 }
-#: Usable for any board, also where its profile does not name them.
+#: Uploaders that work with any board, even if its profile does not name them.
 ANY_BOARD_UPLOADERS = ("gdb",)
-#: The tools that accept the serial number of a debug probe, and those that are programs with further
-#: arguments.
+#: The tools that accept the serial number of a debug probe, and those that accept further arguments.
 TAKE_PROBE = ("stlink", "openocd", "pyocd", "jlink", "dfu")
 TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
 
 
-def refuse_unused(board: Board, tool: str, probe: str | None, extra: Sequence[str]) -> None:
-    """Raises UsageError where ``tool`` would ignore ``probe`` or ``extra``, so that an option is never
-    dropped silently."""
-    for option, value, takers in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
-        if value and tool not in takers:
-            able = [name for name in board.upload_tools if name in takers]
+def reject_unused(board: Board, tool: str, probe: str | None, extra: Sequence[str]) -> None:
+    """Raise UsageError if ``tool`` would ignore ``probe`` or ``extra``."""
+    for option, value, accepting_tools in (("--probe", probe, TAKE_PROBE), ("--extra", extra, TAKE_EXTRA)):
+        if value and tool not in accepting_tools:
+            suitable_tools = [name for name in board.upload_tools if name in accepting_tools]
             raise UsageError(
                 f"'{tool}' does not accept {option}.",
-                f"Leave it out, or choose --tool {' or '.join(able)}." if able else "Leave it out.",
+                f"Remove it, or choose --tool {' or '.join(suitable_tools)}."
+                if suitable_tools
+                else "Remove it.",
             )
 
 
 def choose(board: Board, tool: str | None = None, *, installed: bool = True) -> Uploader:
-    """``tool``, or the first installed tool of the board's profile; with ``installed`` false, the first of
-    the profile.
+    """Return the uploader ``tool``. If it is None, return the first one of the board's profile that is installed, or
+    the very first one if ``installed`` is false.
 
     Raises:
         UsageError: the board is emulated and accepts only gdb, or its profile does not list ``tool``.
         ToolError: none of the tools is installed.
     """
-    offered = [name for name in board.upload_tools if name in UPLOADERS]
-    known = [*offered, *(name for name in ANY_BOARD_UPLOADERS if name not in offered)]
-    if tool is not None and tool not in known:
-        raise UsageError(f"'{tool}' cannot upload to {board.name}.", f"Choose one of: {', '.join(known)}.")
-    if tool is None and not offered:
-        raise UsageError(f"{board.name} has no uploader that Arenite supports.", "Use the vendor's own tool.")
-    for name in [tool] if tool else offered:
+    profile_tools = [name for name in board.upload_tools if name in UPLOADERS]
+    allowed_tools = [*profile_tools, *(name for name in ANY_BOARD_UPLOADERS if name not in profile_tools)]
+    if tool is not None and tool not in allowed_tools:
+        raise UsageError(
+            f"'{tool}' cannot upload to {board.name}.", f"Choose one of: {', '.join(allowed_tools)}."
+        )
+    if tool is None and not profile_tools:
+        raise UsageError(f"{board.name} has no uploader that Arenite supports.", "Use the vendor's tool.")
+    for name in [tool] if tool else profile_tools:
         if not installed or UPLOADERS[name].missing() is None:
             return UPLOADERS[name]
-    missing = UPLOADERS[tool or offered[0]]
+    missing = UPLOADERS[tool or profile_tools[0]]
     raise ToolError(f"The uploader {missing.name} is not installed.", f"Install it: {missing.missing()}")

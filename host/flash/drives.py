@@ -1,4 +1,4 @@
-"""Drives of bootloaders and debug probes, recognised by their description file."""
+"""Find the drives of bootloaders and debug probes by their description file, and write to them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from arenite.host.link.usb import ROOT
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _FILE_SYSTEMS = ("vfat", "msdos", "fat", "exfat", "fuseblk")
 #: The folders of mounted drives on systems without /proc/mounts.
-_ELSEWHERE = ("Volumes",)
+_MOUNT_FOLDERS = ("Volumes",)
 
 
 @dataclass(frozen=True)
 class Drive:
-    """A mounted drive and its description. ``facts`` has lower-case names; ``device`` is the block device,
-    which disappears even where the mount stays, as it does when a drive is unplugged without unmounting."""
+    """A mounted drive and its description.
+
+    ``facts`` has the lines of the description file by their lower-case names. ``device`` is the block device. It
+    disappears when the drive is unplugged, even if the folder stays mounted.
+    """
 
     folder: Path
     facts: dict[str, str]
@@ -30,7 +33,7 @@ class Drive:
 
 
 def read_facts(path: Path) -> dict[str, str]:
-    """``Name: value`` lines, as in INFO_UF2.TXT and DETAILS.TXT; empty where the file is missing or unreadable."""
+    """Read ``Name: value`` lines, as in INFO_UF2.TXT and DETAILS.TXT. Empty if the file cannot be read."""
     try:
         text = path.read_text("ascii", "replace")
     except OSError:
@@ -40,20 +43,20 @@ def read_facts(path: Path) -> dict[str, str]:
 
 
 def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
-    """Folder and, where there is one, block device of every drive."""
+    """Yield the folder of every drive, and its block device or None."""
     with contextlib.suppress(OSError):
         for line in (root / "proc/mounts").read_text("utf-8", "replace").splitlines():
             fields = line.split()
             if len(fields) > 2 and fields[2] in _FILE_SYSTEMS:
-                folder = _ESCAPED.sub(lambda found: chr(int(found[1], 8)), fields[1])
+                folder = _ESCAPED.sub(lambda match: chr(int(match[1], 8)), fields[1])
                 device = root / fields[0].lstrip("/")
                 yield root / folder.lstrip("/"), device if device.exists() else None
-    for place in _ELSEWHERE:
-        yield from ((folder, None) for folder in (root / place).glob("*"))
+    for mount_folder in _MOUNT_FOLDERS:
+        yield from ((folder, None) for folder in (root / mount_folder).glob("*"))
 
 
 def find_drives(description: str, root: Path | None = None) -> list[Drive]:
-    """Every mounted drive that has the file ``description``."""
+    """Return every mounted drive that has the file ``description``."""
     drives = []
     for folder, device in dict(_mounted(ROOT if root is None else root)).items():
         if facts := read_facts(folder / description):
@@ -62,7 +65,7 @@ def find_drives(description: str, root: Path | None = None) -> list[Drive]:
 
 
 def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
-    """The drive whose folder the user named; without facts where it has no ``description``."""
+    """Return the drive with this folder. Its ``facts`` are empty if it has no file ``description``."""
     device = dict(_mounted(ROOT if root is None else root)).get(folder.absolute())
     return Drive(folder, read_facts(folder / description), device)
 
@@ -70,8 +73,8 @@ def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
 def put(drive: Drive, name: str, data: bytes) -> None:
     """Write ``data`` to ``drive`` as ``name``, and flush it to the device.
 
-    A bootloader starts the program as soon as it has the last block, so the end of the write may fail because
-    the drive is already gone; that is not an error. Raises ToolError when the drive is full or read-only.
+    A bootloader starts the program as soon as it has the last block. The end of the write may then fail because the
+    drive has disappeared, which is not an error. Raises ToolError if the drive is full or read-only.
     """
     path = drive.folder / name
     written = 0
@@ -89,17 +92,17 @@ def put(drive: Drive, name: str, data: bytes) -> None:
         ):
             raise ToolError(
                 f"{path} cannot be written: {error.strerror or error}.",
-                "Is the drive read-only, full, or mounted by another user?",
+                "Check that the drive is writable, not full, and not mounted by another user.",
             ) from error
 
 
 def wait_gone(drive: Drive, description: str, timeout_s: float) -> None:
-    """Wait until ``drive`` disappears, as it does when the program starts. Raises DeviceError when it stays."""
+    """Wait until ``drive`` disappears because the program starts. Raises DeviceError if it does not disappear."""
     end = time.monotonic() + timeout_s
     while (drive.folder / description).is_file() and (drive.device is None or drive.device.exists()):
         if time.monotonic() > end:
             raise DeviceError(
-                f"The drive {drive.folder} is still there: its bootloader did not accept the program.",
-                "Unplug it, start the bootloader again and repeat; a very old bootloader may need an update.",
+                f"The drive {drive.folder} is still mounted, so its bootloader did not accept the program.",
+                "Unplug the board, start its bootloader and flash again. A very old bootloader may need an update.",
             )
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""The parts of an ELF that are loaded into a chip's memory: its segments, and the same as one raw image."""
+"""Read the segments of an ELF that are loaded into a chip's memory, or convert them to one raw image."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from elftools.elf.elffile import ELFFile
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: A gap larger than this between two segments means that they are in different memories.
-_LARGEST_GAP = 1 << 20
+#: Segments with a larger gap between them, in bytes, are in different memories.
+_MAX_GAP = 1 << 20
 ERASED = b"\xff"
 
 
 @dataclass(frozen=True)
 class Segment:
-    """``data`` has to be at ``address`` (the load address, in flash) before the program starts."""
+    """Data that must be at the load address ``address`` before the program starts."""
 
     address: int
     data: bytes
@@ -30,7 +30,8 @@ class Segment:
 
 @dataclass(frozen=True)
 class Program:
-    """Segments by address, none empty, none adjacent to the next; and the program's entry point."""
+    """The segments of a program, sorted by address, and its entry point. No segment is empty or adjacent to the
+    next."""
 
     segments: tuple[Segment, ...]
     entry: int
@@ -42,7 +43,7 @@ class Program:
 
 
 def read_program(elf: Path) -> Program:
-    """The loadable contents of ``elf``. Raises UsageError when it is not an ELF, or has nothing to load."""
+    """Read the loadable segments of ``elf``. Raises UsageError if it is not an ELF, or has no such segment."""
     try:
         with elf.open("rb") as stream:
             file = ELFFile(stream)
@@ -60,10 +61,10 @@ def read_program(elf: Path) -> Program:
         ) from error
     if not parts:
         raise UsageError(f"{elf} has no loadable segment.", "Build it again with `arenite build`.")
-    return Program(tuple(_joined(sorted(parts, key=lambda part: part.address), elf)), entry)
+    return Program(tuple(_join_adjacent(sorted(parts, key=lambda part: part.address), elf)), entry)
 
 
-def _joined(parts: list[Segment], elf: Path) -> list[Segment]:
+def _join_adjacent(parts: list[Segment], elf: Path) -> list[Segment]:
     joined: list[Segment] = []
     for part in parts:
         if joined and part.address < joined[-1].end:
@@ -76,12 +77,12 @@ def _joined(parts: list[Segment], elf: Path) -> list[Segment]:
 
 
 def flat_image(program: Program) -> Segment:
-    """All segments as one image, gaps erased. Raises UsageError when they are too far apart for that."""
+    """Return one image with all segments; gaps have the erased value 0xff. Raises UsageError if a gap is too large."""
     first = program.segments[0]
     data = bytearray(first.data)
     for segment in program.segments[1:]:
         gap = segment.address - (first.address + len(data))
-        if gap > _LARGEST_GAP:
+        if gap > _MAX_GAP:
             raise UsageError(
                 f"The program has parts at {first.address:#x} and {segment.address:#x}, too far apart for"
                 " a single image.",
@@ -92,7 +93,7 @@ def flat_image(program: Program) -> Segment:
 
 
 def raw_image(elf: Path) -> tuple[Path, int]:
-    """The raw image of ``elf``, written beside it, and its address."""
+    """Write the raw image of ``elf`` beside it, and return its path and address."""
     image = flat_image(read_program(elf))
     path = elf.with_suffix(".flash.bin")
     write_atomic(path, image.data)

@@ -1,5 +1,4 @@
-"""The layout of an ESP chip's flash: bootloader, partition table, and the application at the address in the
-table.
+"""The layout of an ESP chip's flash: bootloader, partition table, and the application, whose address is in the table.
 
 Sources: ESP-IDF, "Partition Tables" (32-byte entries, magic 0x50AA) and "OTA" (two sectors of otadata, each
 with a sequence number and its CRC); esptool's chip classes for the bootloader's offset.
@@ -17,9 +16,9 @@ from arenite.files import write_atomic
 from arenite.profiles.boards import Board
 
 CHIPS = ("esp32c2", "esp32c3", "esp32c5", "esp32c6", "esp32c61", "esp32h2", "esp32p4", "esp32s2", "esp32s3")
-BOOTLOADER_AT = {"esp32": 0x1000, "esp32s2": 0x1000, "esp32p4": 0x2000, "esp32c5": 0x2000}
-TABLE_AT = 0x8000
-APPLICATION_AT = 0x10000
+BOOTLOADER_ADDRESS = {"esp32": 0x1000, "esp32s2": 0x1000, "esp32p4": 0x2000, "esp32c5": 0x2000}
+TABLE_ADDRESS = 0x8000
+APPLICATION_ADDRESS = 0x10000
 IMAGE_MAGIC = 0xE9
 _ENTRY = struct.Struct("<HBBII16sI")
 _MAGIC = 0x50AA
@@ -36,7 +35,7 @@ class FlashPart:
 
 
 def chip_of(board: Board) -> str:
-    """The chip as esptool's --chip names it. Raises UsageError for a chip that is not from Espressif."""
+    """Return the chip's name for esptool's --chip. Raises UsageError for a chip that is not from Espressif."""
     if board.espressif is not None:
         return board.espressif.chip
     name = board.mcu.lower().replace("-", "")
@@ -54,10 +53,10 @@ def chip_of(board: Board) -> str:
 
 
 def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
-    """Type and subtype to offset and size, in bytes, of each entry of a partition table."""
+    """Map type and subtype of each entry of a partition table to its offset and size in bytes."""
     entries: dict[tuple[int, int], tuple[int, int]] = {}
-    for at in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
-        magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, at)
+    for entry_offset in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
+        magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, entry_offset)
         if magic != _MAGIC:
             break
         entries.setdefault((kind, subtype), (offset, size))
@@ -65,7 +64,7 @@ def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def first_slot() -> bytes:
-    """The contents of otadata that select the first application slot: sequence number 1 in the first of two
+    """Return the contents of otadata that select the first application slot: sequence number 1 in the first of two
     sectors."""
     number = struct.pack("<I", 1)
     entry = number + b"\xff" * 24 + struct.pack("<I", zlib.crc32(number, 0xFFFFFFFF))
@@ -73,8 +72,7 @@ def first_slot() -> bytes:
 
 
 def flash_parts(board: Board, image: Path) -> list[FlashPart]:
-    """The files to write: the application at ``image``, and the files that PlatformIO or ESP-IDF left beside
-    it.
+    """Return the files to write: the application at ``image``, and files that PlatformIO or ESP-IDF left beside it.
 
     Raises:
         UsageError: ``image`` is missing or not an ESP image, or the table beside it has no partition for it.
@@ -94,10 +92,10 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
     boot, table = image.with_name("bootloader.bin"), image.with_name("partitions.bin")
     parts: list[FlashPart] = []
     if boot.is_file():
-        parts.append(FlashPart(BOOTLOADER_AT.get(chip, 0), boot))
-    address = APPLICATION_AT
+        parts.append(FlashPart(BOOTLOADER_ADDRESS.get(chip, 0), boot))
+    address = APPLICATION_ADDRESS
     if table.is_file():
-        parts.append(FlashPart(TABLE_AT, table))
+        parts.append(FlashPart(TABLE_ADDRESS, table))
         entries = partitions(table.read_bytes())
         slot = entries.get((_APP, _FACTORY)) or entries.get((_APP, _OTA_0))
         if slot is None:

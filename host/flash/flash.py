@@ -1,7 +1,6 @@
 """Write a built firmware to a board with the tool of its profile, then ask the board which model it runs.
 
-An emulated board has no flash of its own: starting the emulator loads the program, unless ``--tool gdb``
-loads it.
+An emulated board has no flash. The emulator loads the program when it starts, unless ``--tool gdb`` loads it.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from arenite.errors import UsageError
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.bootloader import in_bootloader
 from arenite.host.flash.build import read_manifest
-from arenite.host.flash.choose_uploader import UPLOADERS, choose, refuse_unused
+from arenite.host.flash.choose_uploader import UPLOADERS, choose, reject_unused
 from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator
 from arenite.host.flash.verify import (
-    COMES_BACK_S,
+    RECONNECT_S,
     DeviceNotBackError,
     Identity,
     compare,
@@ -38,8 +37,8 @@ EMULATOR = "emulator"
 
 @dataclass(frozen=True)
 class FlashResult:
-    """The result of an upload. ``verified``: the board answered and runs the project's model; None when it
-    could not be asked."""
+    """The result of an upload. ``verified`` is true if the board answered that it runs the project's model, and None if
+    it could not be asked."""
 
     tool: str
     port: str | None
@@ -49,7 +48,7 @@ class FlashResult:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """The fields of ``arenite.flash/1`` beside directory and board."""
+        """Return the fields of ``arenite.flash/1`` except directory and board."""
         identity = self.identity
         return {
             "tool": self.tool,
@@ -78,27 +77,27 @@ def flash(
     Args:
         directory: a built project.
         board: a real board, or an emulated one, which is started, asked and stopped.
-        port: serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; a folder for drives.
-        tool: a name of UPLOADERS; default: the first of the profile that is installed.
+        port: serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; the folder of a drive for uf2 and copy.
+        tool: a name in UPLOADERS. Default: the first tool of the profile that is installed.
         probe: serial number of the debug probe.
         extra: more arguments for the tool.
-        check: ask a real board afterwards.
+        check: ask a real board after the upload.
         root: the folder that contains ``sys``, ``dev`` and ``proc``.
 
     Raises:
         UsageError, ToolError: the project, the port or the uploader does not exist.
         DeviceError: the uploader ran and failed, or the board does not answer or runs another model.
     """
-    upload, manifest = _upload(directory, board, port, tool, probe, extra, root)
+    upload, manifest = _prepare_upload(directory, board, port, tool, probe, extra, root)
     if board.emulated and upload.port is None:
-        refuse_unused(board, tool or EMULATOR, probe, extra)
-        return _emulated(upload, manifest, tool)
+        reject_unused(board, tool or EMULATOR, probe, extra)
+        return _flash_emulator(upload, manifest, tool)
     uploader = choose(board, tool)
-    refuse_unused(board, uploader.name, probe, extra)
+    reject_unused(board, uploader.name, probe, extra)
     nbytes = uploader.run(upload)
     if not check or board.emulated:
         return FlashResult(uploader.name, upload.port, nbytes, None, None, "not asked")
-    return _checked(uploader.name, upload, port, nbytes, manifest)
+    return _ask_board(uploader.name, upload, port, nbytes, manifest)
 
 
 def plan(
@@ -111,18 +110,20 @@ def plan(
     extra: Sequence[str] = (),
     root: Path | None = None,
 ) -> list[str]:
-    """The commands that :func:`flash` would run, as lines for a shell; nothing is flashed."""
-    upload, _ = _upload(directory, board, port, tool, probe, extra, root)
+    """Return the commands that :func:`flash` would run, as lines for a shell. Nothing is flashed."""
+    upload, _ = _prepare_upload(directory, board, port, tool, probe, extra, root)
     if board.emulated and tool in (None, EMULATOR):
-        refuse_unused(board, EMULATOR, probe, extra)
-        words = command_line(board, upload.elf)
-        return [shlex.join(word for word in words if word not in ("-qmp", "stdio", "--preconfig"))]
+        reject_unused(board, EMULATOR, probe, extra)
+        arguments = command_line(board, upload.elf)
+        return [
+            shlex.join(argument for argument in arguments if argument not in ("-qmp", "stdio", "--preconfig"))
+        ]
     uploader = choose(board, tool, installed=False)
-    refuse_unused(board, uploader.name, probe, extra)
+    reject_unused(board, uploader.name, probe, extra)
     return uploader.describe(upload)
 
 
-def _upload(
+def _prepare_upload(
     directory: Path,
     board: Board,
     port: str | None,
@@ -139,61 +140,68 @@ def _upload(
         if port is not None and tool != "gdb":
             raise UsageError(
                 f"{board.name} is emulated and does not have a port.",
-                "Leave out --port, or load into a running GDB server: --tool gdb --port HOST:PORT.",
+                "Remove --port, or load into a running GDB server: --tool gdb --port HOST:PORT.",
             )
         return replace(upload, port=port), manifest
     if port == AUTO and tool in ("uf2", "dfu") and in_bootloader(upload):
-        return upload, manifest  # it has no port now, and the tool needs none
+        return upload, manifest  # a board in its bootloader has no serial port, and the tool needs none
     return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
 
 
-def _emulated(upload: Upload, manifest: dict[str, Any], tool: str | None) -> FlashResult:
+def _flash_emulator(upload: Upload, manifest: dict[str, Any], tool: str | None) -> FlashResult:
     if tool not in (None, EMULATOR, "gdb"):
         raise UsageError(
             f"{upload.board.name} is emulated: '{tool}' cannot flash it.",
-            "Use --tool gdb, or leave --tool out.",
+            "Use --tool gdb, or remove --tool.",
         )
     program = read_program(upload.elf)
-    way = flashed_emulator(upload) if tool == "gdb" else start(upload.board, upload.elf)
-    with way as machine:
+    running_emulator = flashed_emulator(upload) if tool == "gdb" else start(upload.board, upload.elf)
+    with running_emulator as machine:
         identity = identify(machine.transport, manifest["protocol"])
-        known = compare(identity, manifest, machine.port)
-    return FlashResult(tool or EMULATOR, None, program.nbytes, identity, known or None)
+        is_project_model = compare(identity, manifest, machine.port)
+    return FlashResult(tool or EMULATOR, None, program.nbytes, identity, is_project_model or None)
 
 
-def _checked(
+def _ask_board(
     tool: str, upload: Upload, port_option: str | None, nbytes: int, manifest: dict[str, Any]
 ) -> FlashResult:
-    """Ask the board on the named port, else on the only port that can belong to it.
+    """Ask the board on the port that the user named, or else on the only port that can belong to it.
 
-    A board whose port was not named may have none; then it is not asked, and the result says so.
+    A board without a named port may have no port. It is then not asked, and the result says so.
     """
-    board, named = upload.board, upload.port
-    fixed = named is not None and port_option != AUTO and not Path(named).is_dir() and ":" not in named
+    board, upload_port = upload.board, upload.port
+    is_fixed_port = (
+        upload_port is not None
+        and port_option != AUTO
+        and not Path(upload_port).is_dir()
+        and ":" not in upload_port
+    )
 
     def port() -> str:
-        """The port of a board with USB of its own may change its name, so "auto" searches again."""
-        return named if fixed and named is not None else find_port(board, upload.root)
+        """Return the board's port. "auto" searches again, because a port of the chip's own USB may change its name."""
+        return upload_port if is_fixed_port and upload_port is not None else find_port(board, upload.root)
 
-    # Only a board with USB of its own appears late; probes and adapters stay on the bus.
-    patience = COMES_BACK_S if fixed or port_option == AUTO or board.targets.enter else 0.0
+    # Only a board whose chip has USB connects late. Probes and USB adapters stay connected.
+    timeout_s = RECONNECT_S if is_fixed_port or port_option == AUTO or board.targets.enter else 0.0
     try:
-        path, identity, known = wait_and_compare(
-            port, manifest.get("baud", board.uart.baud), manifest, patience
+        path, identity, is_project_model = wait_and_compare(
+            port, manifest.get("baud", board.uart.baud), manifest, timeout_s
         )
     except DeviceNotBackError as error:
-        if fixed or port_option == AUTO:
+        if is_fixed_port or port_option == AUTO:
             raise
         note = f"The board was not asked which model it runs: {error.problem.splitlines()[0]}"
         return FlashResult(tool, None, nbytes, None, None, note)
-    return FlashResult(tool, path, nbytes, identity, known or None)
+    return FlashResult(tool, path, nbytes, identity, is_project_model or None)
 
 
 def built_elf(directory: Path) -> Path:
-    """The ELF of the latest build of the project in ``directory``. Raises UsageError when it does not exist."""
+    """Return the ELF of the latest build in ``directory``. Raises UsageError if the project is not built."""
     board = read_manifest(directory)["board"]
-    candidates = [Path(directory) / ".pio" / "build" / kind / "firmware.elf" for kind in (board, "direct")]
-    present = [elf for elf in candidates if elf.is_file()]
-    if not present:
+    candidates = [
+        Path(directory) / ".pio" / "build" / build_name / "firmware.elf" for build_name in (board, "direct")
+    ]
+    built_files = [elf for elf in candidates if elf.is_file()]
+    if not built_files:
         raise UsageError(f"{directory} is not built.", f"Run `arenite build {directory}`.")
-    return max(present, key=lambda elf: elf.stat().st_mtime)
+    return max(built_files, key=lambda elf: elf.stat().st_mtime)

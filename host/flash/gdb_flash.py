@@ -1,4 +1,4 @@
-"""Flash memory behind a GDB server: its address ranges, and erasing and writing them.
+"""Erase and write the flash memory of a target through a GDB server.
 
 Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol", packets qXfer:memory-map:read,
 vFlashErase, vFlashWrite and vFlashDone, and section "Memory Map Format".
@@ -16,7 +16,7 @@ from arenite.host.flash.gdb_remote import GdbRemote, escaped, unescaped
 
 @dataclass(frozen=True)
 class FlashRegion:
-    """``start`` ≤ address < ``start + size``; erased in blocks of ``block`` bytes, counted from ``start``."""
+    """A range of flash addresses, from ``start`` to ``start + size - 1``. It is erased in blocks of ``block`` bytes."""
 
     start: int
     size: int
@@ -26,7 +26,7 @@ class FlashRegion:
         return self.start <= segment.address and segment.end <= self.start + self.size
 
     def blocks_of(self, segments: Sequence[Segment]) -> list[tuple[int, int]]:
-        """Address and size of the blocks to erase for ``segments``, each block once."""
+        """Return address and size of the blocks to erase for ``segments``. No block occurs twice."""
         numbers = {
             number
             for segment in segments
@@ -38,20 +38,20 @@ class FlashRegion:
 
 
 def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
-    """The server's flash regions; empty when it has no memory map, as with an emulator.
+    """Return the server's flash regions. The list is empty if it has no memory map, like an emulator.
 
-    Raises DeviceError for a map that cannot be read.
+    Raises DeviceError if the memory map cannot be read.
     """
     if "qXfer:memory-map:read+" not in remote.features:
         return []
-    text, unfinished = b"", True
-    while unfinished:
+    text, has_more = b"", True
+    while has_more:
         size = remote.packet_size - 40
         reply = remote.request(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
         if reply[:1] not in (b"l", b"m") or (reply == b"m"):
             remote.require_ok(reply, "the memory map")
         text += unescaped(reply[1:])
-        unfinished = reply[:1] == b"m"
+        has_more = reply[:1] == b"m"
     regions = []
     try:
         for memory in ElementTree.fromstring(text).iter("memory"):
@@ -61,21 +61,21 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
             start, size = (int(memory.get(key, "0"), 0) for key in ("start", "length"))
             regions.append(FlashRegion(start, size, int(block or "0", 0) or size))
     except (ElementTree.ParseError, ValueError):
-        remote.require_ok(b"a map that is no XML", "the memory map")
+        remote.require_ok(b"its memory map is not XML", "the memory map")
     return regions
 
 
 def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segment]) -> None:
-    """Erase the blocks of ``region`` that ``segments`` touch and write them. Raises DeviceError when the
-    server refuses."""
+    """Erase the blocks of ``region`` that ``segments`` overlap, and write them. Raises DeviceError if the server
+    refuses."""
     for address, size in region.blocks_of(segments):
         remote.require_ok(remote.request(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
     for segment in segments:
-        at = 0
-        while at < len(segment.data):
-            taken, body = escaped(segment.data[at:], remote.packet_size - 40)
-            address = segment.address + at
+        offset = 0
+        while offset < len(segment.data):
+            written, body = escaped(segment.data[offset:], remote.packet_size - 40)
+            address = segment.address + offset
             reply = remote.request(b"vFlashWrite:%x:" % address + body)
-            remote.require_ok(reply, f"{taken} bytes of flash at {address:#x}")
-            at += taken
+            remote.require_ok(reply, f"{written} bytes of flash at {address:#x}")
+            offset += written
     remote.require_ok(remote.request(b"vFlashDone"), "the end of programming")

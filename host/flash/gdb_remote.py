@@ -1,8 +1,8 @@
-"""A client of the GDB remote protocol: enough to load a program, read it back, and run it.
+"""A client of the GDB remote protocol that can load a program, read it back, and run it.
 
-Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, cc the sum of
-the data's bytes modulo 256 in hexadecimal; both sides acknowledge with ``+`` until ``QStartNoAckMode`` ends
-that.
+Source: "Debugging with GDB", appendix "GDB Remote Serial Protocol". A packet is ``$data#cc``, where
+cc is the sum of the data's bytes modulo 256 in hexadecimal. Both sides acknowledge packets with ``+`` until
+``QStartNoAckMode`` is requested.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from arenite.errors import DeviceError
 
 _ESCAPE, _SPECIAL = 0x7D, b"#$}*"
-_LEAST_PACKET = 400  # bytes of a packet where the server does not state a size
+_DEFAULT_PACKET_BYTES = 400  # size of a packet if the server does not state it
 
 
 class GdbRemote:
@@ -32,7 +32,7 @@ class GdbRemote:
         self._binary: bool | None = None
         features = self.request(b"qSupported:swbreak+").decode("ascii", "replace").split(";")
         sizes = [f.partition("=")[2] for f in features if f.startswith("PacketSize=")]
-        self.packet_size = int(sizes[0], 16) if sizes else _LEAST_PACKET
+        self.packet_size = int(sizes[0], 16) if sizes else _DEFAULT_PACKET_BYTES
         self.features = frozenset(features)
         if "QStartNoAckMode+" in features and self.request(b"QStartNoAckMode") == b"OK":
             self._acknowledged = False
@@ -44,44 +44,44 @@ class GdbRemote:
         return self._reply(packet)
 
     def monitor(self, command: str) -> str:
-        """Run a command of the server's own (GDB's ``monitor``) and return its output. Raises DeviceError
-        when it is refused."""
+        """Run a server-specific command, like GDB's ``monitor``, and return its output. Raises DeviceError if the
+        server refuses it."""
         packet = b"qRcmd," + command.encode("ascii").hex().encode("ascii")
         self._send(packet)
-        printed = ""
+        output = ""
         while True:
             reply = self._reply(packet)
             if reply[:1] == b"O" and reply != b"OK":
-                printed += bytes.fromhex(reply[1:].decode("ascii")).decode("ascii", "replace")
+                output += bytes.fromhex(reply[1:].decode("ascii")).decode("ascii", "replace")
             elif reply == b"OK":
-                return printed
+                return output
             else:
                 raise self._refused(f"monitor {command}", reply)
 
     def write(self, address: int, data: bytes) -> None:
         """Write ``data`` into memory at ``address``. Raises DeviceError when the server refuses."""
-        at = 0
-        while at < len(data):
-            at += self._write_some(address + at, data[at:])
+        offset = 0
+        while offset < len(data):
+            offset += self._write_some(address + offset, data[offset:])
 
     def _write_some(self, address: int, data: bytes) -> int:
-        """Write as much as one packet holds; binary where the server supports it, else in hexadecimal."""
-        room = self.packet_size - 40
+        """Write one packet, in binary if the server supports it, else in hexadecimal. Return the number of bytes."""
+        max_bytes = self.packet_size - 40
         if self._binary is not False:
-            taken, body = escaped(data, room)
-            reply = self.request(b"X%x,%x:" % (address, taken) + body)
+            written, body = escaped(data, max_bytes)
+            reply = self.request(b"X%x,%x:" % (address, written) + body)
             if reply or self._binary:
-                self.require_ok(reply, f"{taken} bytes at {address:#x}")
+                self.require_ok(reply, f"{written} bytes at {address:#x}")
                 self._binary = True
-                return taken
+                return written
             self._binary = False
-        part = data[: room // 2]
+        part = data[: max_bytes // 2]
         reply = self.request(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
         self.require_ok(reply, f"{len(part)} bytes at {address:#x}")
         return len(part)
 
     def read(self, address: int, nbytes: int) -> bytes:
-        """``nbytes`` bytes of memory.  Raises DeviceError when the server refuses."""
+        """Read ``nbytes`` bytes of memory. Raises DeviceError if the server refuses."""
         data = b""
         while len(data) < nbytes:
             count = min(nbytes - len(data), (self.packet_size - 8) // 2)
@@ -96,7 +96,7 @@ class GdbRemote:
         return data
 
     def checksum(self, address: int, nbytes: int) -> int | None:
-        """The server's own CRC-32 of memory (:func:`crc32`); None where it has none."""
+        """Return the CRC-32 of memory that the server computes (:func:`crc32`), or None if it cannot."""
         reply = self.request(b"qCRC:%x,%x" % (address, nbytes))
         return int(reply[1:], 16) if reply[:1] == b"C" else None
 
@@ -117,7 +117,7 @@ class GdbRemote:
             raise self._lost(error) from error
 
     def _reply(self, packet: bytes) -> bytes:
-        """The data of the next packet."""
+        """Return the data of the next packet."""
         end = time.monotonic() + self._timeout_s
         while True:
             start = self._pending.find(b"$")
@@ -126,11 +126,11 @@ class GdbRemote:
                 data = bytes(self._pending[start + 1 : stop])
                 checksum_text = bytes(self._pending[stop + 1 : stop + 3])
                 del self._pending[: stop + 3]
-                good = checksum_text.lower() == b"%02x" % (sum(data) & 0xFF)
+                is_intact = checksum_text.lower() == b"%02x" % (sum(data) & 0xFF)
                 if self._acknowledged:
-                    self._socket.sendall(b"+" if good else b"-")
-                if good:
-                    return _expanded(data)
+                    self._socket.sendall(b"+" if is_intact else b"-")
+                if is_intact:
+                    return _expand_runs(data)
                 continue
             remaining = end - time.monotonic()
             if remaining <= 0:
@@ -152,7 +152,7 @@ class GdbRemote:
         self._pending += data
 
     def require_ok(self, reply: bytes, action: str) -> None:
-        """Raises DeviceError unless ``reply`` is OK."""
+        """Raise DeviceError unless ``reply`` is OK."""
         if reply != b"OK":
             raise self._refused(f"writing {action}", reply)
 
@@ -160,7 +160,7 @@ class GdbRemote:
         reply_text = reply.decode("ascii", "replace") or "it does not know the command"
         return DeviceError(
             f"The GDB server at {self.address} refuses {action}: {reply_text}.",
-            "Is there memory at that address? Was the project built for this board?",
+            "Check that the project was built for this board, and that there is memory at that address.",
         )
 
     def _lost(self, error: object) -> DeviceError:
@@ -194,41 +194,41 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
             time.sleep(0.02)
 
 
-def escaped(data: bytes, room: int) -> tuple[int, bytes]:
-    """The number of bytes of ``data`` that fit into ``room`` of a packet, and their escaped form."""
-    taken, body = 0, bytearray()
-    while taken < len(data) and len(body) < room - 1:
-        byte = data[taken]
+def escaped(data: bytes, max_bytes: int) -> tuple[int, bytes]:
+    """Return how many bytes of ``data`` fit into ``max_bytes`` of a packet, and their escaped form."""
+    written, body = 0, bytearray()
+    while written < len(data) and len(body) < max_bytes - 1:
+        byte = data[written]
         body += bytes([_ESCAPE, byte ^ 0x20]) if byte in _SPECIAL else bytes([byte])
-        taken += 1
-    return taken, bytes(body)
+        written += 1
+    return written, bytes(body)
 
 
 def unescaped(data: bytes) -> bytes:
     """Undo :func:`escaped`."""
-    out, after = bytearray(), False
+    out, after_escape = bytearray(), False
     for byte in data:
-        if after:
+        if after_escape:
             out.append(byte ^ 0x20)
         elif byte != _ESCAPE:
             out.append(byte)
-        after = byte == _ESCAPE and not after
+        after_escape = byte == _ESCAPE and not after_escape
     return bytes(out)
 
 
-def _expanded(data: bytes) -> bytes:
-    """Undo run-length encoding: ``x*c`` means x, and c - 29 times more."""
+def _expand_runs(data: bytes) -> bytes:
+    """Undo run-length encoding: ``x*c`` means x and c - 29 more copies of x."""
     if b"*" not in data:
         return data
     out = bytearray()
-    at = 0
-    while at < len(data):
-        if data[at : at + 1] == b"*" and out and at + 1 < len(data):
-            out += bytes([out[-1]]) * (data[at + 1] - 29)
-            at += 2
+    offset = 0
+    while offset < len(data):
+        if data[offset : offset + 1] == b"*" and out and offset + 1 < len(data):
+            out += bytes([out[-1]]) * (data[offset + 1] - 29)
+            offset += 2
         else:
-            out.append(data[at])
-            at += 1
+            out.append(data[offset])
+            offset += 1
     return bytes(out)
 
 
@@ -246,7 +246,8 @@ _CRC = _crc_table()
 
 
 def crc32(data: bytes) -> int:
-    """The checksum of ``qCRC``: polynomial 0x04C11DB7, most significant bit first, from all ones, not inverted."""
+    """Return the checksum of ``qCRC``: polynomial 0x04C11DB7, most significant bit first, initial value all ones, not
+    inverted."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = (crc << 8 & 0xFFFFFFFF) ^ _CRC[crc >> 24 ^ byte]

@@ -1,4 +1,4 @@
-"""Debug probes on USB: their kinds, and the choice of the board's probe."""
+"""Identify the debug probes on USB, and choose the probe of a board."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CMSIS_DAP = ("0d28:0204", "2e8a:000c", "c251:2750", "1fc9:0090", "1fc9:0143")
 
 
 def kind_of(device: UsbDevice) -> str | None:
-    """One of ``profiles.attached.PROBES``; None for a device that is not a debug probe."""
+    """Return the kind of a debug probe, one of ``PROBES``, or None for another device."""
     vendor, product = device.id.split(":")
     if vendor == "0483" and product in _ST_LINKS:
         return "stlink"
@@ -25,26 +25,28 @@ def kind_of(device: UsbDevice) -> str | None:
 
 
 def probe_kind(upload: Upload) -> str:
-    """The kind of probe to use: the board's own where it is plugged in or no probe is, else the only kind
-    that is plugged in.
+    """Return the kind of probe to use.
+
+    It is the kind on the board itself if one is connected or no probe is connected, else the only kind that is
+    connected.
 
     Raises:
-        UsageError: several kinds are plugged in and none is the board's.
+        UsageError: several kinds are connected, and none is that of the board.
     """
     kinds = {kind for device in _candidates(upload) if (kind := kind_of(device)) is not None}
-    own = upload.board.usb.probe
-    if own and (own in kinds or not kinds):
-        return own
+    onboard_kind = upload.board.usb.probe
+    if onboard_kind and (onboard_kind in kinds or not kinds):
+        return onboard_kind
     if len(kinds) > 1:
         raise UsageError(
-            f"Probes of several kinds are plugged in: {', '.join(sorted(kinds))}.",
-            "Name one by its serial number: --probe SERIAL.",
+            f"Probes of several kinds are connected: {', '.join(sorted(kinds))}.",
+            "Choose one by its serial number: --probe SERIAL.",
         )
     return kinds.pop() if kinds else "cmsis-dap"
 
 
 def _candidates(upload: Upload) -> list[UsbDevice]:
-    """All devices, or the one whose serial number was given."""
+    """Return all devices, or only the one with the serial number that the user named."""
     devices = usb_devices(upload.root)
     if upload.probe is None:
         return devices
@@ -52,9 +54,8 @@ def _candidates(upload: Upload) -> list[UsbDevice]:
 
 
 def probe_serial(upload: Upload) -> str | None:
-    """The serial number of the board's probe: the given one, or that of the device that ``port`` belongs to.
-
-    With a port each, two boards of a kind therefore get their own programs.
+    """Return the serial number of the board's probe: the one that the user named, or that of the device that ``port``
+    belongs to. So two equal boards with different ports get different programs.
     """
     if upload.probe is not None:
         return upload.probe

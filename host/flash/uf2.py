@@ -1,4 +1,4 @@
-"""The UF2 format: a program as 512-byte blocks that a mass-storage bootloader accepts in any order.
+"""Write the UF2 format: a program in 512-byte blocks, which a mass-storage bootloader accepts in any order.
 
 Source of the layout and the flags: the UF2 specification, https://github.com/microsoft/uf2.
 """
@@ -18,22 +18,25 @@ _HEAD = struct.Struct("<8I")
 
 
 def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
-    """Address to contents of every page (PAYLOAD bytes, aligned) that a segment touches; the rest of it is erased."""
+    """Map the address of each page that a segment overlaps to its contents. A page has PAYLOAD bytes and is aligned;
+    bytes outside segments have the erased value 0xff."""
     pages_by_address: dict[int, bytearray] = {}
     for segment in segments:
-        at = segment.address
-        while at < segment.end:
-            page = at - at % PAYLOAD
+        address = segment.address
+        while address < segment.end:
+            page = address - address % PAYLOAD
             stop = min(page + PAYLOAD, segment.end)
             page_data = pages_by_address.setdefault(page, bytearray(b"\xff" * PAYLOAD))
-            page_data[at - page : stop - page] = segment.data[at - segment.address : stop - segment.address]
-            at = stop
+            page_data[address - page : stop - page] = segment.data[
+                address - segment.address : stop - segment.address
+            ]
+            address = stop
     return {page: bytes(pages_by_address[page]) for page in sorted(pages_by_address)}
 
 
 def make_uf2(segments: Iterable[Segment], family: int) -> bytes:
-    """``segments`` as a UF2 file for chips of ``family``; every block names the family, so that other chips
-    ignore it."""
+    """Return ``segments`` as a UF2 file for chips of ``family``. Every block names the family, so other chips ignore
+    it."""
     contents = pages(segments)
     blocks = []
     for number, (address, data) in enumerate(contents.items()):

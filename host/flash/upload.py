@@ -1,4 +1,4 @@
-"""One upload: the inputs of an uploader, running its program, and explaining its failure."""
+"""Describe an upload, run the program of an uploader, and explain its failure."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ UPLOAD_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Upload:
-    """The project, its image, the board, and the board's location.
+    """The project, its ELF, the board, and how the board is connected.
 
-    ``port``: a serial port, for gdb HOST:PORT, for drives a folder. ``probe``: serial number of the debug
-    probe. ``extra``: more arguments for the tool. ``root``: the folder that contains ``sys``, ``dev`` and
-    ``proc``.
+    ``port`` is a serial port, HOST:PORT for gdb, or the folder of a drive for uf2 and copy. ``probe`` is the serial
+    number of the debug probe. ``extra`` has more arguments for the tool. ``root`` is the folder that contains ``sys``,
+    ``dev`` and ``proc``.
     """
 
     directory: Path
@@ -37,7 +37,7 @@ class Upload:
 
     @property
     def binary(self) -> Path:
-        """The image that PlatformIO leaves beside the ELF."""
+        """The raw image that PlatformIO writes beside the ELF."""
         return self.elf.with_suffix(".bin")
 
 
@@ -50,11 +50,11 @@ class Uploader(Protocol):
         ...
 
     def missing(self) -> str | None:
-        """How to install the uploader's program; None when it is installed."""
+        """Return how to install the uploader's program, or None if it is installed."""
         ...
 
     def describe(self, upload: Upload) -> list[str]:
-        """The commands of the upload, as lines for a shell."""
+        """Return the commands of the upload, as lines for a shell."""
         ...
 
     def run(self, upload: Upload) -> int:
@@ -64,8 +64,8 @@ class Uploader(Protocol):
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A pattern in a tool's output, and its explanation; ``{board}``, ``{port}``, ``{found}`` (first group)
-    are filled in."""
+    """A pattern in a tool's output, and its explanation. ``{board}``, ``{port}`` and ``{found}`` (the first group of
+    the pattern) are replaced in the explanation."""
 
     pattern: str
     problem: str
@@ -78,11 +78,11 @@ COMMON = (
     KnownFailure(
         r"LIBUSB_ERROR_ACCESS|insufficient permissions|[Aa]ccess denied|Permission denied|Cannot open DFU device",
         "No permission to use the USB device of {board}.",
-        "Run `arenite boards --udev | sudo tee /etc/udev/rules.d/70-arenite.rules`, then replug.",
+        "Run `arenite boards --udev | sudo tee /etc/udev/rules.d/70-arenite.rules`, then connect the board again.",
     ),
     KnownFailure(
         r"LIBUSB_ERROR_BUSY|[Rr]esource busy|unable to claim interface|could not claim interface",
-        "Another program holds the USB device of {board}.",
+        "Another program uses the USB device of {board}.",
         "Close the debugger, the IDE or the monitor that uses it.",
     ),
 )
@@ -90,14 +90,14 @@ COMMON = (
 
 @dataclass(frozen=True)
 class CommandUploader:
-    """An uploader that is a program: ``command`` makes its arguments, ``failures`` explain its output."""
+    """An uploader that runs a program. ``command`` returns its arguments, ``failures`` explain its output."""
 
     name: str
     install: str
     command: Callable[[Upload], list[str]]
     nbytes: Callable[[Upload], int]
     failures: tuple[KnownFailure, ...] = ()
-    before: Callable[[Upload], Upload] | None = None  # prepares the board; the result may have another port
+    before: Callable[[Upload], Upload] | None = None  # prepares the board and may change its port
     succeeded: str = ""  # output that means success, whatever the exit code
 
     def missing(self) -> str | None:
@@ -124,7 +124,7 @@ class CommandUploader:
         except subprocess.TimeoutExpired as error:
             raise ToolError(
                 f"{command[0]} did not finish within {UPLOAD_TIMEOUT_S:.0f} s.",
-                "Unplug and replug the board.",
+                "Disconnect the board and connect it again.",
             ) from error
         output = f"{process.stdout}\n{process.stderr}"
         if process.returncode and not (self.succeeded and self.succeeded in output):
@@ -137,18 +137,20 @@ PROGRAMS = {"stlink": "st-flash", "dfu": "dfu-util", "jlink": "JLinkExe"}
 
 
 def installed(program: str) -> str | None:
-    """The path of ``program``: on PATH, or beside this Python, where pip puts it without the environment
-    being activated; None where it is not installed."""
+    """Return the path of ``program`` on PATH or beside this Python, or None if it is not installed.
+
+    pip installs programs beside Python. They are not on PATH if the environment is not activated.
+    """
     return shutil.which(program) or shutil.which(program, path=str(Path(sys.executable).parent))
 
 
 def program(name: str) -> str:
-    """How to call ``name``: by its name alone where the shell finds it."""
+    """Return ``name`` if the program is on PATH, else its path."""
     return name if shutil.which(name) else installed(name) or name
 
 
 def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
-    """The decisive sentence in the output of a failed ``tool``."""
+    """Return the error that explains the output of a failed ``tool``."""
     for failure in (*tool.failures, *COMMON):
         if match := re.search(failure.pattern, output, re.MULTILINE):
             facts = {
@@ -160,10 +162,11 @@ def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
     lines = [line.strip() for line in output.splitlines() if line.strip()] or ["no output"]
     message = next((line for line in lines if "rror" in line), lines[-1])
     return DeviceError(
-        f"Uploading to {upload.board.name} failed: {message}", "Is the board plugged in, and is --port right?"
+        f"Uploading to {upload.board.name} failed: {message}",
+        "Check that the board is connected and that --port is right.",
     )
 
 
 def on_port(upload: Upload, port: str | None) -> Upload:
-    """The same upload on another port."""
+    """Return the same upload with another port."""
     return replace(upload, port=port)

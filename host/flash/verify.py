@@ -1,4 +1,4 @@
-"""After flashing: asks the device which model it runs, and compares the answer with the project."""
+"""Ask a device that was just flashed which model it runs, and compare the answer with the project."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport, Transport
 
-_HASH_BYTES = 8  # of the image's SHA-256, as in the reply to HELLO
-COMES_BACK_S = 12.0  # a board that was just flashed restarts, and its USB port may come back late
+_HASH_BYTES = 8  # bytes of the image's SHA-256 in the reply to HELLO
+RECONNECT_S = 12.0  # a board restarts after flashing, and its USB port may take some seconds to return
 
 
 class DeviceNotBackError(DeviceError):
-    """No port of the board came back after flashing, so it could not be asked."""
+    """The board has no port after flashing, so it could not be asked which model it runs."""
 
 
 @dataclass(frozen=True)
 class Identity:
-    """The model that a device reports; the MLPerf monitor reports only names."""
+    """The model and board that a device reports. The MLPerf monitor reports only names, and no hash."""
 
     model: str
     model_hash: str | None  # hexadecimal
@@ -31,7 +31,7 @@ class Identity:
 
 
 def identify(transport: Transport, protocol: str, timeout_s: float = 10.0) -> Identity:
-    """Ask the device on ``transport``. Raises DeviceError when nothing answers."""
+    """Ask the device on ``transport`` which model it runs. Raises DeviceError if nothing answers."""
     if protocol in MONITORS:
         monitor_info = MonitorClient(transport).connect(timeout_s)
         return Identity(monitor_info.model, None, monitor_info.device)
@@ -40,8 +40,7 @@ def identify(transport: Transport, protocol: str, timeout_s: float = 10.0) -> Id
 
 
 def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
-    """Compare with the manifest; true when the manifest names the model of the project, which the device then
-    runs.
+    """Compare a device's answer with the manifest. Returns false if the manifest has nothing to compare with.
 
     Raises:
         DeviceError: the device does not run the project of ``manifest``.
@@ -63,26 +62,26 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
     if identity.model_hash is None and name and identity.model != name:
         raise DeviceError(
             f"The device on {port} runs the model '{identity.model}', the project has '{name}'.",
-            "Is this the board that was flashed?",
+            "Check that --port is the port of the board that was flashed.",
         )
     return bool(expected_hash if identity.model_hash is not None else name)
 
 
 def wait_and_compare(
-    port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = COMES_BACK_S
+    port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = RECONNECT_S
 ) -> tuple[str, Identity, bool]:
     """Wait for a board that was just flashed, ask it, and compare. Returns its port, its identity, and the
     result of :func:`compare`.
 
     Args:
-        port: finds the port; called again while the board is away, because USB may name the port differently.
-        baud: speed of the port.
+        port: a function that finds the port. It is called until the board answers, because USB may rename the port.
+        baud: baud rate of the port.
         manifest: ``arenite.json`` of the project.
-        timeout_s: for the board to come back and answer.
+        timeout_s: the time within which the board must answer.
 
     Raises:
-        DeviceNotBackError: its port did not come back.
-        DeviceError: it does not answer, or runs another model.
+        DeviceNotBackError: the board's port did not come back.
+        DeviceError: the board does not answer, or runs another model.
     """
     end = time.monotonic() + timeout_s
     while True:

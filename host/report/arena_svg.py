@@ -1,4 +1,4 @@
-"""A picture of the arena: every block is a rectangle over time (operators) and address (bytes).
+"""Draw the arena over time. Every block is a rectangle: its x axis is the operators, its y axis the address in bytes.
 
 The picture loads no script or font and follows the reader's light or dark scheme. Every rectangle has a tooltip. The
 picture works alone or inside a page.
@@ -56,13 +56,13 @@ def _style() -> str:
 @dataclass(frozen=True)
 class _Block:
     kind: str
-    start: float  # steps; a half where an output takes over in place
+    start: float  # in steps; .5 if an output replaces an input in place
     end: float
     offset: int
     nbytes: int
     label: tuple[str, str]  # number or name, and size
     title: str
-    takes_over: bool = False
+    is_in_place: bool = False
 
 
 def arena_svg(
@@ -79,21 +79,21 @@ def arena_svg(
     """
     if persistent is None:
         persistent = _variable_sizes(graph)
-    demand, blocks = _blocks(graph, plan, needs, persistent)
+    requirements, blocks = _blocks(graph, plan, needs, persistent)
     steps = max(len(plan.order), 1)
-    wide = min(max(960 / steps, 22.0), 96.0)
-    canvas = _Canvas(wide, steps, max(plan.arena_bytes, plan.alignment, 1))
+    step_width = min(max(960 / steps, 22.0), 96.0)
+    canvas = _Canvas(step_width, steps, max(plan.arena_bytes, plan.alignment, 1))
     parts = [
         f'<rect class="ar-paper" width="{canvas.width:.0f}" height="{canvas.height}"/>',
         *_axes(graph, plan, canvas),
         *(_rectangle(b, canvas) for b in blocks),
-        *_peaks(demand, plan, canvas),
+        *_peaks(requirements, plan, canvas),
         *_bound(plan, canvas),
-        *_legend({b.kind for b in blocks}, any(b.takes_over for b in blocks)),
+        *_legend({b.kind for b in blocks}, any(b.is_in_place for b in blocks)),
     ]
-    about = f"Arena of {plan.arena_bytes:,} bytes over {len(plan.order)} operators"
+    label = f"Arena of {plan.arena_bytes:,} bytes over {len(plan.order)} operators"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-map" role="img" aria-label="{about}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-map" role="img" aria-label="{label}" '
         f'width="{canvas.width:.0f}" height="{canvas.height}" viewBox="0 0 {canvas.width:.0f} {canvas.height}" '
         f'style="max-width:none">\n<style>{_style()}</style>\n' + "\n".join(parts) + "\n</svg>"
     )
@@ -101,24 +101,24 @@ def arena_svg(
 
 @dataclass(frozen=True)
 class _Canvas:
-    wide: float  # pixels per step
+    step_width: float  # pixels per step
     steps: int
     arena: int
 
     @property
     def width(self) -> float:
-        return max(_LEFT + self.wide * self.steps + _RIGHT, 640)
+        return max(_LEFT + self.step_width * self.steps + _RIGHT, 640)
 
     @property
     def right(self) -> float:
-        return _LEFT + self.wide * self.steps
+        return _LEFT + self.step_width * self.steps
 
     @property
     def height(self) -> int:
         return _TOP + _HEIGHT + _FOOT
 
     def x(self, step: float) -> float:
-        return _LEFT + self.wide * step
+        return _LEFT + self.step_width * step
 
     def y(self, address: float) -> float:
         return _TOP + _HEIGHT * (1 - address / self.arena)
@@ -128,7 +128,7 @@ def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> tuple[ArenaRequirements, list[_Block]]:
     running = set(plan.order)
-    demand = arena_requirements(
+    requirements = arena_requirements(
         graph,
         needs,
         alignment=plan.alignment,
@@ -136,33 +136,36 @@ def _blocks(
         folded=[op.index for op in graph.ops if op.index not in running],
         alias=_has_aliases(graph, plan, needs),
     )
-    spans = value_lifetimes(demand, plan.order)
+    value_spans = value_lifetimes(requirements, plan.order)
     shared = {
-        (demand.value_of.get(graph.ops[k].input(i)), demand.value_of.get(graph.ops[k].outputs[o]))
+        (requirements.value_of.get(graph.ops[k].input(i)), requirements.value_of.get(graph.ops[k].outputs[o]))
         for k, i, o in plan.sharing
     }
-    taken = {a for a, b in shared if a != b}
-    takers = {b for a, b in shared if a != b}
+    overwritten_values = {a for a, b in shared if a != b}
+    in_place_values = {b for a, b in shared if a != b}
     blocks = []
     streamed = _Streamed(graph, plan)
-    for v, value in enumerate(demand.values):
+    for v, value in enumerate(requirements.values):
         first = value.tensors[0]
-        start, end = streamed.span(value.tensors, *spans[v])
+        start, end = streamed.span(value.tensors, *value_spans[v])
         kind = "variable" if value.variable else "output" if value.stays else "activation"
         if first in graph.inputs and kind == "activation":
             kind = "input"
-        # In place, both live during the operator that turns one into the other: the change is drawn in its middle.
-        drawn = (start + 0.5 * (v in takers), end - 0.5 * (v in taken))
+        # If an operator works in place, input and output share the block. The change is drawn in the middle of the
+        # step.
+        drawn_span = (start + 0.5 * (v in in_place_values), end - 0.5 * (v in overwritten_values))
         offset, nbytes = plan.offsets[first], streamed.nbytes(value.tensors)
         lines = [_tensor_line(graph, t) for t in value.tensors]
         lines += streamed.remarks(value.tensors)
         lines.append(_interval(plan, offset, nbytes, start, end))
-        if v in takers:
+        if v in in_place_values:
             lines.append("computed in place")
         if len(value.tensors) > 1:
-            lines.append("one block under several shapes")
+            lines.append("one block with several shapes")
         label = (" = ".join(f"#{t}" for t in value.tensors), f"{nbytes:,} B")
-        blocks.append(_Block(kind, *drawn, offset, nbytes, label, "\n".join(lines), v in takers))
+        blocks.append(
+            _Block(kind, *drawn_span, offset, nbytes, label, "\n".join(lines), v in in_place_values)
+        )
     step = {k: p for p, k in enumerate(plan.order)}
     for k, offset in plan.scratch_offsets.items():
         rows = needs[k].rows
@@ -175,21 +178,22 @@ def _blocks(
         title = f"row counts and sums of {last - first} operators that run row by row"
         title += "\n" + _interval(plan, segment.state_offset, segment.state_bytes, first, last)
         label = ("rows", f"{segment.state_bytes:,} B")
-        at = segment.state_offset
-        blocks.append(_Block("scratch", first, last, at, segment.state_bytes, label, title))
+        state_offset = segment.state_offset
+        blocks.append(_Block("scratch", first, last, state_offset, segment.state_bytes, label, title))
     for name, offset in plan.variable_offsets.items():
         if name not in persistent:
             continue
         nbytes, end = persistent[name], max(len(plan.order), 1)
-        read = [_tensor_line(graph, t) for t, whose in demand.views.items() if whose == name]
-        lines = [f"variable {name}", *(f"read in its place as {line}" for line in read)]
+        read = [_tensor_line(graph, t) for t, variable in requirements.views.items() if variable == name]
+        lines = [f"variable {name}", *(f"read in place as {line}" for line in read)]
         title = "\n".join([*lines, _interval(plan, offset, nbytes, 0, end)])
         blocks.append(_Block("variable", 0, end, offset, nbytes, (name, f"{nbytes:,} B"), title))
-    return demand, blocks
+    return requirements, blocks
 
 
 class _Streamed:
-    """The changes that segments make to the picture: a streamed tensor lives in its slots for the whole segment."""
+    """The effect of streamed segments on the picture: a streamed tensor occupies its slots during the complete
+    segment."""
 
     def __init__(self, graph: Subgraph, plan: Plan) -> None:
         self.graph = graph
@@ -224,9 +228,9 @@ class _Streamed:
         for t in tensors:
             slots, rows = self._slots(t), self.graph.tensors[t].shape[1:2]
             if slots and rows and slots < rows[0]:
-                lines.append(f"row by row: {slots} of {rows[0]} rows have a place at a time")
+                lines.append(f"row by row: {slots} of {rows[0]} rows are in memory at a time")
             elif slots:
-                lines.append("read or written row by row: consumed rows make room for others")
+                lines.append("read or written row by row: other data reuse the memory of consumed rows")
         return lines
 
 
@@ -276,7 +280,7 @@ def _rectangle(block: _Block, canvas: _Canvas) -> str:
         f'<rect class="ar-block ar-{block.kind}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" '
         f'height="{height:.1f}"><title>{_text(block.title)}</title></rect>'
     ]
-    if block.takes_over:
+    if block.is_in_place:
         parts.append(f'<path class="ar-hand" d="M{x:.1f} {y:.1f}v{height:.1f}"/>')
     lines = _label(block.label, width, height)
     for n, line in enumerate(lines):
@@ -321,16 +325,16 @@ def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
     return parts
 
 
-def _peaks(demand: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list[str]:
-    """Return a bar below the steps with the most live bytes; none when that changes from row to row."""
+def _peaks(requirements: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list[str]:
+    """Return a bar below the steps with the most live bytes. There is none if the plan streams rows."""
     if plan.segments:
         return []
     pairs = {(k, i, o) for k, i, o in plan.sharing}
-    buffers, _ = lifetimes(demand, plan.order, in_place=bool(pairs - set(demand.aliases)))
+    buffers, _ = lifetimes(requirements, plan.order, in_place=bool(pairs - set(requirements.aliases)))
     live = live_bytes(buffers, canvas.steps)
     return [
         f'<rect class="ar-peak" x="{canvas.x(p):.1f}" y="{_TOP + _HEIGHT + 1}" '
-        f'width="{canvas.wide:.1f}" height="4">'
+        f'width="{canvas.step_width:.1f}" height="4">'
         f"<title>step {p}: {n:,} B live, the most of all steps</title></rect>"
         for p, n in enumerate(live)
         if n == max(live) and n > 0
@@ -368,7 +372,7 @@ def _legend(kinds: set[str], in_place: bool) -> list[str]:
             x += 17 + 6.2 * len(name) + 18
     if in_place:
         parts.append(f'<path class="ar-hand" d="M{x + 6:.0f} 11v14"/>')
-        parts.append(f'<text x="{x + 14:.0f}" y="22">output takes over in place</text>')
+        parts.append(f'<text x="{x + 14:.0f}" y="22">output computed in place</text>')
         x += 14 + 6.2 * 26 + 18
     parts.append(f'<rect class="ar-peak" x="{x:.0f}" y="16" width="12" height="4"/>')
     parts.append(f'<text x="{x + 17:.0f}" y="22">most bytes live</text>')

@@ -10,7 +10,7 @@ from arenite.host.build.segments import segment_sentences
 from arenite.host.report.html_parts import document, head
 from arenite.host.report.provenance import made_from_sentence
 
-_COLOURS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
+_COLORS = ("var(--a)", "var(--b)", "var(--c)", "var(--d)")
 
 
 def bench_page(
@@ -102,24 +102,25 @@ def pareto_page(described: Mapping[str, Any], picture: str) -> str:
 
 
 def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[str]:
-    """Return the table and the picture of builds; the table has the numbers of the picture's marks."""
+    """Return the table and the picture of builds. The numbers in the table are those of the picture's marks."""
     rows = []
     for number, b in enumerate(builds, 1):
-        about = "~" if b["kind"] == "estimated" else ""
+        sign = "~" if b["kind"] == "estimated" else ""
         verdict = '<td class="yes">yes</td>' if b["fits"] else '<td class="no">no</td>'
         rows.append(
             f'<tr><td class="n">{number}</td><td>{escape(b["label"])}</td>{verdict}'
             f'<td class="n">{b["ram"]:,}</td><td class="n">{b["flash"]:,}</td>'
-            f'<td class="n">{about}{b["instructions"]:,}</td><td>{escape(b["dominated_by"] or "")}</td></tr>'
+            f'<td class="n">{sign}{b["instructions"]:,}</td><td>{escape(b["dominated_by"] or "")}</td></tr>'
         )
-    first = head("#:n", "build", "fits", "RAM B:n", "flash B:n", "instructions:n", "dominated by")
+    header = head("#:n", "build", "fits", "RAM B:n", "flash B:n", "instructions:n", "dominated by")
     kinds = {b["kind"] for b in builds}
     return [
         f"<h2>Ways to build it ({' and '.join(sorted(kinds))})</h2>",
         f'<div class="scroll">{picture}</div>',
-        f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>',
-        '<p class="kind">Open marks are dominated: another build takes no more of RAM, flash and instructions, and '
-        "less of one. Squares are builds that take their input in rows; they dominate only other squares. "
+        f'<div class="scroll"><table>{header}{"".join(rows)}</table></div>',
+        '<p class="kind">An open mark is a dominated build: another build needs no more RAM, flash or '
+        "instructions, and less "
+        "of at least one. Squares are builds that receive their input row by row. They dominate only other squares. "
         "The sign ~ marks an estimate.</p>",
     ]
 
@@ -171,9 +172,9 @@ def _cards(result: Mapping[str, Any]) -> str:
 def _stack_bar(parts: Mapping[str, int]) -> str:
     total = max(sum(parts.values()), 1)
     spans, keys = [], []
-    for (name, size), colour in zip(parts.items(), _COLOURS, strict=False):
-        spans.append(f'<span style="width:{100 * size / total:.2f}%;background:{colour}"></span>')
-        keys.append(f'<span class="key"><i style="background:{colour}"></i>{name} {size:,} B</span>')
+    for (name, size), color in zip(parts.items(), _COLORS, strict=False):
+        spans.append(f'<span style="width:{100 * size / total:.2f}%;background:{color}"></span>')
+        keys.append(f'<span class="key"><i style="background:{color}"></i>{name} {size:,} B</span>')
     return f'<div class="bar">{"".join(spans)}</div><p>{"".join(keys)}<b>total {total:,} B</b></p>'
 
 
@@ -193,11 +194,11 @@ def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
             f"<td>{escape((layer.get('kernel') or '-').removeprefix('ar_'))}</td><td>{layer.get('tier') or '-'}</td>"
             f'<td style="width:30%"><span class="meter" style="width:{100 * count / largest:.1f}%"></span></td></tr>'
         )
-    first = head(
+    header = head(
         *("#:n", "operator", "output", "MACs:n", "instructions:n", "per MAC:n", "est. cycles:n"),
         *("kernel", "tier", ""),
     )
-    table = f"<table>{first}{''.join(rows)}</table>"
+    table = f"<table>{header}{''.join(rows)}</table>"
     return f'<h2>Layers (measured; cycles estimated)</h2><div class="scroll">{table}</div>'
 
 
@@ -206,21 +207,21 @@ def _number(value: int | None) -> str:
 
 
 def fits_table(fits: Sequence[Mapping[str, Any]]) -> str:
-    """Return a table of entries of ``arenite.fit/1``; the boards that fit come first."""
+    """Return a table of entries of ``arenite.fit/1``. Boards that the model fits come first."""
     rows = []
     for f in sorted(fits, key=lambda f: (not f["fits"], f["latency_ms"]["value"])):
-        about = "~" if f["ram"].get("kind") else ""
+        sign = "~" if f["ram"].get("kind") else ""
         verdict = '<td class="yes">yes</td>' if f["fits"] else '<td class="no">no</td>'
         rows.append(
             f"<tr><td>{escape(f['board'])}</td>{verdict}"
-            f'<td class="n">{about}{f["ram"]["needed"]:,}</td><td class="n">{f["ram"]["available"]:,}</td>'
-            f'<td class="n">{about}{f["flash"]["needed"]:,}</td><td class="n">{f["flash"]["available"]:,}</td>'
+            f'<td class="n">{sign}{f["ram"]["needed"]:,}</td><td class="n">{f["ram"]["available"]:,}</td>'
+            f'<td class="n">{sign}{f["flash"]["needed"]:,}</td><td class="n">{f["flash"]["available"]:,}</td>'
             f"<td>{escape(f['optimise'])}</td>"
             f'<td class="n">~{f["latency_ms"]["value"]:,.1f}</td><td>{escape("; ".join(f["reasons"]))}</td></tr>'
         )
-    first = head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
+    header = head("board", "fits", "RAM B:n", "of:n", "flash B:n", "of:n", "optimise", "ms:n", "")
     return (
-        f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
+        f'<div class="scroll"><table>{header}{"".join(rows)}</table></div>'
         '<p class="kind">The sign ~ marks an estimate: real boards add their framework\'s start-up code, and all '
         "times are estimates.</p>"
     )

@@ -1,4 +1,4 @@
-"""The page of results board by board. It is self-contained: it loads no script, font or picture."""
+"""The HTML page that compares results of boards. It is self-contained: it loads no script, font or picture."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from typing import Any
 from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.host.report.html_parts import (
     RawCell,
+    bullet_list,
     cards,
     document,
     head,
-    listed,
     name_cell,
     number_cell,
     row,
@@ -28,7 +28,7 @@ _FLASH = (("weights", "var(--a)"), ("code", "var(--d)"))
 
 @dataclass(frozen=True)
 class Entry:
-    """One result, or the error instead of it. ``mode`` describes the build in words."""
+    """A result, or the error that prevented it. ``mode`` is a text that describes the build."""
 
     model: str
     board: str
@@ -38,19 +38,19 @@ class Entry:
 
     @property
     def build(self) -> str:
-        """Board and mode."""
+        """The text for board and mode."""
         return self.board if self.mode == "default" else f"{self.board} ({self.mode})"
 
 
 def cell_entry(cell: Mapping[str, Any]) -> Entry:
     """Return the entry of a cell of an ``arenite.matrix/1`` object."""
     mode = BuildMode(**{key: cell[key] for key in vars(BuildMode()) if key in cell})
-    words = describe_mode(mode.to_json())
+    mode_text = describe_mode(mode.to_json())
     if cell["data"]:
         data = PurePath(cell["data"]).name
-        words = data if words == "default" else f"{words}, {data}"
+        mode_text = data if mode_text == "default" else f"{mode_text}, {data}"
     error = cell["error"]["problem"] if cell["error"] else None
-    return Entry(cell["model"], cell["board"], words, cell["result"], error)
+    return Entry(cell["model"], cell["board"], mode_text, cell["result"], error)
 
 
 def matrix_page(result: Mapping[str, Any]) -> str:
@@ -59,7 +59,7 @@ def matrix_page(result: Mapping[str, Any]) -> str:
     name = PurePath(result["file"]).name
     parts = [f"<h1>{text(name)}: board by board</h1>", *comparison(entries)]
     if result["notes"]:
-        parts += ["<h2>Left out</h2>", listed(result["notes"])]
+        parts += ["<h2>Skipped combinations</h2>", bullet_list(result["notes"])]
     return document(f"{name}: board by board", parts)
 
 
@@ -84,8 +84,8 @@ def comparison(entries: Sequence[Entry]) -> list[str]:
     if len(models) > 1 and len(boards) > 1:
         parts += ["<h2>Boards and models: the fastest build</h2>", _grid(entries, models, boards)]
     for model in models:
-        own = [e for e in entries if e.model == model]
-        parts += [f"<h2>{text(model)}</h2>", _builds(own), *_layers(own)]
+        model_entries = [e for e in entries if e.model == model]
+        parts += [f"<h2>{text(model)}</h2>", _builds(model_entries), *_layers(model_entries)]
     return parts
 
 
@@ -111,15 +111,15 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
                 continue
             best, unit = min(medians)
             exact = all(r["samples"]["bit_exact"] == r["samples"]["count"] for r in results)
-            shade = "n" if exact else "n no"
-            short = "" if unit == "instructions" else f" {unit}"
-            cells.append(RawCell(f'<td class="{shade}">{best:,}{short}</td>'))
+            css_class = "n" if exact else "n no"
+            unit_text = "" if unit == "instructions" else f" {unit}"
+            cells.append(RawCell(f'<td class="{css_class}">{best:,}{unit_text}</td>'))
         rows.append(row(*cells))
     return table(head("board", *(f"{text(m)}:n" for m in models)), rows)
 
 
 def _builds(entries: Sequence[Entry]) -> str:
-    """Return a table with one row per build; a bar is a share of the largest figure in its column."""
+    """Return a table with one row per build; a bar is a fraction of the largest figure in its column."""
     results = [e.result for e in entries if e.result is not None]
     maxima = {
         unit: max((s[0] for s in map(speed, results) if s is not None and s[1] == unit), default=0) or 1
@@ -151,7 +151,7 @@ def _builds(entries: Sequence[Entry]) -> str:
 
 def _keys(parts: Sequence[tuple[str, str]]) -> str:
     return "".join(
-        f'<span class="key"><i style="background:{colour}"></i>{name}</span>' for name, colour in parts
+        f'<span class="key"><i style="background:{color}"></i>{name}</span>' for name, color in parts
     )
 
 
@@ -179,28 +179,30 @@ def _figures(
         _with_bar(f"{r['flash']['total']:,}", [(r["flash"][k] / flash, c) for k, c in _FLASH]),
     ]
     if energy:
-        each = (r.get("energy") or {}).get("energy_uj_per_inference") or {}
-        about = "" if each.get("kind") == "measured" else "~"
+        energy_figure = (r.get("energy") or {}).get("energy_uj_per_inference") or {}
+        sign = "" if energy_figure.get("kind") == "measured" else "~"
         cell_text = (
-            "-" if each.get("median") is None else f"{about}{each['median']:,.4g} ({each.get('kind')})"
+            "-"
+            if energy_figure.get("median") is None
+            else f"{sign}{energy_figure['median']:,.4g} ({energy_figure.get('kind')})"
         )
         cells.append(number_cell(cell_text))
     return cells
 
 
 def _with_bar(cell_text: str, parts: Sequence[tuple[float, str]]) -> RawCell:
-    """Return a cell with a figure above a bar; each part is a share of the bar's width and a colour."""
-    spans, at = [], 0.0
-    for share, colour in parts:
-        spans.append((at, at + share, colour))
-        at += share
-    bar = track(*spans).removeprefix("<td>").removesuffix("</td>")
+    """Return a cell with a figure above a bar; each part is a fraction of the bar's width and a color."""
+    segments, left = [], 0.0
+    for share, color in parts:
+        segments.append((left, left + share, color))
+        left += share
+    bar = track(*segments).removeprefix("<td>").removesuffix("</td>")
     bar = bar.replace('class="track"', 'class="track" style="width:6rem"', 1)
     return RawCell(f'<td class="n">{text(cell_text)}<br>{bar}</td>')
 
 
 def _layers(entries: Sequence[Entry]) -> list[str]:
-    """Return the tables of layers; builds whose models have the same layers share a table."""
+    """Return the tables of layers. Builds of models with the same layers share a table."""
     groups: dict[tuple[Any, ...], list[Entry]] = {}
     for e in entries:
         layers = e.result["layers"] if e.result is not None else []
@@ -208,12 +210,12 @@ def _layers(entries: Sequence[Entry]) -> list[str]:
             unit = "instructions" if layers[0]["instructions"] is not None else "ticks"
             groups.setdefault((unit, *((x["op"], x["shape"]) for x in layers)), []).append(e)
     parts = []
-    for (kind, *signature), members in groups.items():
+    for (kind, *signature), group_entries in groups.items():
         rows = []
         for k, (op, shape) in enumerate(signature):
-            values = [e.result["layers"][k] for e in members if e.result is not None]
+            values = [e.result["layers"][k] for e in group_entries if e.result is not None]
             rows.append(row(k, op, name_cell(shape), *(number_cell(f"{v[kind]:,}") for v in values)))
-        columns = head("#:n", "operator", "output", *(f"{text(e.build)}:n" for e in members))
+        columns = head("#:n", "operator", "output", *(f"{text(e.build)}:n" for e in group_entries))
         parts.append(
             f"<details open><summary>{len(signature)} layers, {kind} (measured)</summary>"
             f"{table(columns, rows)}</details>"

@@ -1,4 +1,4 @@
-"""Console output of the camera loop: a status line while it runs, tables at its end."""
+"""Console output of the camera loop: a status line while it runs, and tables at the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def show_summary(record: Mapping[str, Any]) -> None:
     show(
         table(
             "Stages, ms (measured)",
-            ("stage", "p50", "p95", "p99", "most"),
+            ("stage", "p50", "p95", "p99", "max"),
             [
                 (
                     _STAGE_TITLES.get(name, name),
@@ -41,7 +41,7 @@ def show_summary(record: Mapping[str, Any]) -> None:
     )
     rows = [
         ("cold start to the first answer", f"{record['cold_start_ms']:,.0f} ms"),
-        ("written per frame besides the runtime's own", f"{record['bytes_written_per_frame']:,} B"),
+        ("bytes written per frame, without those of the runtime", f"{record['bytes_written_per_frame']:,} B"),
         ("duty cycle", f"{100 * record['duty_cycle']:.1f} %"),
     ]
     power, energy = record["power_w"], record["energy_mj_per_frame"]
@@ -49,9 +49,14 @@ def show_summary(record: Mapping[str, Any]) -> None:
         rows.append(("power", f"{power['value']:.2f} W ({power['kind']}: {power['source']})"))
     if energy["value"] is not None:
         rows.append(("energy per frame", f"{energy['value']:.1f} mJ ({energy['kind']})"))
-    heat = record["temperature_c"]
-    if heat["max"] is not None:
-        rows.append(("temperature", f"{heat['start']:.1f} → {heat['end']:.1f} °C, at most {heat['max']:.1f}"))
+    temperature = record["temperature_c"]
+    if temperature["max"] is not None:
+        rows.append(
+            (
+                "temperature",
+                f"{temperature['start']:.1f} → {temperature['end']:.1f} °C, at most {temperature['max']:.1f}",
+            )
+        )
     show(table("Run", ("", ""), rows))
     if record["budget"]:
         verdict = {True: "met", False: "exceeded", None: "not verified"}
@@ -75,7 +80,7 @@ def show_summary(record: Mapping[str, Any]) -> None:
         show(
             table(
                 f"Governor: the last {min(len(record['governor']), 12)} of {len(record['governor'])} actions",
-                ("s", "lever", "from", "to", "why"),
+                ("time s", "lever", "from", "to", "reason"),
                 [
                     (f"{each['t_s']:.1f}", each["lever"], each["from"], each["to"], each["reason"])
                     for each in record["governor"][-12:]
@@ -85,8 +90,8 @@ def show_summary(record: Mapping[str, Any]) -> None:
     if "soak" in record:
         _show_soak(record["soak"])
     for source, answer in record["last_answer"].items():
-        where = f"Last answer of camera {source}" if len(record["last_answer"]) > 1 else "Last answer"
-        show(f"{where}: {answer_line(answer)}")
+        title = f"Last answer of camera {source}" if len(record["last_answer"]) > 1 else "Last answer"
+        show(f"{title}: {answer_line(answer)}")
     _show_notes(record)
 
 
@@ -137,7 +142,7 @@ def _show_soak(record: Mapping[str, Any]) -> None:
             f"Soak of {record['minutes']:g} minutes"
             + (f", steady from {record['settled_s']:.0f} s on" if record["steady"] else ", never steady"),
             ("", "minute 1", name.replace("_", " ")),
-            [(what, *("-" if v is None else f"{v:,.3f}" for v in values)) for what, values in figures],
+            [(figure, *("-" if v is None else f"{v:,.3f}" for v in values)) for figure, values in figures],
         )
     )
     if record["unsettled"]:
@@ -155,9 +160,9 @@ def answer_line(answer: Mapping[str, Any]) -> str:
         first = boxes[0]
         left, top, right, bottom = (100 * side for side in first["box"])
         name = first["label"] or f"class {first['index']}"
-        more = f", and {len(boxes) - 1} more" if len(boxes) > 1 else ""
-        across, down = f"{left:.0f} to {right:.0f} % across", f"{top:.0f} to {bottom:.0f} % down"
-        return f"{name} {first['score']:.2f} at {across}, {down}{more}"
+        others = f", and {len(boxes) - 1} more" if len(boxes) > 1 else ""
+        horizontal, vertical = f"{left:.0f} to {right:.0f} % across", f"{top:.0f} to {bottom:.0f} % down"
+        return f"{name} {first['score']:.2f} at {horizontal}, {vertical}{others}"
     if "score" in answer:
         return "score " + ("not a number" if answer["score"] is None else f"{answer['score']:.4g}")
     return str(answer["kind"])

@@ -1,4 +1,4 @@
-"""Output shared by all commands: one JSON object for programs, tables for people."""
+"""Output functions of all commands: one JSON object for programs, or text and tables for users."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-# Names of files and tensors may have brackets and colons, so markup and emoji are off.
-#: Progress and warnings go to standard error; standard output holds only results.
+# Names of files and tensors may contain brackets and colons, so markup and emoji are off.
+#: Progress and warnings go to standard error. Standard output has only results.
 stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
 stdout = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 

@@ -1,4 +1,4 @@
-"""Sections of a conversion's report: each layer's error and bytes, and the use of the tensors' scales."""
+"""Sections of a conversion's report: error and size of each layer, and how the tensors use their scales."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
 from arenite.host.report.conversion_scores import loss_text
 from arenite.host.report.html_parts import (
     RawCell,
+    bullet_list,
     head,
-    listed,
     name_cell,
     number_cell,
     row,
@@ -22,9 +22,9 @@ from arenite.host.report.html_parts import (
     track,
 )
 
-#: Below this SQNR the error's amplitude is more than a fifth of the values'.
+#: Below this SQNR in dB, the amplitude of the error is more than a fifth of that of the values.
 _LOW_DB = 14.0
-#: The SQNR of a bar of full length.
+#: The SQNR in dB of a bar of full length.
 _FULL_DB = 60.0
 
 
@@ -37,9 +37,14 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
     rows = []
     for e in errors:
         f = figures.get(e.layer)
-        colour = "var(--bad)" if e.sqnr_db < _LOW_DB else "var(--b)" if e.layer in lowest else "var(--a)"
+        color = "var(--bad)" if e.sqnr_db < _LOW_DB else "var(--b)" if e.layer in lowest else "var(--a)"
         types = (f.activations, f.weights) if f is not None else ("", "")
-        figure = number_cell(decibels(e.sqnr_db)), _bar(e.sqnr_db, colour), f"{e.max_abs:.4g}", _steps(e)
+        figure = (
+            number_cell(decibels(e.sqnr_db)),
+            _bar(e.sqnr_db, color),
+            f"{e.max_abs:.4g}",
+            _error_in_steps(e),
+        )
         rows.append(row(e.layer, e.op, name_cell(e.name), *types, *figure))
     columns = (
         "layer:n",
@@ -54,8 +59,9 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
     )
     return [
         "<h2>Error by layer</h2>",
-        '<p class="kind">SQNR is the energy of the source\'s values over that of the difference, which includes the '
-        "errors of all earlier layers; the three lowest are marked. The largest difference is in real units and in "
+        '<p class="kind">SQNR is the energy of the source\'s values divided by that of the difference, which '
+        "includes the "
+        "errors of all earlier layers. The three lowest are marked. The largest difference is in real units and in "
         "steps of the scale.</p>",
         table(head(*columns), rows),
     ]
@@ -81,8 +87,8 @@ def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
     columns = ("layer:n", "operator", "output", "as", "SQNR dB:n", "", unit, "source B:n", "image B:n")
     return [
         "<h2>Each layer quantized alone</h2>",
-        '<p class="kind">Error at the model\'s output (before a final softmax or sigmoid) while all other layers stay '
-        f"float32, and the metric's loss, on {sensitivity.base.samples:,} samples.</p>",
+        '<p class="kind">The error at the model\'s output (before a final softmax or sigmoid) if all other layers stay '
+        f"float32, and the loss of the metric, on {sensitivity.base.samples:,} samples.</p>",
         table(head(*columns), rows),
     ]
 
@@ -91,11 +97,11 @@ def decibels(value: float) -> str:
     return "exact" if math.isinf(value) and value > 0 else f"{value:.1f}"
 
 
-def _bar(sqnr_db: float, colour: str) -> RawCell:
-    return track((0, min(max(sqnr_db / _FULL_DB, 0.0), 1.0), colour))
+def _bar(sqnr_db: float, color: str) -> RawCell:
+    return track((0, min(max(sqnr_db / _FULL_DB, 0.0), 1.0), color))
 
 
-def _steps(e: LayerError) -> str:
+def _error_in_steps(e: LayerError) -> str:
     return "-" if not e.step else f"{e.max_abs / e.step:.1f}"
 
 
@@ -137,19 +143,20 @@ def size_section(layers: Sequence[LayerFigures]) -> list[str]:
     )
     return [
         "<h2>Size by layer: weights and biases</h2>",
-        '<p class="kind">The source in float32 is grey, the quantized model coloured. Graph optimizations and packing '
+        '<p class="kind">The gray bar is the source in float32, the colored bar the quantized model. Graph '
+        "optimizations and packing "
         "for one board's flash are not included.</p>",
         table(head(*columns), rows),
     ]
 
 
 def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
-    """Return the section on the part of each scale's range that the calibration data use."""
+    """Return the section on the part of each scale's range that the calibration data uses."""
     if not tensors:
         return []
     rows = []
     for c in tensors:
-        mark = RawCell('<td class="no">outliers</td>') if c.warning is not None else ""
+        outlier_cell = RawCell('<td class="no">outliers</td>') if c.warning is not None else ""
         rows.append(
             row(
                 c.index,
@@ -162,18 +169,20 @@ def coverage_section(tensors: Sequence[TensorCoverage]) -> list[str]:
                 f"{c.outlier:.1f}",
                 f"{c.clipped:.2%}",
                 f"~{c.sqnr_db:.1f}",
-                mark,
+                outlier_cell,
             )
         )
-    columns = ["tensor:n", "operator", "name", "range", "values seen", "", "bulk uses:n", "outliers ×:n"]
+    columns = ["tensor:n", "operator", "name", "range", "value range", "", "bulk uses:n", "outliers ×:n"]
     columns += ["clipped:n", "SQNR dB:n", ""]
     warnings = [w for c in tensors if (w := c.warning) is not None]
     return [
         "<h2>Calibration: how values use their scales</h2>",
-        '<p class="kind">The bar is the range of the scale, coloured where values were seen. The bulk is all values '
-        "except the outermost 0.05 % on each side. Outliers are the largest magnitude over that of the bulk. "
+        '<p class="kind">The bar is the range of the scale. The colored part is the range of the values that '
+        "occurred. The bulk is all values "
+        "except the outermost 0.05 % on each side. The outlier figure is the largest magnitude divided by the "
+        "largest magnitude of the bulk. "
         "The sign ~ marks an estimate from histograms.</p>",
-        listed(warnings),
+        bullet_list(warnings),
         table(head(*columns), rows),
     ]
 

@@ -1,4 +1,4 @@
-"""Sections of a conversion's report: the image's loss, and the match of field data and scales."""
+"""Sections of a conversion's report: the image's loss, and how field data fits the scales."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from arenite.converters.quantize.checks.field_data import FieldReport
 from arenite.converters.quantize.scoring.metrics import METRICS, MetricDrop, Score
 from arenite.host.conversion.scores import Scores
-from arenite.host.report.html_parts import head, listed, name_cell, row, span_cell, table, text, track
+from arenite.host.report.html_parts import bullet_list, head, name_cell, row, span_cell, table, text, track
 
-#: Number of parts that are shown at once; the reader can open the others.
-_SHOWN = 12
+#: The number of parts that are shown. The reader can open the others.
+_OPEN_PARTS = 12
 
 
 def value_text(metric: str, value: float) -> str:
@@ -27,9 +27,9 @@ def score_text(score: Score) -> str:
 
 
 def loss_text(base: Score, lost: float) -> str:
-    """Return a loss against ``base`` (``metrics.drop``) in points.
+    """Return a loss against ``base`` (``metrics.drop``) in percentage points.
 
-    For mse the text is its growth, or "-" when ``base`` is 0, as for a model compared with itself.
+    For mse it is the relative growth, or "-" if ``base`` is 0 because the model is compared with itself.
     """
     if base.metric != "mse":
         return f"{100 * lost:+.2f}"
@@ -47,21 +47,23 @@ def lost_text(scores: Scores) -> str:
 
 
 def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
-    """Return the section on the scores of source and image, whole and by part; ``labels`` name the classes."""
+    """Return the section on the scores of source and image, in total and by part. ``labels`` are the names of the
+    classes."""
     s = scores
     top = 1.0 if METRICS[s.source.metric] else max(s.source.value, s.image.value, 1e-30)
     rows = [
-        row(what, score_text(score), f"{score.samples:,}", track((0, score.value / top, colour)))
-        for what, score, colour in (
+        row(name, score_text(score), f"{score.samples:,}", track((0, score.value / top, color)))
+        for name, score, color in (
             ("source", s.source, "var(--c)"),
             ("image", s.image, "var(--a)"),
         )
     ]
     parts = [
         f"<h2>Score: {text(s.source.metric)}</h2>",
-        f'<p class="kind">Measured on {text(s.of)}. LiteRT ran the source, its reference kernels ran the image; the '
+        f'<p class="kind">Measured on {text(s.of)}. LiteRT ran the source, and its reference kernels ran the '
+        "image. The "
         "firmware's outputs have the same bytes. The figure after ± is half the 95 % confidence interval of each "
-        "score. Both saw the same samples, so their difference is more certain than that.</p>",
+        "score. Both used the same samples, so their difference is more certain than each score.</p>",
         table(head("", s.source.metric + ":n", "samples:n", ""), rows),
         f"<p>The image's {text(s.source.metric)}: <b>{lost_text(s)}</b>.</p>",
     ]
@@ -71,43 +73,43 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
 
 
 def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> list[str]:
-    first = head(
+    header = head(
         "part", "source:n", "image:n", "lost:n" if metric == "mse" else "points lost:n", "samples:n", ""
     )
     largest = max(max(abs(p.drop) for p in worst), 1e-30)
     rows = [_part(p, metric, labels, largest) for p in worst]
-    parts = [table(first, rows[:_SHOWN])]
-    if len(rows) > _SHOWN:
-        more = table(first, rows[_SHOWN:])
-        parts.append(f"<details><summary>{len(rows) - _SHOWN} more</summary>{more}</details>")
+    parts = [table(header, rows[:_OPEN_PARTS])]
+    if len(rows) > _OPEN_PARTS:
+        hidden_parts = table(header, rows[_OPEN_PARTS:])
+        parts.append(f"<details><summary>{len(rows) - _OPEN_PARTS} more</summary>{hidden_parts}</details>")
     return parts
 
 
 def _part(part: MetricDrop, metric: str, labels: Sequence[str], largest: float) -> str:
-    """Return the row of a part; its bar is the loss, or in another colour the gain, as a share of ``largest``."""
+    """Return the row of a part; its bar is the loss, or in another color the gain, as a fraction of ``largest``."""
     lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
     bar = track((0, abs(part.drop) / largest, "var(--b)" if part.drop > 0 else "var(--c)"))
     values = (value_text(metric, p.value) for p in (part.before, part.after))
-    return row(name_cell(_named(part.what, labels)), *values, lost, f"{part.before.samples:,}", bar)
+    return row(name_cell(_part_title(part.what, labels)), *values, lost, f"{part.before.samples:,}", bar)
 
 
-def _named(what: str, labels: Sequence[str]) -> str:
+def _part_title(name: str, labels: Sequence[str]) -> str:
     """Return the name of a part; the label of the class is appended to a name such as "class 3"."""
-    kind, _, number = what.partition(" ")
+    kind, _, number = name.partition(" ")
     if kind == "class" and number.isdecimal() and int(number) < len(labels):
-        return f"{what}: {labels[int(number)]}"
-    return what
+        return f"{name}: {labels[int(number)]}"
+    return name
 
 
 def field_section(report: FieldReport) -> list[str]:
     """Return the section on field data and the scales of the image."""
     scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
     scores.append(("image", report.quantized))
-    rows = [row(what, score_text(s), f"{s.samples:,}") for what, s in scores if s is not None]
+    rows = [row(name, score_text(s), f"{s.samples:,}") for name, s in scores if s is not None]
     sentence = (
-        listed(report.warnings)
+        bullet_list(report.warnings)
         if report.warnings
-        else "<p>No scale clips them noticeably more than the calibration data.</p>"
+        else "<p>No scale clips the field data noticeably more than the calibration data.</p>"
     )
     parts = [
         "<h2>Field data against the scales</h2>",
@@ -133,8 +135,10 @@ def field_section(report: FieldReport) -> list[str]:
             table(
                 head(
                     *columns,
-                    "in calibration:n",
-                    "lost by it alone:n" if report.score.metric == "mse" else "points lost by it alone:n",
+                    "clipped in calibration:n",
+                    "lost by this tensor alone:n"
+                    if report.score.metric == "mse"
+                    else "points lost by this tensor alone:n",
                 ),
                 rows,
             )

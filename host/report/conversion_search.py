@@ -1,4 +1,4 @@
-"""The section of a conversion's report on a search: the recipes that it tried, and their Pareto front."""
+"""The section of a conversion's report on a recipe search: the recipes that were tried, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -12,46 +12,47 @@ from arenite.host.report.html_parts import RawCell, head, name_cell, row, table,
 def search_section(search: SearchResult) -> list[str]:
     """Return the section on the recipes that were tried, the chosen one, and a drawing of the front."""
     tried = len(search.trials)
-    before = f", {search.resumed} of them in an earlier run" if search.resumed else ""
+    resumed_text = f", {search.resumed} of them in an earlier run" if search.resumed else ""
     parts = [
         "<h2>Search</h2>",
-        f"<p>{tried} recipes were tried{before}, within {text(_budget(search))}. {text(_answer(search))}</p>",
+        f"<p>{tried} recipes were tried{resumed_text}, within {text(_budget(search))}. {text(_answer(search))}</p>",
         f'<div class="scroll wide">{front_svg(search.to_json())}</div>',
         "<h2>Pareto front</h2>",
         '<p class="kind">None of the other recipes is better in all of '
-        f"{text(', '.join(search.over))}. Losses are those of fast kernels on the search's samples, bytes those that "
+        f"{text(', '.join(search.over))}. Losses are measured with fast kernels on the samples of the search. "
+        "Bytes are those that "
         "`arenite fit` predicts. The sign ~ marks an estimate.</p>",
         _table(search, list(search.front)),
     ]
     others = [k for k in range(tried) if k not in search.front]
     if others:
-        more = _table(search, others)
-        parts.append(f"<details><summary>{len(others)} other recipes</summary>{more}</details>")
+        table_of_others = _table(search, others)
+        parts.append(f"<details><summary>{len(others)} other recipes</summary>{table_of_others}</details>")
     return parts
 
 
 def _budget(search: SearchResult) -> str:
-    b = search.budget
+    budget = search.budget
     limits = [
         f"{what} {value:,}{unit}"
         for what, value, unit in (
-            ("RAM", b.ram, " B"),
-            ("flash", b.flash, " B"),
-            ("instructions", b.instructions, ""),
+            ("RAM", budget.ram, " B"),
+            ("flash", budget.flash, " B"),
+            ("instructions", budget.instructions, ""),
         )
         if value is not None
     ]
-    if b.drop is not None:
-        limits.append(f"a loss of {100 * b.drop:g} points")
-    if b.accuracy is not None:
-        limits.append(f"at least {b.accuracy:.2%}")
+    if budget.drop is not None:
+        limits.append(f"a loss of {100 * budget.drop:g} points")
+    if budget.accuracy is not None:
+        limits.append(f"at least {budget.accuracy:.2%}")
     return ", ".join(limits)
 
 
 def _answer(search: SearchResult) -> str:
     if search.chosen is None:
-        missed = "; ".join(search.trials[search.nearest].misses(search.budget))
-        return f"None meets the budget. The nearest is trial {search.nearest}: {missed}."
+        unmet_limits = "; ".join(search.trials[search.nearest].misses(search.budget))
+        return f"No recipe meets the budget. The nearest is trial {search.nearest}: {unmet_limits}."
     c = search.chosen
     unit = "" if search.base.metric == "mse" else " points"
     return (
@@ -60,24 +61,33 @@ def _answer(search: SearchResult) -> str:
     )
 
 
-def _table(search: SearchResult, places: list[int]) -> str:
+def _table(search: SearchResult, trial_numbers: list[int]) -> str:
     columns = ("trial:n", "recipe", "score:n", "lost:n", "RAM B:n", "flash B:n", "instructions:n", "budget")
-    return table(head(*columns), (_row(search, k, search.trials[k]) for k in places))
+    return table(head(*columns), (_row(search, k, search.trials[k]) for k in trial_numbers))
 
 
-def _row(search: SearchResult, place: int, o: TrialOutcome) -> str:
-    name = name_cell(label(search.space, o))
-    if not o.builds:
-        return row(place, name, "-", "-", "-", "-", "-", o.error or "cannot be built")
-    b = o.build(search.budget)
-    misses = o.misses(search.budget)
+def _row(search: SearchResult, trial_number: int, outcome: TrialOutcome) -> str:
+    name = name_cell(label(search.space, outcome))
+    if not outcome.builds:
+        return row(trial_number, name, "-", "-", "-", "-", "-", outcome.error or "cannot be built")
+    build = outcome.build(search.budget)
+    misses = outcome.misses(search.budget)
     verdict = (
         RawCell('<td class="yes">met</td>')
         if not misses
         else RawCell(f'<td class="no name">{text("; ".join(misses))}</td>')
     )
-    if search.chosen is not None and place == search.chosen.place:
+    if search.chosen is not None and trial_number == search.chosen.place:
         verdict = RawCell('<td class="yes">met, chosen</td>')
-    lost = loss_text(search.base, o.drop)
-    value = f"{o.score:.4g}" if search.base.metric == "mse" else f"{o.score:.2%}"
-    return row(place, name, value, lost, f"{b.ram:,}", f"{b.flash:,}", f"~{b.instructions:,}", verdict)
+    lost = loss_text(search.base, outcome.drop)
+    value = f"{outcome.score:.4g}" if search.base.metric == "mse" else f"{outcome.score:.2%}"
+    return row(
+        trial_number,
+        name,
+        value,
+        lost,
+        f"{build.ram:,}",
+        f"{build.flash:,}",
+        f"~{build.instructions:,}",
+        verdict,
+    )

@@ -14,12 +14,15 @@ from arenite.host.conversion.scores import Scores
 from arenite.host.report.console import table
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
 
-#: Number of rows in a table of tensors or classes; the report page has all of them.
-_ROWS = 8
+#: The maximum number of rows in a table of tensors or classes. The HTML report has all rows.
+_MAX_ROWS = 8
 
 
 def to_json(
-    conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
+    conversion: Conversion,
+    target: Path,
+    verdicts: Sequence[FitVerdict],
+    shrink_report: ShrinkReport | None = None,
 ) -> dict[str, Any]:
     """Return the ``arenite.convert/1`` object."""
     imported, p = conversion.imported, conversion.prepared
@@ -44,7 +47,7 @@ def to_json(
         "score": None if conversion.scores is None else _scores_json(conversion.scores),
         "fit": verdicts[0].to_json() if verdicts else None,
         "fits": [v.to_json() for v in verdicts],
-        "shrink": None if help_ is None else help_.to_json(),
+        "shrink": None if shrink_report is None else shrink_report.to_json(),
     }
 
 
@@ -76,54 +79,57 @@ def _scores_json(s: Scores) -> dict[str, Any]:
 
 
 def tables(
-    conversion: Conversion, target: Path, verdicts: Sequence[FitVerdict], help_: ShrinkReport | None = None
+    conversion: Conversion,
+    target: Path,
+    verdicts: Sequence[FitVerdict],
+    shrink_report: ShrinkReport | None = None,
 ) -> list[object]:
     """Return sentences and tables, in the order of the conversion's steps."""
-    out: list[object] = []
+    lines: list[object] = []
     if conversion.imported.agreement is not None:
-        out.append(f"import: {conversion.imported.agreement}")
+        lines.append(f"import: {conversion.imported.agreement}")
     if conversion.calibrated is not None:
-        out += _calibrated_tables(conversion.calibrated)
+        lines += _calibrated_tables(conversion.calibrated)
     if conversion.scores is not None:
-        out += _score_tables(conversion.scores)
+        lines += _score_tables(conversion.scores)
     p = conversion.prepared
     arena = (
         f", arena for portable kernels {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
         if p is not None
-        else "; float activations: for hosts"
+        else "; float activations, so it runs only on host computers"
     )
-    out.append(f"{target}: {len(conversion.image):,} B{arena}")
+    lines.append(f"{target}: {len(conversion.image):,} B{arena}")
     for v in verdicts:
-        out.append(f"{v.board.name}: " + (_room(v) if v.fits else "; ".join(v.reasons)))
-    return out if help_ is None else [*out, *help_.sentences()]
+        lines.append(f"{v.board.name}: " + (_memory_use(v) if v.fits else "; ".join(v.reasons)))
+    return lines if shrink_report is None else [*lines, *shrink_report.sentences()]
 
 
-def _room(v: FitVerdict) -> str:
-    about = "" if v.needs.exact else "about "
+def _memory_use(v: FitVerdict) -> str:
+    sign = "" if v.needs.exact else "about "
     return (
-        f"fits with {about}{v.needs.ram:,} of {v.board.ram_bytes:,} B of RAM and {about}{v.needs.flash:,} of "
+        f"fits with {sign}{v.needs.ram:,} of {v.board.ram_bytes:,} B of RAM and {sign}{v.needs.flash:,} of "
         f"{v.board.flash_bytes:,} B of flash (--optimise {v.needs.optimise})"
     )
 
 
 def _calibrated_tables(c: QuantizationResult) -> list[object]:
-    out: list[object] = []
+    lines: list[object] = []
     before = sum(layer.weight_bytes_before for layer in c.quantized.layers)
     after = sum(layer.weight_bytes for layer in c.quantized.layers)
-    out.append(f"recipe {c.recipe.name}: weights and biases {before:,} B to {after:,} B")
+    lines.append(f"recipe {c.recipe.name}: weights and biases {before:,} B to {after:,} B")
     if c.search is not None:
-        out += _search_tables(c)
+        lines += _search_tables(c)
     if c.errors:
-        worst = sorted(c.errors, key=lambda e: e.sqnr_db)[:_ROWS]
+        worst = sorted(c.errors, key=lambda e: e.sqnr_db)[:_MAX_ROWS]
         rows = [(e.layer, e.op, e.name, f"{e.sqnr_db:.1f}", f"{e.max_abs:.4g}") for e in worst]
-        out.append(
+        lines.append(
             table("Layers farthest from the source", ("layer", "op", "output", "SQNR dB", "max diff"), rows)
         )
     if c.field is not None:
-        out.append(f"field data: {c.field.score}" + ("" if c.field.warnings else "; no scale clips them"))
-        out += [f"warning: {w}" for w in c.field.warnings]
+        lines.append(f"field data: {c.field.score}" + ("" if c.field.warnings else "; no scale clips them"))
+        lines += [f"warning: {w}" for w in c.field.warnings]
     if c.sensitivity is not None and c.search is None:
-        tried = [
+        sensitivity_rows = [
             (
                 s.layer,
                 s.op,
@@ -132,12 +138,12 @@ def _calibrated_tables(c: QuantizationResult) -> list[object]:
                 loss_text(c.sensitivity.base, s.drop),
                 f"{s.weight_bytes:,}",
             )
-            for s in sorted(c.sensitivity.layers, key=lambda s: s.sqnr_db)[: 2 * _ROWS]
+            for s in sorted(c.sensitivity.layers, key=lambda s: s.sqnr_db)[: 2 * _MAX_ROWS]
         ]
         lost = "lost" if c.sensitivity.base.metric == "mse" else "points lost"
-        columns = ("layer", "op", "alone as", "SQNR dB", lost, "weight bytes")
-        out.append(table("Most sensitive layers", columns, tried))
-    return out
+        columns = ("layer", "op", "quantized as", "SQNR dB", lost, "weight bytes")
+        lines.append(table("Most sensitive layers", columns, sensitivity_rows))
+    return lines
 
 
 def _search_tables(c: QuantizationResult) -> list[object]:
@@ -146,35 +152,35 @@ def _search_tables(c: QuantizationResult) -> list[object]:
     assert c.search is not None
     s = c.search
     rows = []
-    for place in s.front:
-        o = s.trials[place]
+    for trial_number in s.front:
+        o = s.trials[trial_number]
         b = o.build(s.budget)
-        mark = "chosen" if s.chosen is not None and place == s.chosen.place else ""
+        chosen_mark = "chosen" if s.chosen is not None and trial_number == s.chosen.place else ""
         rows.append(
             (
-                place,
+                trial_number,
                 label(s.space, o),
                 loss_text(s.base, o.drop),
                 f"{b.ram:,}",
                 f"{b.flash:,}",
                 f"{b.instructions:,}",
-                mark,
+                chosen_mark,
             )
         )
     columns = ("trial", "recipe", "points lost", "RAM", "flash", "instructions (est.)", "")
-    out: list[object] = [table(f"Pareto front of {len(s.trials)} recipes", columns, rows)]
+    lines: list[object] = [table(f"Pareto front of {len(s.trials)} recipes", columns, rows)]
     if s.chosen is None:
-        missed = "; ".join(s.trials[s.nearest].misses(s.budget))
-        out.append(f"No recipe meets the budget. The nearest is trial {s.nearest}: {missed}.")
+        unmet_limits = "; ".join(s.trials[s.nearest].misses(s.budget))
+        lines.append(f"No recipe meets the budget. The nearest is trial {s.nearest}: {unmet_limits}.")
     else:
-        out.append(f"Trial {s.chosen.place} was chosen. Build it with {s.chosen.build.options}.")
-    return out
+        lines.append(f"Trial {s.chosen.place} was chosen. Build it with {s.chosen.build.options}.")
+    return lines
 
 
 def _score_tables(s: Scores) -> list[object]:
     image = value_text(s.image.metric, s.image.value)
-    out: list[object] = [f"source: {s.source}; image: {image}, {lost_text(s)} ({s.of})"]
-    worst = [part for part in s.worst if part.drop > 0][:_ROWS]
+    lines: list[object] = [f"source: {s.source}; image: {image}, {lost_text(s)} ({s.of})"]
+    worst = [part for part in s.worst if part.drop > 0][:_MAX_ROWS]
     if worst and s.source.metric != "mse":
         rows = [
             (
@@ -186,5 +192,5 @@ def _score_tables(s: Scores) -> list[object]:
             )
             for p in worst
         ]
-        out.append(table("Largest losses", ("part", "source", "image", "points lost", "samples"), rows))
-    return out
+        lines.append(table("Largest losses", ("part", "source", "image", "points lost", "samples"), rows))
+    return lines

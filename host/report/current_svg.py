@@ -1,7 +1,7 @@
-"""The current over time as a picture: the whole recording, and a few inferences of it, with the windows shaded.
+"""Draw the current over time: the complete recording, and three inferences of it, with shaded windows.
 
-Every column of pixels shows the least and the most of its samples, so that no peak is lost.  Self-contained, like the
-other pictures: no script, no font, and it follows the reader's light or dark scheme.
+Every column of pixels shows the minimum and the maximum of its samples, so every peak is visible. The picture loads no
+script or font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from arenite.host.energy.meters.trace import Trace
 from arenite.host.energy.windows.activity import InferenceWindow
 from arenite.host.energy.windows.result import EnergyResult
-from arenite.host.report.html_parts import cards, document, listed, text
+from arenite.host.report.html_parts import bullet_list, cards, document, text
 from arenite.host.report.pareto_svg import ticks
 
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 960, 70, 20, 34, 200, 66
 _COLUMNS = _WIDTH - _LEFT - _RIGHT
-#: Inferences of the lower picture.
-SHOWN = 3
+#: The number of inferences in the lower picture.
+DETAIL_WINDOWS = 3
 _STYLE = (
     ".ar-amps text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-amps .ar-soft{fill:#5b6675}"
     ".ar-amps .ar-grid{stroke:#d6dce4}.ar-amps .ar-paper{fill:#fff}"
@@ -35,31 +35,38 @@ _STYLE = (
 )
 
 
-def current_svg(result: EnergyResult, noun: str = "inference") -> str:
-    """Return an SVG element with both pictures; ``noun`` is the word for a window."""
+def current_svg(result: EnergyResult, word: str = "inference") -> str:
+    """Return an SVG element with both pictures; ``word`` is the word for a window in the titles."""
     trace, windows = result.trace, result.windows.spans
     height = _TOP + 2 * (_HEIGHT + _GAP)
-    whole = (float(trace.time_s[0]), float(trace.time_s[-1]))
+    total_span = (float(trace.time_s[0]), float(trace.time_s[-1]))
     count = len(windows)
-    many = "" if count == 1 else "s"
-    first = max((count - SHOWN) // 2, 0)
-    shown = windows[first : first + SHOWN]
-    margin = 0.15 * (shown[-1].end_s - shown[0].start_s)
-    near = (max(shown[0].start_s - margin, whole[0]), min(shown[-1].end_s + margin, whole[1]))
+    plural = "" if count == 1 else "s"
+    first = max((count - DETAIL_WINDOWS) // 2, 0)
+    detail_windows = windows[first : first + DETAIL_WINDOWS]
+    margin = 0.15 * (detail_windows[-1].end_s - detail_windows[0].start_s)
+    detail_span = (
+        max(detail_windows[0].start_s - margin, total_span[0]),
+        min(detail_windows[-1].end_s + margin, total_span[1]),
+    )
     parts = [f'<rect class="ar-paper" width="{_WIDTH}" height="{height}"/>']
     parts += _panel(
-        result, whole, _TOP, f"The recording: {count} {noun}{many} by {result.windows.method}", noun
+        result,
+        total_span,
+        _TOP,
+        f"The recording: {count} {word}{plural} by {result.windows.method}",
+        word,
     )
     parts += _panel(
         result,
-        near,
+        detail_span,
         _TOP + _HEIGHT + _GAP,
-        f"{noun.capitalize()}{many} {first + 1} to {first + len(shown)}",
-        noun,
+        f"{word.capitalize()}{plural} {first + 1} to {first + len(detail_windows)}",
+        word,
     )
-    about = f"Current over {trace.seconds:.3g} s with {count} {noun}{many}"
+    label = f"Current over {trace.seconds:.3g} s with {count} {word}{plural}"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-amps" role="img" aria-label="{escape(about)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-amps" role="img" aria-label="{escape(label)}" '
         f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n<style>{_STYLE}</style>\n'
         + "\n".join(parts)
         + "\n</svg>\n"
@@ -71,7 +78,7 @@ def current_page(record: Mapping[str, Any], result: EnergyResult, model: str) ->
     figure = record["energy_uj_per_inference"]
     cells = [
         (f"{figure['median']:.4g} µJ", f"per inference, {figure['kind']} (median)"),
-        (f"{figure['p25']:.4g} to {figure['p75']:.4g} µJ", "the middle half"),
+        (f"{figure['p25']:.4g} to {figure['p75']:.4g} µJ", "25th to 75th percentile"),
         (f"{record['supply_v']:.3g} V", "supply"),
         (f"{record['average_power_w'] * 1e3:.4g} mW", "average power in an inference"),
         (f"{record['peak_power_w'] * 1e3:.4g} mW", "peak power"),
@@ -79,18 +86,18 @@ def current_page(record: Mapping[str, Any], result: EnergyResult, model: str) ->
         (f"{record['lost_samples']:,}", f"samples lost of {record['samples'] + record['lost_samples']:,}"),
     ]
     if record["sleep_current_a"] is not None:
-        cells.append((f"{record['sleep_current_a'] * 1e6:.4g} µA", "lowest between inferences"))
+        cells.append((f"{record['sleep_current_a'] * 1e6:.4g} µA", "lowest current between inferences"))
     title = f"Energy of {model} on {record['board']['name']}"
-    parts = [f"<h1>{text(title)}</h1>", cards(cells), current_svg(result), listed(record["notes"])]
+    parts = [f"<h1>{text(title)}</h1>", cards(cells), current_svg(result), bullet_list(record["notes"])]
     return document(title, parts)
 
 
-def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: str, noun: str) -> list[str]:
+def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: str, word: str) -> list[str]:
     trace = result.trace
     low, high = (int(k) for k in np.searchsorted(trace.time_s, span))
-    most = float(np.max(trace.current_a[low : max(high, low + 1)]))
-    factor, unit = _unit(most)
-    highest = max(most * factor * 1.08, 1e-12)
+    max_a = float(np.max(trace.current_a[low : max(high, low + 1)]))
+    factor, unit = _unit(max_a)
+    highest = max(max_a * factor * 1.08, 1e-12)
 
     def x(time_s: float) -> float:
         return _LEFT + _COLUMNS * (time_s - span[0]) / max(span[1] - span[0], 1e-12)
@@ -100,37 +107,37 @@ def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: s
 
     parts = [f'<text x="{_LEFT}" y="{top - 12}">{escape(title)}</text>']
     for value in ticks(highest):
-        at = y(value / factor)
-        parts.append(f'<path class="ar-grid" d="M{_LEFT} {at:.1f}H{_LEFT + _COLUMNS}"/>')
+        position = y(value / factor)
+        parts.append(f'<path class="ar-grid" d="M{_LEFT} {position:.1f}H{_LEFT + _COLUMNS}"/>')
         parts.append(
-            f'<text class="ar-soft" x="{_LEFT - 6}" y="{at + 4:.1f}" text-anchor="end">{value:g} {unit}</text>'
+            f'<text class="ar-soft" x="{_LEFT - 6}" y="{position + 4:.1f}" text-anchor="end">{value:g} {unit}</text>'
         )
     seconds, time_unit = _unit_of_time(span[1] - span[0])
     for value in ticks((span[1] - span[0]) * seconds):
-        at = x(span[0] + value / seconds)
-        parts.append(f'<path class="ar-grid" d="M{at:.1f} {top}V{top + _HEIGHT}"/>')
-        where = f'x="{at:.1f}" y="{top + _HEIGHT + 16}" text-anchor="middle"'
-        parts.append(f'<text class="ar-soft" {where}>{value:g} {time_unit}</text>')
-    parts += _shaded(result, span, x, top, noun)
+        position = x(span[0] + value / seconds)
+        parts.append(f'<path class="ar-grid" d="M{position:.1f} {top}V{top + _HEIGHT}"/>')
+        attributes = f'x="{position:.1f}" y="{top + _HEIGHT + 16}" text-anchor="middle"'
+        parts.append(f'<text class="ar-soft" {attributes}>{value:g} {time_unit}</text>')
+    parts += _shaded(result, span, x, top, word)
     parts += [f'<path class="ar-line" d="{path}"/>' for path in _paths(trace, low, high, span, y)]
     if result.baseline_w is not None and result.supply_v > 0:
         base = result.baseline_w / result.supply_v
         size, unit_name = _unit(abs(base))
         parts.append(f'<path class="ar-base" d="M{_LEFT} {y(base):.1f}H{_LEFT + _COLUMNS}"/>')
-        where = f'x="{_LEFT + _COLUMNS}" y="{top - 12}" text-anchor="end"'
-        parts.append(f'<text class="ar-base-text" {where}>baseline {base * size:.3g} {unit_name}</text>')
+        attributes = f'x="{_LEFT + _COLUMNS}" y="{top - 12}" text-anchor="end"'
+        parts.append(f'<text class="ar-base-text" {attributes}>baseline {base * size:.3g} {unit_name}</text>')
     return parts
 
 
-def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float, noun: str) -> list[str]:
-    """Return the shaded windows; the tooltip of each has its energy."""
+def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float, word: str) -> list[str]:
+    """Return the shaded windows. Each tooltip has the energy of its window."""
     parts = []
     for number, window in enumerate(result.windows.spans, 1):
         if window.end_s < span[0] or window.start_s > span[1]:
             continue
         left, right = x(max(window.start_s, span[0])), x(min(window.end_s, span[1]))
         tooltip = (
-            f"{noun} {number}: {_joules(result.trace, window) * 1e6:.4g} µJ in {window.seconds * 1e3:.4g} ms"
+            f"{word} {number}: {_joules(result.trace, window) * 1e6:.4g} µJ in {window.seconds * 1e3:.4g} ms"
         )
         parts.append(
             f'<rect class="ar-window" x="{left:.2f}" y="{top}" width="{max(right - left, 0.5):.2f}" '
@@ -144,7 +151,7 @@ def _joules(trace: Trace, window: InferenceWindow) -> float:
 
 
 def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any) -> list[str]:
-    """Return one outline for each stretch without a gap, along the lowest and the highest value of each column."""
+    """Return one outline per section without a gap, along the minimum and the maximum of each pixel column."""
     times, current = trace.time_s[low:high], trace.current_a[low:high]
     if len(times) == 0:
         return []
@@ -157,12 +164,12 @@ def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any)
     column = np.minimum((_COLUMNS * (times - span[0]) / (span[1] - span[0])).astype(int), _COLUMNS - 1)
     starts = np.flatnonzero(np.diff(column, prepend=-1))
     lowest, highest = np.minimum.reduceat(current, starts), np.maximum.reduceat(current, starts)
-    at = column[starts]
+    position = column[starts]
     paths = []
-    for stretch in np.split(np.arange(len(at)), np.flatnonzero(np.diff(at) > 1) + 1):
-        forth = [f"{_LEFT + at[k]} {y(lowest[k]):.1f}" for k in stretch]
-        back = [f"{_LEFT + at[k]} {y(highest[k]):.1f}" for k in stretch[::-1]]
-        paths.append(f"M{'L'.join([*back[::-1], *forth[::-1]])}Z")
+    for section in np.split(np.arange(len(position)), np.flatnonzero(np.diff(position) > 1) + 1):
+        upper_points = [f"{_LEFT + position[k]} {y(lowest[k]):.1f}" for k in section]
+        lower_points = [f"{_LEFT + position[k]} {y(highest[k]):.1f}" for k in section[::-1]]
+        paths.append(f"M{'L'.join([*lower_points[::-1], *upper_points[::-1]])}Z")
     return paths
 
 

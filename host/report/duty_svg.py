@@ -1,4 +1,4 @@
-"""A picture of the battery life over the time between events; without a battery, of the average power.
+"""Draw battery life over the time between events. Without a battery, draw the average power.
 
 The picture loads no script or font, and follows the reader's light or dark scheme. Both axes are logarithmic.
 """
@@ -30,28 +30,30 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
     Raises ``ValueError`` for fewer points.
     """
     if len(points) < 2:
-        raise ValueError("a line needs two points")
+        raise ValueError(f"a line needs two points, not {len(points)}")
     with_battery = all(p.days is not None for p in points)
     values = [p.days * 86400 if with_battery and p.days is not None else p.power_w for p in points]
     values = [max(v, 1e-12) for v in values]
-    xs = [math.log10(p.period_s) for p in points]
-    ys = [math.log10(v) for v in values]
-    low, high = math.floor(min(ys) * 2) / 2, math.ceil(max(ys) * 2) / 2
+    log_periods = [math.log10(p.period_s) for p in points]
+    log_values = [math.log10(v) for v in values]
+    low, high = math.floor(min(log_values) * 2) / 2, math.ceil(max(log_values) * 2) / 2
     high = max(high, low + 0.5)
 
     def x(value: float) -> float:
-        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (value - xs[0]) / (xs[-1] - xs[0])
+        return _LEFT + (_WIDTH - _LEFT - _RIGHT) * (value - log_periods[0]) / (
+            log_periods[-1] - log_periods[0]
+        )
 
     def y(value: float) -> float:
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - value) / (high - low)
 
-    what = "battery life (one charge)" if with_battery else "average power"
+    quantity = "battery life (one charge)" if with_battery else "average power"
     parts = [
         f'<rect class="ar-paper" width="{_WIDTH}" height="{_HEIGHT}"/>',
         f'<text class="ar-title" x="{_LEFT}" y="20">{escape(title)}</text>',
-        f'<text class="ar-soft" x="{_LEFT}" y="36">{what} over the mean time between events; estimated</text>',
+        f'<text class="ar-soft" x="{_LEFT}" y="36">{quantity} over the mean time between events; estimated</text>',
     ]
-    for value in _decades(xs[0], xs[-1]):
+    for value in _decades(log_periods[0], log_periods[-1]):
         parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
         parts.append(
             f'<text class="ar-soft" x="{x(value):.1f}" y="{_HEIGHT - _BOTTOM + 18}" text-anchor="middle">'
@@ -65,16 +67,18 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
         )
     parts.append(
         '<polyline class="ar-line" points="'
-        + " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(xs, ys, strict=True))
+        + " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in zip(log_periods, log_values, strict=True))
         + '"/>'
     )
-    here = math.log10(period_s)
-    if xs[0] <= here <= xs[-1]:
-        at = ys[min(range(len(xs)), key=lambda k: abs(xs[k] - here))]
-        label = span(10**at) if with_battery else watts(10**at)
-        parts.append(f'<path class="ar-mark" d="M{x(here):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
-        parts.append(f'<circle class="ar-here" cx="{x(here):.1f}" cy="{y(at):.1f}" r="4"/>')
-        parts.append(f'<text x="{x(here) + 8:.1f}" y="{y(at) - 8:.1f}">{label} at {span(period_s)}</text>')
+    log_period = math.log10(period_s)
+    if log_periods[0] <= log_period <= log_periods[-1]:
+        log_value = log_values[min(range(len(log_periods)), key=lambda k: abs(log_periods[k] - log_period))]
+        label = span(10**log_value) if with_battery else watts(10**log_value)
+        parts.append(f'<path class="ar-mark" d="M{x(log_period):.1f} {_TOP}V{_HEIGHT - _BOTTOM}"/>')
+        parts.append(f'<circle class="ar-here" cx="{x(log_period):.1f}" cy="{y(log_value):.1f}" r="4"/>')
+        parts.append(
+            f'<text x="{x(log_period) + 8:.1f}" y="{y(log_value) - 8:.1f}">{label} at {span(period_s)}</text>'
+        )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-duty" role="img" aria-label="{escape(title)}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">\n<style>{_STYLE}</style>\n'
@@ -84,10 +88,10 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return the logarithms of 1, 2, 5 … in the range; in a wide range those of the powers of ten alone."""
+    """Return the logarithms of 1, 2, 5, 10, … in the range. In a wide range, only powers of ten are returned."""
     steps = (0.0,) if high - low > 2.5 else (0.0, math.log10(2), math.log10(5))
-    every = [k + s for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
-    return [v for v in every if low - 1e-9 <= v <= high + 1e-9]
+    marks = [k + s for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
+    return [v for v in marks if low - 1e-9 <= v <= high + 1e-9]
 
 
 def span(seconds: float) -> str:

@@ -1,6 +1,7 @@
-"""Tables in the documentation that are generated from data, between two marker lines.
+"""Update tables in the documentation that are generated from data.
 
-A page has ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->`` lines; everything around them is written by hand.
+A generated table is between the lines ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->``. The rest of the page
+is written by hand.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: Iterable[int] = ()) -> str:
-    """Return a Markdown table; the columns numbered in ``right`` are set flush right."""
-    flush = set(right)
-    rule = ["-:" if column in flush else "-" for column in range(len(head))]
-    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(rule) + "|"]
+    """Return a Markdown table. ``right`` has the numbers of the columns that are right-aligned."""
+    right_aligned = set(right)
+    separators = ["-:" if column in right_aligned else "-" for column in range(len(head))]
+    lines = ["| " + " | ".join(head) + " |", "|" + "|".join(separators) + "|"]
     lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
     return "\n".join(lines)
 
@@ -35,18 +36,20 @@ def with_section(page: str, name: str, content: str) -> str:
     head, found_start, rest = page.partition(start)
     _, found_end, tail = rest.partition(end)
     if not found_start or not found_end or start in tail or end in tail:
-        raise UsageError(f"The page needs the lines '{start}' and '{end}' once, in this order.")
+        raise UsageError(f"The page must have the lines '{start}' and '{end}' exactly once, in this order.")
     return f"{head}{start}\n{content.strip()}\n{end}{tail}"
 
 
 def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = None) -> int:
-    """Write the sections into the page at ``path``, or with ``--check`` report whether it is up to date.
+    """Write the sections to the page at ``path``. With ``--check``, only report whether it is up to date.
 
-    Returns the exit code: 0 when the page is up to date at the end, 1 when ``--check`` finds that it is not.
+    Returns the exit code: 1 if ``--check`` finds that the page is not up to date, else 0.
     """
-    parser = argparse.ArgumentParser(description=f"Bring the generated part of docs/{path.name} up to date.")
+    parser = argparse.ArgumentParser(description=f"Update the generated tables of docs/{path.name}.")
     parser.add_argument(
-        "--check", action="store_true", help="change nothing; exit with 1 when it is not current"
+        "--check",
+        action="store_true",
+        help="Do not change the page. Exit with code 1 if it is not up to date.",
     )
     options = parser.parse_args(arguments)
     old = path.read_text("utf-8")
@@ -56,7 +59,7 @@ def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = 
     if new == old:
         return 0
     if options.check:
-        print(f"docs/{path.name} is not current: run this again without --check.", file=sys.stderr)
+        print(f"docs/{path.name} is not up to date. Run this command without --check.", file=sys.stderr)
         return 1
     write_atomic(path, new)
     return 0

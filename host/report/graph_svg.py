@@ -1,6 +1,6 @@
-"""A picture of a graph: operators in execution order from top to bottom, and the tensors between them.
+"""Draw a graph: operators in execution order from top to bottom, and the tensors between them.
 
-Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
+The picture loads no script or font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.host.report.html_parts import text
 
 _ROW, _BOX, _WIDE, _TOP, _LANE = 48, 32, 250, 14, 14
-_MOST_LANES = 8
+_MAX_LANES = 8
 
 _STYLE = (
     ".ar-graph text{font:12px system-ui,sans-serif;fill:#1c2430}.ar-graph .ar-soft{fill:#5b6675;font-size:11px}"
@@ -28,31 +28,31 @@ _STYLE = (
 @dataclass(frozen=True)
 class _Node:
     title: str
-    detail: tuple[str, str]  # beside the box: its outputs and its constants
-    end: bool  # an input or output of the model
+    detail: tuple[str, str]  # texts beside the box: outputs and constants
+    end: bool  # whether it is an input or output of the model
 
 
 def graph_svg(graph: Subgraph, order: Sequence[int]) -> str:
-    """Return an SVG element with the operators at ``order``, the graph's inputs above and its outputs below."""
+    """Return an SVG element with the operators in ``order``, the graph's inputs above them and its outputs below."""
     nodes = [
         _Node("input", (tensor_text(graph.tensors[i]), graph.tensors[i].name), True) for i in graph.inputs
     ]
-    makers = {t: place for place, t in enumerate(graph.inputs)}
+    producers = {t: position for position, t in enumerate(graph.inputs)}
     edges: set[tuple[int, int]] = set()
     for k in order:
         op = graph.ops[k]
-        edges |= {(makers[t], len(nodes)) for t in op.inputs if t in makers}
-        makers |= {t: len(nodes) for t in op.outputs if t >= 0}
+        edges |= {(producers[t], len(nodes)) for t in op.inputs if t in producers}
+        producers |= {t: len(nodes) for t in op.outputs if t >= 0}
         nodes.append(_Node(f"{k}  {op.name}", _details(graph, op), False))
     for t in graph.outputs:
-        edges |= {(makers[t], len(nodes))} if t in makers else set()
+        edges |= {(producers[t], len(nodes))} if t in producers else set()
         nodes.append(_Node("output", (tensor_text(graph.tensors[t]), graph.tensors[t].name), True))
     lanes = _lanes(sorted(e for e in edges if e[1] != e[0] + 1))
     left = 24 + _LANE * (max(lanes.values(), default=-1) + 1)
     width, height = left + _WIDE + 330, _TOP * 2 + _ROW * len(nodes)
     parts = [f'<rect class="ar-paper" width="{width}" height="{height}"/>']
     parts += [_edge(a, b, lanes.get((a, b)), left) for a, b in sorted(edges)]
-    parts += [_box(node, place, left) for place, node in enumerate(nodes)]
+    parts += [_box(node, position, left) for position, node in enumerate(nodes)]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-graph" role="img" aria-label="{len(order)} operators" '
         f'width="{width}" height="{height}" viewBox="0 0 {width} {height}" style="max-width:none">\n'
@@ -71,26 +71,26 @@ def _details(graph: Subgraph, op: Op) -> tuple[str, str]:
 
 
 def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Assign a lane left of the boxes to each connection that skips a box; short ones are nearest to the boxes."""
+    """Assign a lane left of the boxes to each connection that skips a box. Short ones are nearest to the boxes."""
     lanes: dict[tuple[int, int], int] = {}
     for edge in sorted(skips, key=lambda e: (e[1] - e[0], e)):
-        taken = {lanes[e] for e in lanes if e[0] <= edge[1] and edge[0] <= e[1]}
-        free = next((n for n in range(_MOST_LANES) if n not in taken), _MOST_LANES - 1)
-        lanes[edge] = free
+        used_lanes = {lanes[e] for e in lanes if e[0] <= edge[1] and edge[0] <= e[1]}
+        lane = next((n for n in range(_MAX_LANES) if n not in used_lanes), _MAX_LANES - 1)
+        lanes[edge] = lane
     return lanes
 
 
-def _middle(place: int) -> float:
-    return _TOP + _ROW * place + _BOX / 2
+def _middle(position: int) -> float:
+    return _TOP + _ROW * position + _BOX / 2
 
 
 def _edge(first: int, last: int, lane: int | None, left: float) -> str:
     if lane is None:
         x, top, bottom = left + _WIDE / 2, _middle(first) + _BOX / 2, _middle(last) - _BOX / 2
         return f'<path class="ar-edge" d="M{x} {top}V{bottom}"/>' + _tip(x, bottom, down=True)
-    x, bend = left, left - 12 - _LANE * lane
+    x, lane_x = left, left - 12 - _LANE * lane
     a, b = _middle(first), _middle(last)
-    path = f"M{x} {a}H{bend + 6}Q{bend} {a} {bend} {a + 6}V{b - 6}Q{bend} {b} {bend + 6} {b}H{x}"
+    path = f"M{x} {a}H{lane_x + 6}Q{lane_x} {a} {lane_x} {a + 6}V{b - 6}Q{lane_x} {b} {lane_x + 6} {b}H{x}"
     return f'<path class="ar-edge" d="{path}"/>' + _tip(x, b, down=False)
 
 
@@ -99,17 +99,17 @@ def _tip(x: float, y: float, *, down: bool) -> str:
     return f'<path class="ar-tip" d="{shape}"/>'
 
 
-def _box(node: _Node, place: int, left: float) -> str:
-    y = _TOP + _ROW * place
-    kind = "ar-end" if node.end else "ar-box"
-    beside = left + _WIDE + 12
+def _box(node: _Node, position: int, left: float) -> str:
+    y = _TOP + _ROW * position
+    css_class = "ar-end" if node.end else "ar-box"
+    text_x = left + _WIDE + 12
     return (
-        f'<rect class="{kind}" x="{left}" y="{y}" width="{_WIDE}" height="{_BOX}" rx="6"/>'
+        f'<rect class="{css_class}" x="{left}" y="{y}" width="{_WIDE}" height="{_BOX}" rx="6"/>'
         f'<text x="{left + 12}" y="{y + 20}">{text(node.title)}</text>'
-        f'<text x="{beside}" y="{y + 13}">{text(node.detail[0])}</text>'
-        f'<text class="ar-soft" x="{beside}" y="{y + 28}">{text(_cut(node.detail[1]))}</text>'
+        f'<text x="{text_x}" y="{y + 13}">{text(node.detail[0])}</text>'
+        f'<text class="ar-soft" x="{text_x}" y="{y + 28}">{text(_shorten(node.detail[1]))}</text>'
     )
 
 
-def _cut(words: str, max_length: int = 52) -> str:
-    return words if len(words) <= max_length else words[: max_length - 1] + "…"
+def _shorten(line: str, max_length: int = 52) -> str:
+    return line if len(line) <= max_length else line[: max_length - 1] + "…"

@@ -1,4 +1,4 @@
-"""The page of the stored runs: figures over time, and the latest results board by board. It is self-contained."""
+"""The self-contained HTML page of stored runs: figures over time, and a comparison of the latest results."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.host.report.boards_page import Entry, comparison
 from arenite.host.report.html_parts import RawCell, document, head, name_cell, number_cell, row, table, text
 from arenite.host.report.trend_svg import TrendPoint, trend_svg
 
-#: Figures that are drawn when a series has them.
+#: The figures that are drawn if a series has them.
 DRAWN = ("instructions", "latency_us", "energy_uj", "ram_total", "flash_total", "accuracy")
 
 
@@ -40,14 +40,17 @@ def history_page(
     else:
         parts.append('<p class="yes">None in the latest runs.</p>')
     parts.append(
-        f'<p class="kind">A regression is: sizes that grow by more than {rules.bytes} B, exact counts by more than '
-        f"{rules.instructions:.2%}, times and measured energies by more than {rules.time:.1%} and than the runs' own "
-        f"spread, an accuracy that falls by more than {rules.accuracy:g}, outputs that are no longer bit-exact.</p>"
+        f'<p class="kind">These changes are regressions: a size grows by more than {rules.bytes} B; an exact '
+        "count grows by "
+        f"more than {rules.instructions:.2%}; a time or measured energy grows by more than {rules.time:.1%} "
+        "and by more "
+        f"than the spread of the runs; the accuracy falls by more than {rules.accuracy:g}; outputs are no longer "
+        "bit-exact.</p>"
     )
     for s in series:
         parts += _series(s)
     entries = [Entry(run.model, run.board, describe_mode(run.mode), run.result) for run in latest]
-    parts += ["<h2>The latest runs, board by board</h2>", *comparison(entries)]
+    parts += ["<h2>Latest runs by board</h2>", *comparison(entries)]
     return document("Bench history", parts)
 
 
@@ -58,7 +61,7 @@ def _series(s: RunSeries) -> list[str]:
             TrendPoint(
                 str(p.run.id),
                 value,
-                _said(p.run.time, p.run.figures),
+                _tooltip(p.run.time, p.run.figures),
                 any(c.figure == figure for c in p.regressions),
             )
             for p in s.points
@@ -71,7 +74,9 @@ def _series(s: RunSeries) -> list[str]:
         f = p.run.figures
         exact, latency = f["instructions"], f["latency_us"]
         speed = f"{exact:,}" if exact is not None else "-" if latency is None else f"{latency:,} µs"
-        why = "; ".join(f"{TITLES[c.figure]}: {c.old:,.10g} → {c.new:,.10g}" for c in p.regressions)
+        regressions_text = "; ".join(
+            f"{TITLES[c.figure]}: {c.old:,.10g} → {c.new:,.10g}" for c in p.regressions
+        )
         rows.append(
             row(
                 p.run.id,
@@ -82,7 +87,7 @@ def _series(s: RunSeries) -> list[str]:
                 number_cell(speed),
                 number_cell(f"{f['ram_total']:,}"),
                 number_cell(f"{f['flash_total']:,}"),
-                RawCell(f'<td class="no">{text(why)}</td>'),
+                RawCell(f'<td class="no">{text(regressions_text)}</td>'),
             )
         )
     columns = head(
@@ -105,6 +110,6 @@ def _series(s: RunSeries) -> list[str]:
     ]
 
 
-def _said(time: str, figures: object) -> str:
+def _tooltip(time: str, figures: object) -> str:
     revision = figures.get("revision") if isinstance(figures, dict) else None
     return f"{time.replace('T', ' ')[:16]} {(revision or '')[:10]}".strip()

@@ -1,4 +1,4 @@
-"""Parts that all HTML pages share: style, document, tables. The pages load no script, font or picture."""
+"""Parts of HTML pages: style, document, tables. The pages load no script, font or picture."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def table(first: str, rows: Iterable[str]) -> str:
 def row(*cells: object) -> str:
     """Return a row of a table.
 
-    Numbers, and texts that begin with a sign, a digit or "~", are right-aligned. ``RawCell`` cells are already HTML.
+    Numbers, and texts that begin with a digit, a sign or "~", are right-aligned. A ``RawCell`` is already HTML.
     """
     return "<tr>" + "".join(c if isinstance(c, RawCell) else _cell(c) for c in cells) + "</tr>"
 
@@ -83,7 +83,7 @@ def name_cell(value: object) -> RawCell:
 
 
 def number_cell(value: object) -> RawCell:
-    """Return a numeric cell with a figure, or with a word in its place."""
+    """Return a right-aligned cell with a number, or with a text in place of a number."""
     return RawCell(f'<td class="n">{text(value)}</td>')
 
 
@@ -93,22 +93,22 @@ def span_cell(low: float, high: float) -> RawCell:
 
 
 def track(*spans: tuple[float, float, str]) -> RawCell:
-    """Return a cell with a bar; each span has a start, an end (shares of the width) and a colour."""
-    drawn = "".join(
-        f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{colour}"></span>'
-        for a, b, colour in spans
+    """Return a cell with a bar; each span has a start, an end (fractions of the width) and a color."""
+    spans_html = "".join(
+        f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{color}"></span>'
+        for a, b, color in spans
         if b > a
     )
-    return RawCell(f'<td><span class="track">{drawn}</span></td>')
+    return RawCell(f'<td><span class="track">{spans_html}</span></td>')
 
 
 def cards(cells: Sequence[tuple[str, str]]) -> str:
-    """Return a row of cards; each figure is (value, description)."""
+    """Return a row of cards. Each of ``cells`` is (value, description)."""
     cards_html = "".join(f'<div class="card"><b>{text(v)}</b>{text(k)}</div>' for v, k in cells)
     return f'<div class="cards">{cards_html}</div>'
 
 
-def listed(texts: Iterable[str]) -> str:
+def bullet_list(texts: Iterable[str]) -> str:
     items = "".join(f"<li>{text(t)}</li>" for t in texts)
     return f"<ul>{items}</ul>" if items else ""
 

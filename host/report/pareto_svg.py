@@ -1,6 +1,6 @@
-"""A picture of one model's builds: instructions over RAM and over flash; the builds of the Pareto front are filled.
+"""Draw the builds of a model, as instructions over RAM and over flash. Marks of the Pareto front are filled.
 
-Self-contained, like the drawing of the arena: no script, no font, and it follows the reader's light or dark scheme.
+The picture loads no script or font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from html import escape
 from typing import Any
 
 #: Goal of a build -> (light fill, dark fill).
-_COLOURS = {
+_COLORS = {
     "speed": ("#b3261e", "#ff8a80"),
     "balanced": ("#2f6fb5", "#6fa8e6"),
     "ram": ("#4d8a3d", "#86c373"),
@@ -25,12 +25,12 @@ _STYLE = (
     ".ar-pareto .ar-number{font-size:10px;font-weight:600;fill:#fff;pointer-events:none}"
     ".ar-pareto .ar-open+.ar-number{fill:#1c2430}.ar-pareto .ar-grid{stroke:#d6dce4}.ar-pareto .ar-paper{fill:#fff}"
     ".ar-pareto .ar-limit{stroke:#b3261e;stroke-dasharray:6 4}.ar-pareto .ar-open{fill:#fff;stroke-width:1.5}"
-    + "".join(f".ar-pareto .ar-{k}{{fill:{v[0]};stroke:{v[0]}}}" for k, v in _COLOURS.items())
+    + "".join(f".ar-pareto .ar-{k}{{fill:{v[0]};stroke:{v[0]}}}" for k, v in _COLORS.items())
     + ".ar-pareto .ar-open{fill:#fff}"
     "@media (prefers-color-scheme:dark){.ar-pareto text{fill:#e4e9f0}.ar-pareto .ar-soft{fill:#9aa7b8}"
     ".ar-pareto .ar-number{fill:#14181e}.ar-pareto .ar-open+.ar-number{fill:#e4e9f0}"
     ".ar-pareto .ar-grid{stroke:#38424f}.ar-pareto .ar-paper{fill:#14181e}"
-    + "".join(f".ar-pareto .ar-{k}{{fill:{v[1]};stroke:{v[1]}}}" for k, v in _COLOURS.items())
+    + "".join(f".ar-pareto .ar-{k}{{fill:{v[1]};stroke:{v[1]}}}" for k, v in _COLORS.items())
     + ".ar-pareto .ar-open{fill:#14181e}}"
 )
 
@@ -38,71 +38,72 @@ _STYLE = (
 def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -> str:
     """Return an SVG element with the ``builds`` of an ``arenite.pareto/1`` object; there must be at least one.
 
-    ``limits`` are the board's bytes of "ram" and "flash"; they are drawn when they are near the builds' needs.
+    ``limits`` are the board's bytes of "ram" and "flash"; they are drawn if they are not far above the needs of the
+    builds.
     """
     rows = -(-len(builds) // 2)
     height = _TOP + _HEIGHT + 60 + rows * _ROW
     parts = [f'<rect class="ar-paper" width="{_WIDTH}" height="{height}"/>']
-    for place, (what, title) in enumerate((("ram", "RAM"), ("flash", "flash"))):
-        left = _LEFT + place * (_PANEL + _GAP)
-        parts += _panel(builds, what, title, limits[what], left)
+    for panel_number, (memory, title) in enumerate((("ram", "RAM"), ("flash", "flash"))):
+        left = _LEFT + panel_number * (_PANEL + _GAP)
+        parts += _panel(builds, memory, title, limits[memory], left)
     parts += _legend(builds)
-    about = f"{len(builds)} builds by RAM, flash and instructions"
+    label = f"{len(builds)} builds by RAM, flash and instructions"
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-pareto" role="img" aria-label="{about}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-pareto" role="img" aria-label="{label}" '
         f'width="{_WIDTH}" height="{height}" viewBox="0 0 {_WIDTH} {height}">\n<style>{_STYLE}</style>\n'
         + "\n".join(parts)
         + "\n</svg>"
     )
 
 
-def _panel(builds: Sequence[Mapping[str, Any]], what: str, title: str, limit: int, left: float) -> list[str]:
-    """Instructions over ``what``, each axis from zero."""
-    maximum = max(b[what] for b in builds) * 1.08 or 1
+def _panel(
+    builds: Sequence[Mapping[str, Any]], memory: str, title: str, limit: int, left: float
+) -> list[str]:
+    """Draw instructions over ``memory``. Both axes begin at zero."""
+    maximum = max(b[memory] for b in builds) * 1.08 or 1
     if limit < maximum * 1.5:
         maximum = max(maximum, limit * 1.08)
-    slowest = max(b["instructions"] for b in builds) * 1.08 or 1
+    max_instructions = max(b["instructions"] for b in builds) * 1.08 or 1
 
     def x(value: float) -> float:
         return left + _PANEL * value / maximum
 
     def y(value: float) -> float:
-        return _TOP + _HEIGHT * (1 - value / slowest)
+        return _TOP + _HEIGHT * (1 - value / max_instructions)
 
     parts = [f'<text x="{left}" y="{_TOP - 16}">Instructions over {title}</text>']
-    for value in ticks(slowest):
+    for value in ticks(max_instructions):
         parts.append(f'<path class="ar-grid" d="M{left} {y(value):.1f}H{left + _PANEL}"/>')
         parts.append(
             f'<text class="ar-soft" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
         )
     for value in ticks(maximum):
         parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
-        where = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
-        parts.append(f'<text class="ar-soft" {where} text-anchor="middle">{short(value)}B</text>')
+        attributes = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
+        parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{short(value)}B</text>')
     if limit <= maximum:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
     # The builds of the Pareto front are drawn last, on top of the others.
     for k in sorted(range(len(builds)), key=lambda k: builds[k]["dominated_by"] is None):
-        parts.append(_mark(builds[k], k + 1, x(builds[k][what]), y(builds[k]["instructions"])))
+        parts.append(_mark(builds[k], k + 1, x(builds[k][memory]), y(builds[k]["instructions"])))
     return parts
 
 
 def _mark(build: Mapping[str, Any], number: int, x: float, y: float) -> str:
-    """Return the mark of a build: a circle with its number, or a square when the input arrives in rows.
+    """Return the mark of a build: a circle with its number, or a square if the input arrives in rows.
 
     The mark of a dominated build is open.
     """
-    shade = f"ar-{build['optimise']}" + (" ar-open" if build["dominated_by"] is not None else "")
+    css_class = f"ar-{build['optimise']}" + (" ar-open" if build["dominated_by"] is not None else "")
     sizes = f"RAM {build['ram']:,} B, flash {build['flash']:,} B, {build['instructions']:,} instructions"
     tooltip = f"{build['label']}: {sizes}"
     if build["stream_input"]:
-        shape = f'<rect class="{shade}" x="{x - 8:.1f}" y="{y - 8:.1f}" width="16" height="16" rx="2"'
-        closed = f"{shape}><title>{escape(tooltip)}</title></rect>"
+        shape = f'<rect class="{css_class}" x="{x - 8:.1f}" y="{y - 8:.1f}" width="16" height="16" rx="2"'
+        mark = f"{shape}><title>{escape(tooltip)}</title></rect>"
     else:
-        closed = f'<circle class="{shade}" cx="{x:.1f}" cy="{y:.1f}" r="9"><title>{escape(tooltip)}</title></circle>'
-    return (
-        f'{closed}<text class="ar-number" x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{number}</text>'
-    )
+        mark = f'<circle class="{css_class}" cx="{x:.1f}" cy="{y:.1f}" r="9"><title>{escape(tooltip)}</title></circle>'
+    return f'{mark}<text class="ar-number" x="{x:.1f}" y="{y + 3.5:.1f}" text-anchor="middle">{number}</text>'
 
 
 def _legend(builds: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -113,11 +114,11 @@ def _legend(builds: Sequence[Mapping[str, Any]]) -> list[str]:
         column, row = divmod(k, rows)
         x, y = _LEFT + column * (_PANEL + _GAP), top + row * _ROW
         parts.append(_mark(build, k + 1, x, y - 4))
-        worth = build["dominated_by"] is None
-        text = build["label"] + ("" if worth else f" (dominated by {build['dominated_by']})")
+        is_on_front = build["dominated_by"] is None
+        text = build["label"] + ("" if is_on_front else f" (dominated by {build['dominated_by']})")
         text += "" if build["fits"] else ", does not fit"
-        shade = "" if worth else ' class="ar-soft"'
-        parts.append(f'<text{shade} x="{x + 16}" y="{y}">{escape(text)}</text>')
+        css_class = "" if is_on_front else ' class="ar-soft"'
+        parts.append(f'<text{css_class} x="{x + 16}" y="{y}">{escape(text)}</text>')
     return parts
 
 

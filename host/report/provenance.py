@@ -1,4 +1,4 @@
-"""The origin that an image records, as one sentence."""
+"""Describe the origin that an image records in one sentence."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.host.build.attachments import MADE_FROM
 
 
 def made_from_sentence(extra: Mapping[str, Any]) -> str | None:
-    """Return a sentence on the origin in the image's ``extra``, or None when it records none.
+    """Return a sentence on the origin in the image's ``extra``, or None if it records no origin.
 
     Any tool may have written ``extra``, so every entry may be missing.
     """

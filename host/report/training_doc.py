@@ -13,18 +13,18 @@ PAGE = DOCS / "training.md"
 
 def sections() -> dict[str, str]:
     """Return the generated parts of the page, by the name of their marker."""
-    done = training_records().values()
+    records = training_records().values()
     rows = [
         (
             f"`{r.name}`",
             r.title,
-            f"`{r.order.command}`",
+            f"`{r.options.command}`",
             f"{100 * r.value:.2f} % {r.metric}",
             f"{r.samples:,}",
             f"{r.parameters:,}",
             f"{r.seconds:.0f}",
         )
-        for r in done
+        for r in records
     ]
     head = (
         "name",
@@ -35,7 +35,7 @@ def sections() -> dict[str, str]:
         "parameters",
         "seconds",
     )
-    machines = "; ".join(sorted({r.on for r in done}))
+    machines = "; ".join(sorted({r.on for r in records}))
     files = manifest().datasets.values()
     sources = [(f"`{d.name}`", d.title, f"{d.package.name} {d.package.version}", d.licence) for d in files]
     return {

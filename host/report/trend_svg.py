@@ -1,4 +1,4 @@
-"""A picture of one figure over a series of runs. It is self-contained and follows the light or dark scheme."""
+"""Draw one figure over a series of runs. The picture is self-contained and follows the light or dark scheme."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """One run. ``label`` is drawn below it, ``tooltip`` appears under the pointer; ``bad`` marks a regression."""
+    """A run. ``label`` is drawn below it, ``tooltip`` appears under the pointer. ``bad`` marks a regression."""
 
     label: str
     value: float
@@ -33,53 +33,55 @@ class TrendPoint:
 def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
     """Return an SVG element with the runs at equal distances.
 
-    The axis begins at zero unless all values are near each other.
+    The vertical axis begins at zero unless all values are close to each other.
     """
     values = [d.value for d in dots]
     low, high = min(values), max(values)
-    floor = 0.0
+    axis_min = 0.0
     if low > 0 and high - low < 0.2 * high:
-        floor = max(0.0, low - max(high - low, 0.02 * high))
-    top = high + max(high - floor, 1e-9) * 0.12
+        axis_min = max(0.0, low - max(high - low, 0.02 * high))
+    axis_max = high + max(high - axis_min, 1e-9) * 0.12
     width, height = _WIDTH - _LEFT - _RIGHT, _HEIGHT - _TOP - _BOTTOM
 
     def x(k: int) -> float:
         return _LEFT + (width * k / (len(dots) - 1) if len(dots) > 1 else width / 2)
 
     def y(value: float) -> float:
-        return _TOP + height * (1 - (value - floor) / (top - floor))
+        return _TOP + height * (1 - (value - axis_min) / (axis_max - axis_min))
 
     parts = [f'<text x="{_LEFT}" y="14">{text(title)}</text>']
-    for value in _marks(floor, top):
+    for value in _marks(axis_min, axis_max):
         parts.append(f'<path class="ar-grid" d="M{_LEFT} {y(value):.1f}H{_WIDTH - _RIGHT}"/>')
-        shown = short(round(value, 6)).strip() if floor == 0 else f"{round(value, 6):,.12g}"
+        value_text = short(round(value, 6)).strip() if axis_min == 0 else f"{round(value, 6):,.12g}"
         parts.append(
-            f'<text class="ar-soft" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{shown}</text>'
+            f'<text class="ar-soft" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value_text}</text>'
         )
     path = " ".join(f"{'L' if k else 'M'}{x(k):.1f} {y(d.value):.1f}" for k, d in enumerate(dots))
     parts.append(f'<path class="ar-line" d="{path}"/>')
-    every = -(-len(dots) // 6)
+    label_step = -(-len(dots) // 6)
     for k, dot in enumerate(dots):
-        shade, size = (' class="ar-bad"', 5) if dot.bad else ("", 3)
+        css_class, size = (' class="ar-bad"', 5) if dot.bad else ("", 3)
         tooltip = f"<title>{text(dot.tooltip)}</title>"
-        parts.append(f'<circle{shade} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{tooltip}</circle>')
-        if k % every == 0:
+        parts.append(
+            f'<circle{css_class} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{tooltip}</circle>'
+        )
+        if k % label_step == 0:
             parts.append(
                 f'<text class="ar-soft" x="{x(k):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{text(dot.label)}</text>'
             )
     # The text for screen readers.
-    about = text(f"{title}: {len(dots)} runs")
+    label = text(f"{title}: {len(dots)} runs")
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-trend" role="img" aria-label="{about}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-trend" role="img" aria-label="{label}" '
         f'width="{_WIDTH}" height="{_HEIGHT}" viewBox="0 0 {_WIDTH} {_HEIGHT}">\n<style>{_STYLE}</style>\n'
         + "\n".join(parts)
         + "\n</svg>"
     )
 
 
-def _marks(floor: float, top: float) -> list[float]:
+def _marks(axis_min: float, axis_max: float) -> list[float]:
     """Return round values between the two limits."""
-    steps = ticks(top - floor)
-    step = steps[1] if len(steps) > 1 else top - floor
-    first = math.ceil(floor / step - 1e-9)
-    return [k * step for k in range(first, math.floor(top / step + 1e-9) + 1)]
+    steps = ticks(axis_max - axis_min)
+    step = steps[1] if len(steps) > 1 else axis_max - axis_min
+    first = math.ceil(axis_min / step - 1e-9)
+    return [k * step for k in range(first, math.floor(axis_max / step + 1e-9) + 1)]

@@ -18,9 +18,9 @@ def sections() -> dict[str, str]:
     """Return the generated parts of the page, by the name of their marker."""
     models = zoo_entries()
     packages = {item.package for item in models}
-    packages |= {chosen.package for chosen in manifest().samples.values()}
-    packages |= {chosen.package for chosen in manifest().datasets.values()}
-    packages |= {chosen.package for chosen in manifest().pictures.values()}
+    packages |= {entry.package for entry in manifest().samples.values()}
+    packages |= {entry.package for entry in manifest().datasets.values()}
+    packages |= {entry.package for entry in manifest().pictures.values()}
     return {
         "models": markdown_table(
             ("name", "what it is", "task", "precision", "bytes", "recorded accuracy", "labels"),
@@ -46,13 +46,13 @@ def sections() -> dict[str, str]:
             ("name", "short names", "input steps", "answer steps"),
             [
                 (
-                    f"`{known.name}`",
-                    ", ".join(f"`{alias}`" for alias in known.aliases),
-                    _steps(known.preprocessing),
-                    _steps(known.postprocessing),
+                    f"`{model.name}`",
+                    ", ".join(f"`{alias}`" for alias in model.aliases),
+                    _steps(model.preprocessing),
+                    _steps(model.postprocessing),
                 )
-                for known in picture_models()
-                if known.zoo
+                for model in picture_models()
+                if model.zoo
             ],
         ),
         "sources": markdown_table(
@@ -77,26 +77,26 @@ def sections() -> dict[str, str]:
             ("samples", "models", "contents", "package", "license"),
             [
                 (
-                    f"`{chosen.name}`",
-                    ", ".join(f"`{item.name}`" for item in models if item.samples == chosen.name),
-                    chosen.title,
-                    f"{chosen.package.name} {chosen.package.version}",
-                    chosen.licence,
+                    f"`{entry.name}`",
+                    ", ".join(f"`{item.name}`" for item in models if item.samples == entry.name),
+                    entry.title,
+                    f"{entry.package.name} {entry.package.version}",
+                    entry.licence,
                 )
-                for chosen in manifest().samples.values()
+                for entry in manifest().samples.values()
             ],
         ),
     }
 
 
 def _steps(record: Mapping[str, Any]) -> str:
-    """Return the steps of a recorded pipeline in words; normalization is left out."""
+    """Return the steps of a recorded pipeline as text, without normalization."""
     steps = []
     for step in record["steps"]:
         size = f" {step['width']}x{step['height']}" if "width" in step else ""
-        marks = f" with {step['points']} points" if "points" in step else ""
+        points_text = f" with {step['points']} points" if "points" in step else ""
         if step["do"] != "normalise":
-            steps.append(f"{step['do']}{size}{marks}")
+            steps.append(f"{step['do']}{size}{points_text}")
     return ", ".join(steps)
 
 

@@ -1,4 +1,4 @@
-"""Train one of the project's own architectures in a separate environment, and measure its score."""
+"""Train one of the built-in architectures in a separate environment, and measure its score."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """The training to run: an architecture, its size, the data and the settings. ``resolution`` None: that of the data;
-    settings that are None: those that suit the data."""
+    """The training to run: an architecture, its size, the data and the settings. None for ``resolution`` or a setting
+    is the default of the data."""
 
     architecture: str
     data: str
@@ -42,8 +42,8 @@ class TrainingOptions:
     rate: float | None = None
 
     def settings(self, data: TrainingData) -> TrainingSettings:
-        given = {k: v for k in ("epochs", "batch", "rate") if (v := getattr(self, k)) is not None}
-        return replace(data.settings, **given)
+        overrides = {k: v for k in ("epochs", "batch", "rate") if (v := getattr(self, k)) is not None}
+        return replace(data.settings, **overrides)
 
     @property
     def command(self) -> str:
@@ -61,9 +61,9 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A trained network and its score on the test samples, which is measured. ``seconds`` is the training alone."""
+    """A trained network and its measured score on the test samples. ``seconds`` is the time of the training alone."""
 
-    order: TrainingOptions
+    options: TrainingOptions
     network: Network
     data: TrainingData
     settings: TrainingSettings
@@ -76,7 +76,7 @@ class TrainingResult:
     def to_json(self) -> dict[str, Any]:
         return {
             "schema": "arenite.train/1",
-            "command": self.order.command,
+            "command": self.options.command,
             "architecture": self.network.architecture,
             "width": self.network.width,
             "input_shape": list(self.network.input_shape),
@@ -91,7 +91,7 @@ class TrainingResult:
                 "preprocessing": spec.to_json() if (spec := self.data.preprocessing) else None,
                 "scaling": dict(self.data.scaling),
             },
-            "settings": asdict(self.settings) | {"seed": self.order.seed},
+            "settings": asdict(self.settings) | {"seed": self.options.seed},
             "score": self.score.to_json() | {"kind": "measured", "precision": "float32"},
             "seconds": round(self.seconds, 1),
             "versions": self.versions,
@@ -99,46 +99,46 @@ class TrainingResult:
         }
 
 
-def with_options(order: TrainingOptions, **given: Any) -> TrainingOptions:
-    """``order`` with the fields that are given and not None."""
-    wanted = {k: v for k, v in given.items() if v is not None}
-    if wanted.get("data", order.data) != order.data:  # settings for one kind of data do not suit another
-        order = replace(order, resolution=None, epochs=None, batch=None, rate=None)
-    return replace(order, **wanted)
+def with_options(options: TrainingOptions, **overrides: Any) -> TrainingOptions:
+    """Return ``options`` with those of ``overrides`` that are not None."""
+    changed = {k: v for k, v in overrides.items() if v is not None}
+    if changed.get("data", options.data) != options.data:  # the settings of one data set do not suit another
+        options = replace(options, resolution=None, epochs=None, batch=None, rate=None)
+    return replace(options, **changed)
 
 
 def train(
-    order: TrainingOptions,
+    options: TrainingOptions,
     outputs: Sequence[Path],
     *,
     data: TrainingData | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """Run the training ``order`` and write the model to each of ``outputs``, whose endings give the format.
+    """Run a training, and write the model to each of ``outputs``. The suffix of an output is its format.
 
-    ``data`` are used in place of ``order.data`` when given. ``progress`` is called while training.
+    ``data`` replaces ``options.data`` if it is not None. ``progress`` is called during the training.
 
     Raises:
-        UsageError: an unknown name, sizes that do not go together, an output that cannot be written.
+        UsageError: a name is unknown, network and data do not fit together, or an output cannot be written.
         ToolError: data or framework could not be downloaded, or the training failed.
     """
     check_outputs(outputs)
-    shown = progress is not None
-    chosen = data or dataset(order.data, order.resolution, progress=shown)
-    net = network(order.architecture, chosen.shape, len(chosen.labels), order.width)
-    check_task(net, chosen)
-    settings = order.settings(chosen)
+    show_progress = progress is not None
+    training_data = data or dataset(options.data, options.resolution, progress=show_progress)
+    net = network(options.architecture, training_data.shape, len(training_data.labels), options.width)
+    check_task(net, training_data)
+    settings = options.settings(training_data)
     _check_settings(settings)
     with tempfile.TemporaryDirectory(prefix="arenite-train-") as temporary:
         folder = Path(temporary)
         names = _names(outputs)
-        arrays = {"x": chosen.x_train, "x_test": chosen.x_test, **targets(net, chosen)}
+        arrays = {"x": training_data.x_train, "x_test": training_data.x_test, **targets(net, training_data)}
         np.savez(folder / "data.npz", **arrays)  # type: ignore[arg-type]
         job = {
             "network": net.to_json(),
-            "task": chosen.task,
-            "seed": order.seed,
-            "shift": chosen.shift,
+            "task": training_data.task,
+            "seed": options.seed,
+            "shift": training_data.shift,
             "threads": _processors(),
             "outputs": ["model.keras", *{n for n in names if n.endswith(".h5") or "." not in n}],
             **asdict(settings),
@@ -148,16 +148,16 @@ def train(
         result = json.loads((folder / "result.json").read_text("utf-8"))
         with np.load(folder / "predictions.npz") as archive:
             predictions = [archive[f"p{i}"] for i in range(len(archive.files))]
-        _export(folder, names, chosen, shown)
+        _export(folder, names, training_data, show_progress)
         for name, target in zip(names, outputs, strict=True):
             write_output(folder / name, target)
     versions = {k: result[k] for k in ("keras", "tensorflow")}
     return TrainingResult(
-        order,
+        options,
         net,
-        chosen,
+        training_data,
         settings,
-        training_score(net, chosen, predictions),
+        training_score(net, training_data, predictions),
         result["parameters"],
         result["seconds"],
         versions,
@@ -192,7 +192,7 @@ def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bo
 
 
 def _names(outputs: Sequence[Path]) -> list[str]:
-    """The files below the job's folder, one per output: ``model`` and the ending, ``model_saved`` for a SavedModel."""
+    """Return each output's name in the job's folder: ``model`` with the suffix, or ``model_saved`` for a SavedModel."""
     return ["model" + p.suffix.lower() if p.suffix else "model_saved" for p in outputs]
 
 
@@ -205,7 +205,7 @@ def _check_settings(settings: TrainingSettings) -> None:
         if not minimum <= value <= maximum:
             raise UsageError(
                 f"--{name} {value:g} is outside {minimum:g} to {maximum:g}.",
-                "Leave it out for a value that suits the data.",
+                "Leave it out to use the default of the data.",
             )
 
 

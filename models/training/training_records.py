@@ -12,12 +12,15 @@ from arenite.models.training.training import TrainingOptions
 
 @dataclass(frozen=True)
 class TrainingRecord:
-    """A training and its result, measured on the machine ``on``: ``value`` of ``metric`` on ``samples`` test
-    samples, before quantization. ``seconds`` is the training alone."""
+    """A training and its measured result.
+
+    The score is the ``value`` of ``metric`` on ``samples`` test samples, before quantization. ``seconds`` is the time
+    of the training alone, and ``on`` the machine that it ran on.
+    """
 
     name: str
     title: str
-    order: TrainingOptions
+    options: TrainingOptions
     metric: str
     value: float
     samples: int
@@ -29,7 +32,7 @@ class TrainingRecord:
         return {
             "name": self.name,
             "title": self.title,
-            "command": self.order.command,
+            "command": self.options.command,
             "metric": self.metric,
             "value": self.value,
             "samples": self.samples,
@@ -41,10 +44,10 @@ class TrainingRecord:
 
 
 def training_records() -> Mapping[str, TrainingRecord]:
-    """Every recorded training by its name, in the manifest's order."""
+    """Return every recorded training by its name, in the order of the manifest."""
     records = {}
     for row in manifest().trainings:
-        order = TrainingOptions(
+        options = TrainingOptions(
             row["architecture"],
             row["data"],
             float(row["width"]),
@@ -58,7 +61,7 @@ def training_records() -> Mapping[str, TrainingRecord]:
         records[row["name"]] = TrainingRecord(
             row["name"],
             row["title"],
-            order,
+            options,
             result["metric"],
             result["value"],
             result["samples"],

@@ -1,7 +1,7 @@
-"""Shares the samples of one run between boards: each takes the next one, and the samples of a lost board go
-to others.
+"""Shares the samples of one run between boards. Each board takes the next sample; the samples of a lost board go to
+the others.
 
-One board is served in the calling thread, several in a thread each.
+A single board is served in the calling thread. Each of several boards has its own thread.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from arenite.host.bench.devices.session import DeviceSession, MemoryOverrunError
 from arenite.host.link.client import DeviceMemory, DeviceRestartedError
 from arenite.host.link.transport import PortGoneError, Transport
 
-#: After this many missing samples in a row a connection is given up.
+#: A connection is given up after this number of missing samples in a row.
 MAX_FAILURES = 5
-#: A board may come back and disappear again this often without one answer.
+#: A board may reconnect this number of times without giving an answer in between.
 MAX_RECONNECTIONS = 3
 
 
@@ -32,9 +32,12 @@ OpenSession = Callable[[], AbstractContextManager[Transport]]
 class DeviceSlot:
     """One board of a run.
 
-    ``open`` flashes or starts it; ``reopen`` waits until it is back, or is None. ``recover`` resets a board
-    that is connected but does not answer, and returns the method that it used, or None where there is none;
-    ``recovered`` opens the board after that.
+    Attributes:
+        open: flashes the board, or starts the emulator, and opens a transport.
+        reopen: waits until a lost board is connected again, or is None.
+        recover: resets a board that is connected but does not answer. Returns the method that it used, or None if
+            the board has none.
+        recovered: opens the board after ``recover``.
     """
 
     name: str
@@ -48,7 +51,8 @@ class DeviceSlot:
 class SlotResult:
     """The work of one board in this run.
 
-    ``error``: why it stopped early; ``lost``: it disappeared, and was not just noisy.
+    ``error`` is the reason why it stopped early. ``lost`` is true if the board disappeared, and false if its
+    connection was only noisy.
     """
 
     name: str
@@ -62,8 +66,8 @@ class SlotResult:
 
 @dataclass(frozen=True)
 class SessionCallbacks:
-    """The functions of a run: ``handshake`` opens a session on a transport; ``request`` asks it for one
-    sample; ``report`` shows a message to the user."""
+    """The functions that a run calls: ``handshake`` opens a session on a transport, ``request`` gets the answer to one
+    sample, ``report`` shows a message to the user."""
 
     handshake: Callable[[Transport], DeviceSession]
     request: Callable[[DeviceSession, int], DeviceAnswer | None]
@@ -78,29 +82,30 @@ def dispatch_samples(
     callbacks: SessionCallbacks,
     progress: Progress,
 ) -> list[SlotResult]:
-    """Request every sample of ``todo``; the answers go to ``store``.
+    """Request the answer to every sample of ``todo``, and add it to ``store``.
 
-    A sample without an answer is missing afterwards. Raises the errors that are not failures of a connection:
-    overrun memory on the device, a bug, a full disk, an interruption.
+    A sample without an answer is missing from ``store``. Raises errors that do not come from a connection: overwritten
+    memory on the device, a bug, a full disk, an interruption.
     """
     work = SampleQueue(todo, store, count, progress)
     results = [SlotResult(slot.name) for slot in slots]
-    several = len(slots) > 1
-    if not several:
-        _serve(slots[0], results[0], work, callbacks, threading.Lock(), named=False)
+    has_several = len(slots) > 1
+    if not has_several:
+        _serve(slots[0], results[0], work, callbacks, threading.Lock(), use_names=False)
         return results
-    lock = threading.Lock()
+    open_lock = threading.Lock()
     failures: list[BaseException] = []
 
     def run(slot: DeviceSlot, slot_result: SlotResult) -> None:
         try:
-            _serve(slot, slot_result, work, callbacks, lock, named=True)
+            _serve(slot, slot_result, work, callbacks, open_lock, use_names=True)
         except BaseException as error:
             failures.append(error)
             work.stop()
 
     threads = [
-        threading.Thread(target=run, args=pair, daemon=True) for pair in zip(slots, results, strict=True)
+        threading.Thread(target=run, args=slot_and_result, daemon=True)
+        for slot_and_result in zip(slots, results, strict=True)
     ]
     for thread in threads:
         thread.start()
@@ -123,34 +128,38 @@ def _serve(
     slot_result: SlotResult,
     work: SampleQueue,
     callbacks: SessionCallbacks,
-    opening: threading.Lock,
+    open_lock: threading.Lock,
     *,
-    named: bool,
+    use_names: bool,
 ) -> None:
-    """Serve one board until no samples are left for it, or it is given up."""
-    fruitless, opener, was_reset = 0, slot.open, False
+    """Request samples from one board until none is left for it, or the board is given up."""
+    attempts_without_answer, open_transport, was_reset = 0, slot.open, False
     while True:
-        before = len(slot_result.samples)
+        answers_before = len(slot_result.samples)
         try:
-            _session(slot, opener, slot_result, work, callbacks, opening, named)
+            _session(slot, open_transport, slot_result, work, callbacks, open_lock, use_names)
             return
         except MemoryOverrunError:
             raise
         except AreniteError as error:
-            gained = len(slot_result.samples) > before
-            fruitless, was_reset = (0, False) if gained else (fruitless + 1, was_reset)
-            if not was_reset and not work.stopped and _silent(error) and slot.recover is not None:
-                was_reset, way = True, slot.recover()
-                if way is not None and slot.recovered is not None:
-                    callbacks.report(f"{error.problem} It was reset ({way}) and the run continues.")
-                    opener = slot.recovered
-                    continue
-            waits = (
-                isinstance(error, DeviceError) and slot.reopen is not None and fruitless < MAX_RECONNECTIONS
+            has_answers = len(slot_result.samples) > answers_before
+            attempts_without_answer, was_reset = (
+                (0, False) if has_answers else (attempts_without_answer + 1, was_reset)
             )
-            if not waits or work.stopped:
+            if not was_reset and not work.stopped and _is_silent(error) and slot.recover is not None:
+                was_reset, method = True, slot.recover()
+                if method is not None and slot.recovered is not None:
+                    callbacks.report(f"{error.problem} It was reset ({method}) and the run continues.")
+                    open_transport = slot.recovered
+                    continue
+            can_wait = (
+                isinstance(error, DeviceError)
+                and slot.reopen is not None
+                and attempts_without_answer < MAX_RECONNECTIONS
+            )
+            if not can_wait or work.stopped:
                 slot_result.error, slot_result.lost = error, True
-                if named:
+                if use_names:
                     callbacks.report(
                         f"{slot.name} is out of the run: {error.problem} Its samples go to the other boards."
                     )
@@ -159,30 +168,30 @@ def _serve(
                 f"{error.problem} Waiting for {slot.name}; {len(slot_result.samples)} samples are stored."
             )
             assert slot.reopen is not None
-            opener = slot.reopen
+            open_transport = slot.reopen
 
 
-def _silent(error: AreniteError) -> bool:
-    """Whether a board's port is present, but the board did not answer with an error of its own."""
+def _is_silent(error: AreniteError) -> bool:
+    """Whether the board's port exists, but the board neither answered nor restarted."""
     return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
 def _session(
     slot: DeviceSlot,
-    opener: OpenSession,
+    open_transport: OpenSession,
     slot_result: SlotResult,
     work: SampleQueue,
     callbacks: SessionCallbacks,
-    opening: threading.Lock,
-    named: bool,
+    open_lock: threading.Lock,
+    use_names: bool,
 ) -> None:
-    """One session: from opening the transport to the last sample, or to an error."""
+    """Run one session: open the transport, then request samples until none is left or an error occurs."""
     with ExitStack() as stack:
-        with opening:  # uploaders share a folder
-            transport = stack.enter_context(opener())
+        with open_lock:  # uploaders share a folder
+            transport = stack.enter_context(open_transport())
         session = callbacks.handshake(transport)
         slot_result.tick_hz = session.tick_hz
-        before, refused = slot_result.repeated, 0
+        answers_before, unanswered = slot_result.repeated, 0
         try:
             while (index := work.take(slot.name)) is not None:
                 try:
@@ -192,19 +201,19 @@ def _session(
                     raise
                 if answer is None:
                     work.give_back(index, refused_by=slot.name)
-                    refused += 1
-                    if refused >= MAX_FAILURES:
+                    unanswered += 1
+                    if unanswered >= MAX_FAILURES:
                         slot_result.error = DeviceError(
-                            f"The connection to {slot.name} was given up: {refused} samples in a row had no valid"
+                            f"The connection to {slot.name} was given up: {unanswered} samples in a row had no valid"
                             " answer.",
                             "Check cable, speed and ground.",
                         )
                         return
                     continue
-                refused = 0
+                unanswered = 0
                 slot_result.samples.append(index)
-                work.answered(index, replace(answer, board=slot.name) if named else answer)
+                work.answered(index, replace(answer, board=slot.name) if use_names else answer)
         finally:
-            slot_result.repeated = before + session.repeated
+            slot_result.repeated = answers_before + session.repeated
         if slot_result.samples:
             slot_result.memory = session.memory()

@@ -1,10 +1,10 @@
-"""A journal of a device's answers, so that an interrupted run resumes where it stopped.
+"""Stores a device's answers in a journal, so that an interrupted run can continue where it stopped.
 
-One file per run: a first line with the key of the run, then one line per answered sample. Each line carries a
-CRC-32, and is written in one call: after a crash at most the last line is torn, and it is left out.
+Each run has one file. Its first line is the key of the run; each further line is the answer to one sample. A line ends
+with a CRC-32 and is written in one call, so a crash damages at most the last line, which is then ignored.
 
-A line is ``sample ticks outputs``, where the protocol reports more followed by ``init layers board``: ticks
-before the first layer, ticks of each layer with commas between them, and the board that answered.
+A line is ``sample ticks outputs``. If the protocol reports more, ``init layers board`` follow: the ticks before the
+first layer, the ticks of each layer separated by commas, and the board that answered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from arenite.errors import UsageError
 from arenite.files import replace_file
 from arenite.host.bench.samples import Samples
 
-#: Lines or seconds after which written data is forced to the disk: the most that a power cut may lose.
+#: Written data is forced to the disk after this number of lines or seconds. A power cut can lose no more than this.
 SYNC_LINES, SYNC_S = 32, 2.0
 
 
@@ -36,9 +36,12 @@ SYNC_LINES, SYNC_S = 32, 2.0
 class DeviceAnswer:
     """A device's answer to one sample.
 
-    ``outputs``: all output bytes, one output after the other; ``ticks`` of the inference, ``init`` of them
-    before the first layer, ``layers`` of each layer, as far as the protocol reports them; ``board``: which of
-    several answered.
+    Attributes:
+        outputs: the bytes of all outputs, one output after the other.
+        ticks: ticks of the inference.
+        init: ticks before the first layer; 0 if the protocol does not report them.
+        layers: ticks of each layer; empty if the protocol does not report them.
+        board: the name of the board that answered, if there are several.
     """
 
     outputs: bytes
@@ -49,7 +52,7 @@ class DeviceAnswer:
 
 
 class UnsavedAnswers:
-    """Answers in memory only, in place of a :class:`Journal` in a short run."""
+    """Keeps answers in memory only. A short run uses it in place of a :class:`Journal`."""
 
     def __init__(self) -> None:
         self.answers: dict[int, DeviceAnswer] = {}
@@ -60,7 +63,7 @@ class UnsavedAnswers:
 
 
 def data_hash(samples: Samples) -> str:
-    """SHA-256 of every input byte, with its shape and type; labels are left out, because no answer depends on
+    """Return the SHA-256 of all inputs with their shapes and types. Labels are left out, because no answer depends on
     them."""
     digest = hashlib.sha256()
     for inputs in samples.inputs:
@@ -71,7 +74,7 @@ def data_hash(samples: Samples) -> str:
 
 
 def project_hash(directory: Path) -> str:
-    """SHA-256 of the sources of a generated project: the same for the same firmware in any folder."""
+    """Return the SHA-256 of a generated project's sources. It does not depend on the folder's path."""
     digest = hashlib.sha256()
     for file in sorted(p for p in directory.rglob("*") if p.is_file()):
         name = file.relative_to(directory)
@@ -82,10 +85,10 @@ def project_hash(directory: Path) -> str:
 
 
 class Journal:
-    """Answers by the number of their sample, in a file below ``folder`` that ``key`` names.
+    """Stores answers by the number of their sample, in a file in ``folder``.
 
-    A key contains everything that an answer depends on: image, firmware, data, board, protocol. Runs with
-    another key have another file. With ``resume`` off the earlier answers are dropped.
+    ``key`` contains everything that an answer depends on: image, firmware, data, board, protocol. Each key has its own
+    file. If ``resume`` is false, earlier answers are deleted.
     """
 
     def __init__(self, folder: Path, key: Mapping[str, str], *, resume: bool = True) -> None:
@@ -105,7 +108,7 @@ class Journal:
         except OSError as error:
             raise UsageError(
                 f"Cannot keep a journal in {folder}: {error.strerror or error}.",
-                "Set ARENITE_CACHE to a folder that can be written.",
+                "Set ARENITE_CACHE to a writable folder.",
             ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -117,7 +120,7 @@ class Journal:
         try:
             if resume:
                 self._read()
-            # Always written anew, because the next line would be appended to a torn last line.
+            # The file is always rewritten. Otherwise the next line would be appended to a damaged last line.
             lines = [self._head, *(_line(k, answer) for k, answer in sorted(self.answers.items()))]
             replace_file(self.path, ("\n".join(lines) + "\n").encode())
             self._file = os.open(self.path, os.O_WRONLY | os.O_APPEND)
@@ -125,7 +128,7 @@ class Journal:
             os.close(self._lock)
             raise UsageError(
                 f"Cannot write {self.path}: {error.strerror or error}.",
-                "Set ARENITE_CACHE to a folder that can be written.",
+                "Set ARENITE_CACHE to a writable folder.",
             ) from error
 
     def _read(self) -> None:
@@ -140,7 +143,7 @@ class Journal:
                 self.answers[parsed[0]] = parsed[1]
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Store the answer to sample ``index``. Raises ``OSError`` when the disk accepts no more data."""
+        """Store the answer to sample ``index``. Raises ``OSError`` if the disk is full."""
         os.write(self._file, (_line(index, answer) + "\n").encode())
         self.answers[index] = answer
         self._unsynced += 1
@@ -183,14 +186,14 @@ def _line(index: int, answer: DeviceAnswer) -> str:
 
 
 def _parse(line: str) -> tuple[int, DeviceAnswer] | None:
-    text, _, check = line.rpartition(" ")
-    if f"{zlib.crc32(text.encode()):08x}" != check:
+    text, _, crc = line.rpartition(" ")
+    if f"{zlib.crc32(text.encode()):08x}" != crc:
         return None
-    index, ticks, outputs, *more = text.split(" ")
+    index, ticks, outputs, *extra_fields = text.split(" ")
     answer = DeviceAnswer(b"" if outputs == "-" else bytes.fromhex(outputs), int(ticks))
-    if more:
-        init, layers, board = more
-        each = () if layers == "-" else tuple(map(int, layers.split(",")))
-        named = "" if board == "-" else unquote(board)
-        answer = replace(answer, init=int(init), layers=each, board=named)
+    if extra_fields:
+        init, layers, board = extra_fields
+        layer_ticks = () if layers == "-" else tuple(map(int, layers.split(",")))
+        board_name = "" if board == "-" else unquote(board)
+        answer = replace(answer, init=int(init), layers=layer_ticks, board=board_name)
     return int(index), answer

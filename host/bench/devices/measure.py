@@ -1,4 +1,4 @@
-"""Feed samples to a device, by either protocol, and collect its answers."""
+"""Send samples to a device by Arenite's protocol or the MLPerf Tiny monitor, and collect its answers."""
 
 from __future__ import annotations
 
@@ -17,17 +17,16 @@ from arenite.host.link.client import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import Transport
 
-#: The function that is called with (step, done, total).
+#: A function that is called with (step, done, total).
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class DeviceMeasurement:
-    """The answers of a device: outputs per sample, ticks of each inference, and the other figures that its
-    protocol reports.
+    """The outputs of each sample, the ticks of each inference, and the other figures that the protocol reports.
 
-    ``tick_hz``: rate of the counter; 0 where the board's profile states it. The MLPerf monitor reports
-    nothing about layers, the time before the first layer, or memory: these are empty or None.
+    ``tick_hz`` is the rate of the counter; 0 means that the board's profile states it. The MLPerf monitor does not
+    report layers, the time before the first layer, or memory. These are then empty or None.
     """
 
     outputs: list[list[np.ndarray]]
@@ -41,15 +40,16 @@ class DeviceMeasurement:
 def measure(
     transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
-    """Feed every sample by Arenite's protocol.
+    """Send every sample by Arenite's protocol.
 
-    Raises ``DeviceError``: no answer, other firmware, a restart, or overwritten guard words around the arena.
+    Raises ``DeviceError`` if the device does not answer, runs other firmware or restarts, or if guard words around the
+    arena were overwritten.
     """
-    asker = FramedSession(transport, generated)
+    session = FramedSession(transport, generated)
     answers = []
     for k, inputs in enumerate(samples.inputs):
         progress("run", k, len(samples))
-        answer = asker.answer(inputs, None, fresh=k == 0 or not stateful)
+        answer = session.answer(inputs, None, fresh=k == 0 or not stateful)
         if answer is None:
             raise DeviceError(
                 f"The connection on {transport.port} is too noisy for sample {k}.",
@@ -57,22 +57,21 @@ def measure(
             )
         answers.append(answer)
     progress("run", len(samples), len(samples))
-    return collect_measurement(generated, answers, asker.tick_hz, asker.memory())
+    return collect_measurement(generated, answers, session.tick_hz, session.memory())
 
 
 def collect_measurement(
     generated: Generated, answers: Sequence[DeviceAnswer], tick_hz: int, memory: DeviceMemory | None
 ) -> DeviceMeasurement:
-    """The answers in the form that a report is made from; ``memory`` is None where the MLPerf monitor gave
-    them."""
+    """Return the answers as a measurement. ``memory`` is None if they come from the MLPerf monitor."""
     tensors = output_tensors(generated)
-    framed = memory is not None
+    has_memory = memory is not None
     return DeviceMeasurement(
         [split_outputs(a.outputs, tensors) for a in answers],
         [a.ticks for a in answers],
         tick_hz,
-        [a.init for a in answers] if framed else [],
-        [a.layers for a in answers] if framed else [],
+        [a.init for a in answers] if has_memory else [],
+        [a.layers for a in answers] if has_memory else [],
         memory,
     )
 
@@ -80,7 +79,7 @@ def collect_measurement(
 def measure_mlperf(
     transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
-    """Feed every sample through the MLPerf Tiny monitor, one timed inference each, always with fresh state."""
+    """Send every sample to the MLPerf Tiny monitor, and run one timed inference of each, always with fresh state."""
     assert not stateful
     client = MonitorClient(transport)
     client.connect()
@@ -106,14 +105,14 @@ def _array(raw: bytes, tensor: Tensor) -> np.ndarray:
 
 
 def split_outputs(raw: bytes, tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """All output bytes, one output after the other, as arrays.  Raises ``DeviceError`` for too many or few."""
+    """Split the bytes of all outputs into one array per output. Raises ``DeviceError`` if their number is wrong."""
     if len(raw) != sum(t.nbytes for t in tensors):
         raise DeviceError(
-            f"The monitor sent {len(raw)} bytes of output.",
-            "Its firmware serves another model: flash the right one.",
+            f"The device sent {len(raw)} bytes of output, but the model has {sum(t.nbytes for t in tensors)}.",
+            "Its firmware runs another model. Flash the firmware of this model.",
         )
-    arrays, at = [], 0
+    arrays, offset = [], 0
     for tensor in tensors:
-        arrays.append(_array(raw[at : at + tensor.nbytes], tensor))
-        at += tensor.nbytes
+        arrays.append(_array(raw[offset : offset + tensor.nbytes], tensor))
+        offset += tensor.nbytes
     return arrays

@@ -1,10 +1,9 @@
-"""The MLPerf monitor's answer to one sample, over a transport that may damage data.
+"""Get the MLPerf monitor's answer to one sample over a transport that may damage data.
 
-The monitor's text has no checksum, and the official firmware has no request for one. A well-formed answer may
-therefore be wrong. An answer is accepted when it equals the result of LiteRT's reference kernels for this
-input (then it is right, whatever the transport did), or when the same other answer comes back from
-``CONFIRMATIONS`` runs that each began with sending the input again. Otherwise there is no answer, and the
-sample is missing.
+The monitor's text has no checksum, and the official firmware has no command that requests one. A well-formed answer
+may therefore be wrong. An answer is accepted if it equals the result of LiteRT's reference kernels for this input. It
+is also accepted if ``CONFIRMATIONS`` runs give the same other answer, where each run sends the input again. Otherwise
+the sample has no answer and is missing.
 """
 
 from __future__ import annotations
@@ -17,22 +16,22 @@ from arenite.host.bench.devices.journal import DeviceAnswer
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import PortGoneError
 
-#: How often an answer that differs from the reference's must repeat to be accepted, and the number of runs in
-#: all.
+#: The number of times that an answer other than the reference's must occur to be accepted, and the maximum number of
+#: runs of one sample.
 CONFIRMATIONS, ATTEMPTS = 3, 8
 
 
 @dataclass
 class AnswerStatistics:
-    """``repeated``: runs beyond the first of their sample; ``refused``: the runs of all samples that ended in
-    an error."""
+    """Counts over all samples. ``repeated``: runs beyond the first one of a sample. ``refused``: runs that ended in an
+    error."""
 
     repeated: int = 0
     refused: int = 0
 
 
 class MonitorAnswers:
-    """One connected monitor. ``attempts``: runs of one sample before it is missing."""
+    """A connection to a monitor. A sample is missing after ``attempts`` runs without an accepted answer."""
 
     def __init__(self, client: MonitorClient, *, attempts: int = ATTEMPTS) -> None:
         self._client = client
@@ -40,17 +39,16 @@ class MonitorAnswers:
         self.statistics = AnswerStatistics()
 
     def answer(self, data: bytes, expected: bytes) -> DeviceAnswer | None:
-        """The device's output bytes for the input ``data``; ``expected`` are LiteRT's. None: the sample is
-        missing.
+        """Return the device's answer to the input ``data``, or None if the sample is missing.
 
-        ``ticks`` of the answer are the microseconds that the device reports. Raises ``DeviceError`` when the
-        port is gone or the device no longer answers.
+        ``expected`` are LiteRT's output bytes. The ``ticks`` of the answer are microseconds that the device reports.
+        Raises ``DeviceError`` when the port is gone or the device no longer answers.
         """
         outputs_seen: Counter[bytes] = Counter()
         for attempt in range(self._attempts):
             if attempt:
                 self.statistics.repeated += 1
-                # Finds the start of a command again, and checks that the device still answers.
+                # Resynchronizes the monitor to the start of a command, and checks that the device still answers.
                 self._client.connect()
             try:
                 self._client.load(data)

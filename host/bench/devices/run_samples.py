@@ -1,4 +1,4 @@
-"""All samples of a run through one board or several, with a journal where there are many samples."""
+"""Run all samples on one or several boards. A run of many samples keeps a journal."""
 
 from __future__ import annotations
 
@@ -22,18 +22,21 @@ from arenite.host.bench.verification import OutputVerifier
 from arenite.host.build.project import Project
 from arenite.host.link.client import DeviceMemory
 
-#: From this many samples on, the answers are stored on disk.
+#: A run of at least this number of samples stores its answers on disk.
 JOURNAL_THRESHOLD = 50
 
 
 @dataclass(frozen=True)
 class RunConfig:
-    """How samples get to boards.
+    """Which boards run the samples, and what happens after an interruption.
 
-    ``ports``: of boards of one type, which share the samples; none: ``copies`` emulators. ``resume``: go on
-    where an earlier run stopped; None: when the samples are many. ``wait_s``: how long to wait for a board
-    that disappeared. ``journals``: folder of the journals; None: in the cache. ``report``: called with messages
-    for the user.
+    Attributes:
+        ports: ports of boards of one type, which share the samples. If empty, emulators run the samples.
+        copies: number of emulators.
+        resume: continue where an earlier run stopped. None: only if there are many samples.
+        wait_s: seconds to wait for a board that disappeared.
+        journals: folder of the journals. None: a folder in the cache.
+        report: a function that is called with messages for the user.
     """
 
     ports: tuple[str, ...] = ()
@@ -44,14 +47,14 @@ class RunConfig:
     report: Callable[[str], None] = lambda _: None
 
 
-#: One board; answers are stored only when the samples are many.
+#: A run on one board. Its answers are stored only if there are many samples.
 SINGLE_BOARD = RunConfig()
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """``answers`` by sample; ``results``: the work of each board in this run; ``resumed``: answers of an
-    earlier run."""
+    """The ``answers`` by sample number, the ``results`` of each board in this run, and the number of answers that were
+    ``resumed`` from an earlier run."""
 
     answers: dict[int, DeviceAnswer]
     results: list[SlotResult]
@@ -63,7 +66,7 @@ class RunResult:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences about the problems of the run."""
+        """Return sentences about the problems of the run."""
         notes = [
             f"{s.name} is out of the run: {s.error.problem}" for s in self.results if s.error is not None
         ]
@@ -93,13 +96,13 @@ def run_samples(
     *,
     stateful: bool = False,
 ) -> RunResult:
-    """Every sample's answer, as far as the devices gave one; ``stack`` closes the journal.
+    """Run every sample, and return the answers that the devices gave. ``stack`` closes the journal.
 
-    Raises ``UsageError`` for options that do not go together; ``DeviceError`` when no board is left: the
-    answers until then are stored, and the hint says so.
+    Raises ``UsageError`` for options that exclude each other. Raises ``DeviceError`` when no board is left; the
+    answers received until then are stored, and the hint says so.
     """
     baud = baud_of(project.protocol, project.board)
-    places = device_slots(
+    slots = device_slots(
         project.board,
         config.ports,
         config.copies,
@@ -108,24 +111,25 @@ def run_samples(
         baud=baud,
         reconnect=not stateful,
     )
-    if stateful and (len(places) > 1 or config.resume):
+    if stateful and (len(slots) > 1 or config.resume):
         raise UsageError(
-            "With --stateful each sample depends on those before it.",
-            "Leave out --resume, --copies and all --port but one.",
+            "With --stateful, each sample depends on the samples before it.",
+            "Remove --resume and --copies, and give only one --port.",
         )
     references = _expected(project, samples, verifier, progress)
     journal = None if stateful else _journal(project, samples, config, stack)
     store: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
     store.answers = {k: a for k, a in store.answers.items() if k < len(samples)}
     todo = [k for k in range(len(samples)) if k not in store.answers]
-    if not todo:  # interrupted after the last answer: the device's memory report is still missing
+    if (
+        not todo
+    ):  # the run was interrupted after the last answer, so only the device's memory report is missing
         store.answers.pop(0)
         todo = [0]
     resumed = len(store.answers)
     if resumed:
         config.report(
-            f"{resumed} of {len(samples)} samples were answered in an earlier run; --no-resume runs"
-            " all again."
+            f"An earlier run answered {resumed} of {len(samples)} samples. --no-resume runs all of them again."
         )
 
     def request(session: DeviceSession, index: int) -> DeviceAnswer | None:
@@ -136,7 +140,7 @@ def run_samples(
         lambda transport: handshake(transport, project.generated, project.protocol), request, config.report
     )
     try:
-        results = dispatch_samples(places, todo, store, len(samples), callbacks, progress)
+        results = dispatch_samples(slots, todo, store, len(samples), callbacks, progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(_stored_hint(store, len(samples))) from None
     progress("run", len(store.answers), len(samples))
@@ -144,19 +148,19 @@ def run_samples(
     lost = [s for s in results if s.lost]
     active = [s for s in results if s.samples]
     memories = [s.memory for s in active if s.memory is not None]
-    unheard = project.protocol != "mlperf" and not memories
-    if lost and ((missing and len(lost) == len(results)) or unheard):
+    memory_missing = project.protocol != "mlperf" and not memories
+    if lost and ((missing and len(lost) == len(results)) or memory_missing):
         assert lost[0].error is not None
         raise _with_hint(lost[0].error, _stored_hint(store, len(samples)))
-    if not store.answers or unheard:
+    if not store.answers or memory_missing:
         first_error = next((s.error for s in results if s.error is not None), None)
         raise first_error or DeviceError(
             "None of the samples was answered.", "Check cable, speed and ground."
         )
     memory = None
     if memories:
-        deepest = max(memories, key=lambda m: m.stack_used)
-        memory = replace(deepest, guards_damaged=sum(m.guards_damaged for m in memories))
+        largest_stack = max(memories, key=lambda m: m.stack_used)
+        memory = replace(largest_stack, guards_damaged=sum(m.guards_damaged for m in memories))
     return RunResult(
         dict(sorted(store.answers.items())),
         results,
@@ -171,8 +175,7 @@ def run_samples(
 def _expected(
     project: Project, samples: Samples, verifier: OutputVerifier, progress: Progress
 ) -> list[bytes]:
-    """LiteRT's answers, with which the monitor's are compared because it has no checksum. Empty for the other
-    protocol."""
+    """Return LiteRT's outputs for the MLPerf monitor, whose answers have no checksum. Empty for Arenite's protocol."""
     if project.protocol != "mlperf":
         return []
     references = []
@@ -183,8 +186,8 @@ def _expected(
 
 
 def _journal(project: Project, samples: Samples, config: RunConfig, stack: ExitStack) -> Journal | None:
-    """Raises ``UsageError`` when a journal was requested and cannot be opened; otherwise the run goes on
-    without one."""
+    """Return the run's journal, or None for a short run. If it cannot be opened, raise ``UsageError`` if the user
+    requested it, else return None."""
     if not config.resume and len(samples) < JOURNAL_THRESHOLD:
         return None
     key = {
@@ -208,7 +211,7 @@ def _journal(project: Project, samples: Samples, config: RunConfig, stack: ExitS
 def _stored_hint(store: Journal | UnsavedAnswers, count: int) -> str:
     if isinstance(store, UnsavedAnswers):
         return ""
-    return f"{len(store.answers)} of {count} samples are stored: the same command resumes there."
+    return f"{len(store.answers)} of {count} samples are stored. Run the same command again to continue."
 
 
 def _with_hint(error: AreniteError, addition: str) -> AreniteError:
@@ -217,7 +220,7 @@ def _with_hint(error: AreniteError, addition: str) -> AreniteError:
 
 
 def board_samples(results: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
-    """The samples that each board answered, in this run and in the earlier runs that it resumes."""
+    """Return the samples that each board answered in this run and in the earlier runs that it continues."""
     if len(results) == 1:
         return {results[0].name: sorted(answers)}
     samples: dict[str, list[int]] = {s.name: [] for s in results}

@@ -11,16 +11,16 @@ from arenite.host.bench.devices.measure import Progress
 
 
 class AnswerStore(Protocol):
-    """A store of answers: a journal, or memory."""
+    """Stores answers, in a journal or in memory."""
 
     answers: dict[int, DeviceAnswer]
 
     def add(self, index: int, answer: DeviceAnswer) -> None:
-        """Store one answer."""
+        """Store the answer to sample ``index``."""
 
 
 class SampleQueue:
-    """The samples that still need an answer; all methods are safe to call from any thread."""
+    """The samples that still need an answer. Every method may be called from any thread."""
 
     def __init__(self, todo: Sequence[int], store: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
@@ -31,11 +31,11 @@ class SampleQueue:
         self.stopped = False
 
     def take(self, name: str) -> int | None:
-        """The next sample for this board; None: none is left for it. Waits while other boards may still give
-        one back."""
+        """Return the next sample for the board ``name``, or None if none is left for it. Waits while other boards may
+        still give a sample back."""
         with self._changed:
             while not self.stopped:
-                at = next(
+                position = next(
                     (
                         i
                         for i in range(len(self._todo) - 1, -1, -1)
@@ -43,10 +43,10 @@ class SampleQueue:
                     ),
                     None,
                 )
-                if at is not None:
+                if position is not None:
                     self._in_progress += 1
                     self._progress("run", len(self._store.answers), self._count)
-                    return self._todo.pop(at)
+                    return self._todo.pop(position)
                 if not self._in_progress:
                     return None
                 self._changed.wait()
@@ -60,7 +60,7 @@ class SampleQueue:
             self._changed.notify_all()
 
     def give_back(self, index: int, refused_by: str | None = None) -> None:
-        """Return a sample that was not answered; ``refused_by``: the board that cannot answer it."""
+        """Put a sample back that was not answered. ``refused_by`` is the board that cannot answer it."""
         with self._changed:
             self._todo.append(index)
             if refused_by is not None:

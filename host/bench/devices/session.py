@@ -1,9 +1,7 @@
-"""One device's answers to one sample after the other, by either protocol, over a transport that may damage
-data.
+"""Run samples on one device by Arenite's protocol or the MLPerf Tiny monitor, over a transport that may damage data.
 
-Damaged data is requested again. A sample may remain without an answer, but never gets a wrong one: Arenite's
-frames carry a CRC-32, and answers of the MLPerf monitor are accepted by the rule of
-``host/bench/devices/monitor_answers.py``.
+Damaged data is requested again. A sample may remain without an answer, but it never gets a wrong one: Arenite's frames
+carry a CRC-32, and ``host/bench/devices/monitor_answers.py`` decides which answers of the MLPerf monitor are accepted.
 """
 
 from __future__ import annotations
@@ -23,19 +21,19 @@ from arenite.host.link.client import DeviceClient, DeviceMemory, DeviceRestarted
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import PortGoneError, Transport
 
-#: How often one sample is started again before it is missing.
+#: The maximum number of runs of one sample. After that, the sample is missing.
 ATTEMPTS = 4
 
 
 class MemoryOverrunError(DeviceError):
-    """Memory on the device was overwritten, so that no answer can be trusted."""
+    """Memory on the device was overwritten, so no answer can be trusted."""
 
 
 class DeviceSession(Protocol):
     """An open session with a device.
 
-    ``tick_hz``: rate of its counter; 0 where the board's profile states it. ``repeated``: samples that were
-    started again.
+    ``tick_hz`` is the rate of its counter; 0 means that the board's profile states it. ``repeated`` counts the runs of
+    samples that were repeated.
     """
 
     @property
@@ -47,18 +45,18 @@ class DeviceSession(Protocol):
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """The device's answer to ``inputs``; ``expected`` is the right answer where it is known. None:
-        missing.
+        """Return the device's answer to ``inputs``, or None if the sample is missing. ``expected`` are LiteRT's output
+        bytes if they are known.
 
         Raises ``DeviceError`` when the device no longer answers, or fails repeatedly in the same way.
         """
 
     def memory(self) -> DeviceMemory | None:
-        """The device's report on its RAM; None where its protocol has none."""
+        """Return the device's report on its RAM, or None if its protocol has no such report."""
 
 
 class FramedSession:
-    """A device that uses Arenite's frames."""
+    """A session by Arenite's protocol."""
 
     def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
         self._hash, self._model = generated.sha256, generated.model.main
@@ -71,40 +69,39 @@ class FramedSession:
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """See :class:`DeviceSession`. A device with carried state (not ``fresh``) is asked once, because a
-        retry loses its state."""
-        noise = self._noise()
+        """See :class:`DeviceSession`. If the inference continues with earlier state (not ``fresh``), it is tried
+        only once, because a retry would lose the state."""
+        damaged_before = self._damaged_frames()
         faults = 0
         for attempt in range(ATTEMPTS):
             try:
-                return self._once(inputs, fresh)
+                return self._run_once(inputs, fresh)
             except PortGoneError:
                 raise
             except DeviceError as error:
                 faults += isinstance(error, DeviceRestartedError) and error.by_fault
-                last = attempt == ATTEMPTS - 1
-                if not fresh or faults > 1 or (last and self._noise() == noise):
-                    raise  # the transport works, so the device is at fault
+                is_last_attempt = attempt == ATTEMPTS - 1
+                if not fresh or faults > 1 or (is_last_attempt and self._damaged_frames() == damaged_before):
+                    raise  # no frame was damaged, so the device is at fault
             self.repeated += 1
             self._reopen()
         return None
 
     def _reopen(self) -> None:
-        """Open the session again. Raises ``DeviceError`` when nothing answers; noise alone does not end the
-        run."""
-        noise = self._noise()
+        """Open the session again. Raises ``DeviceError`` if nothing answers, but not if frames were only damaged."""
+        damaged_before = self._damaged_frames()
         try:
             self._client.connect(self._hash)
         except PortGoneError:
             raise
         except DeviceError:
-            if self._noise() == noise:
+            if self._damaged_frames() == damaged_before:
                 raise
 
-    def _noise(self) -> int:
+    def _damaged_frames(self) -> int:
         return self._client.statistics.damaged
 
-    def _once(self, inputs: Sequence[np.ndarray], fresh: bool) -> DeviceAnswer:
+    def _run_once(self, inputs: Sequence[np.ndarray], fresh: bool) -> DeviceAnswer:
         client = self._client
         for position, value in enumerate(inputs):
             client.write_input(position, np.ascontiguousarray(value).tobytes())
@@ -123,37 +120,37 @@ class FramedSession:
         if memory.guards_damaged:
             raise MemoryOverrunError(
                 f"{memory.guards_damaged} guard words around the arena were overwritten.",
-                "This is a bug in a kernel or in the plan: please report it with the model.",
+                "This is a bug in a kernel or in the plan. Please report it with the model.",
             )
         if memory.stack_overflowed:
             raise MemoryOverrunError(
                 f"The stack of {memory.stack_bytes} B is full to its last word and may have overflowed.",
-                "This is a bug in the stack prediction: please report it with the model.",
+                "This is a bug in the stack prediction. Please report it with the model.",
             )
         return memory
 
 
 class MonitorSession:
-    """A device that serves the MLPerf Tiny monitor, which starts every inference with fresh state."""
+    """A session with the MLPerf Tiny monitor, which starts every inference with fresh state."""
 
     tick_hz = 1_000_000
 
     def __init__(self, transport: Transport, generated: Generated, *, timeout_s: float = 10.0) -> None:
         client = MonitorClient(transport)
         client.connect(timeout_s)
-        self._feeder = MonitorAnswers(client)
+        self._monitor = MonitorAnswers(client)
 
     @property
     def repeated(self) -> int:
         """See :class:`DeviceSession`."""
-        return self._feeder.statistics.repeated
+        return self._monitor.statistics.repeated
 
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
         """See :class:`DeviceSession`."""
         assert fresh and expected is not None
-        return self._feeder.answer(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs), expected)
+        return self._monitor.answer(b"".join(np.ascontiguousarray(v).tobytes() for v in inputs), expected)
 
     def memory(self) -> None:
         """See :class:`DeviceSession`."""
@@ -162,8 +159,8 @@ class MonitorSession:
 def handshake(
     transport: Transport, generated: Generated, protocol: str, *, timeout_s: float = 10.0
 ) -> DeviceSession:
-    """Open a session with the device on ``transport``. Raises ``DeviceError`` when nothing answers or the firmware
-    is another one."""
+    """Open a session with the device on ``transport``. Raises ``DeviceError`` if nothing answers, or if the firmware
+    runs another model."""
     if protocol == "mlperf":
         return MonitorSession(transport, generated, timeout_s=timeout_s)
     return FramedSession(transport, generated, timeout_s=timeout_s)

@@ -1,4 +1,4 @@
-"""The boards of one run: emulators, or boards on their ports; and how each is found again after a loss."""
+"""Open the boards of one run, which are emulators or boards on ports, and open them again after a loss."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from arenite.profiles.boards import Board
 #: Opens the transport of a port after flashing its board; for None it starts the emulator.
 Opener = Callable[[str | None], AbstractContextManager[Transport]]
 
-#: Seconds between two looks for a port that disappeared; the longest time that a board may be away after a
-#: reset.
+#: Seconds between two checks for a port that disappeared, and the longest time that a reset may take.
 PORT_POLL_S, RESTART_S = 0.2, 10.0
 
 
@@ -32,17 +31,16 @@ def device_slots(
     baud: int,
     reconnect: bool = True,
 ) -> list[DeviceSlot]:
-    """One slot per port, or per copy of an emulated board.
+    """Return one slot per port, or per copy of an emulated board.
 
-    An emulated board with a port already runs elsewhere, like a board on a cable, and is not started.
-    ``wait_s``: how long to wait for a board that disappeared; 0: not at all. With ``reconnect`` off a board that
-    stopped is lost.
+    An emulated board with a port was started by the user, so it is treated as a board on a cable. ``wait_s`` is the
+    time to wait for a board that disappeared. If ``reconnect`` is false, a board that stopped is lost.
 
-    Raises ``UsageError`` for ports and copies that do not go together.
+    Raises ``UsageError`` for ports and copies that exclude each other.
     """
-    twice = sorted({p for p in ports if ports.count(p) > 1})
-    if twice:
-        raise UsageError(f"--port {twice[0]} is given twice.", "Give each board its own port.")
+    repeated_ports = sorted({p for p in ports if ports.count(p) > 1})
+    if repeated_ports:
+        raise UsageError(f"--port {repeated_ports[0]} is given twice.", "Give each board its own port.")
     if copies > 1 and (ports or not board.emulated):
         raise UsageError(
             "--copies starts several emulators.", "For several real boards, give --port several times."
@@ -51,7 +49,7 @@ def device_slots(
         slots = [_emulator(board, number, copies, wait_s, open_line) for number in range(1, copies + 1)]
     else:
         slots = [_on_cable(board, port, baud, wait_s, open_line) for port in ports]
-    return slots if reconnect else [DeviceSlot(seat.name, seat.open) for seat in slots]
+    return slots if reconnect else [DeviceSlot(slot.name, slot.open) for slot in slots]
 
 
 def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: Opener) -> DeviceSlot:
@@ -63,28 +61,32 @@ def _emulator(board: Board, number: int, copies: int, wait_s: float, open_line: 
 
 
 def _on_cable(board: Board, port: str, baud: int, wait_s: float, open_line: Opener) -> DeviceSlot:
-    def first() -> AbstractContextManager[Transport]:
+    def open_first() -> AbstractContextManager[Transport]:
         if board.emulated:
             return open_running_board(resolve_port(board, port) or port, baud)
         return open_line(port)
 
-    def reopened() -> AbstractContextManager[Transport]:
+    def reopen_after_loss() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, wait_s)
 
-    def after_reset() -> AbstractContextManager[Transport]:
+    def open_after_reset() -> AbstractContextManager[Transport]:
         return reopen_board(board, port, baud, RESTART_S)
 
-    reopen = reopened if wait_s > 0 else None
+    reopen = reopen_after_loss if wait_s > 0 else None
     if board.emulated:
-        return DeviceSlot(port, first, reopen)
+        return DeviceSlot(port, open_first, reopen)
     return DeviceSlot(
-        port, first, reopen, lambda: recover_board(board, resolve_port(board, port) or port), after_reset
+        port,
+        open_first,
+        reopen,
+        lambda: recover_board(board, resolve_port(board, port) or port),
+        open_after_reset,
     )
 
 
 @contextmanager
 def open_running_board(port: str, baud: int) -> Iterator[Transport]:
-    """The transport of a board that already runs its firmware."""
+    """Open the transport of a board that already runs its firmware."""
     transport = SerialTransport(port, baud)
     try:
         yield transport
@@ -94,16 +96,15 @@ def open_running_board(port: str, baud: int) -> Iterator[Transport]:
 
 @contextmanager
 def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[Transport]:
-    """The transport of a board that disappeared, once it is plugged in again; it keeps its firmware
-    meanwhile.
+    """Wait until a board that disappeared is connected again, and open its transport. The board keeps its firmware.
 
-    Raises ``DeviceError`` when it is not back within ``wait_s``.
+    Raises ``DeviceError`` when it is not connected within ``wait_s``.
     """
-    transport = _reopened(board, port, baud, time.monotonic() + wait_s)
+    transport = _wait_for_port(board, port, baud, time.monotonic() + wait_s)
     if transport is None:
         raise DeviceError(
             f"{port} did not come back within {wait_s:g} s.",
-            "Plug the board in again; a larger --wait allows more time.",
+            "Connect the board again. A larger --wait allows more time.",
         )
     try:
         yield transport
@@ -111,10 +112,10 @@ def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[
         transport.close()
 
 
-def _reopened(board: Board, port: str, baud: int, until: float) -> SerialTransport | None:
-    """``port`` may be ``auto`` or ``usb:SERIAL``, because the board may come back under another name."""
-    time.sleep(PORT_POLL_S)  # a name may exist a moment longer than its device
-    while time.monotonic() < until:
+def _wait_for_port(board: Board, port: str, baud: int, end: float) -> SerialTransport | None:
+    """Open ``port`` when it exists. It may be ``auto`` or ``usb:SERIAL``, so the board may get another name."""
+    time.sleep(PORT_POLL_S)  # the name of a port may exist a little longer than its device
+    while time.monotonic() < end:
         # Missing or not ready: udev may still be setting its permissions.
         with contextlib.suppress(AreniteError):
             return SerialTransport(resolve_port(board, port) or port, baud)

@@ -1,1 +1,1 @@
-"""Many benches from one file: models, boards and options combined."""
+"""Runs a bench for each combination of models, boards and options in one file."""

@@ -1,4 +1,4 @@
-"""One cell of a matrix: one bench run with all its options."""
+"""A cell of a matrix: one bench run with all its options."""
 
 from __future__ import annotations
 
@@ -18,8 +18,11 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Cell:
-    """``data``: file or folder of samples, None for random ones; ``ports``: of the board, empty for an
-    emulated one."""
+    """One bench run of a matrix.
+
+    ``data`` is a file or folder of samples, or None for random samples. ``ports`` are the board's ports, empty for an
+    emulated board.
+    """
 
     model: Path
     board: Board
@@ -31,7 +34,7 @@ class Cell:
 
     @property
     def name(self) -> str:
-        """A name for messages: model, board, and the options that differ from the default."""
+        """Return a name for messages: model, board, and the options that differ from the default."""
         words = describe_mode(self.mode.to_json())
         details = [] if words == "default" else [words]
         details += [self.data.name] if self.data is not None else []
@@ -39,12 +42,11 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """A hash of everything that the result depends on: contents of files, board, mode, and the version of
-        this program."""
-        ingredients = {
+        """Return a hash of everything that the result depends on: file contents, board, mode, and Arenite's version."""
+        parts = {
             "model": _file_hash(self.model),
             "data": None if self.data is None else _data_hash(self.data),
-            # Each process writes a set in another order.
+            # The order of a set differs between processes.
             "board": [repr(replace(self.board, features=frozenset())), sorted(self.board.features)],
             "mode": self.mode.to_json(),
             "name": [str(self.model), None if self.data is None else str(self.data)],
@@ -53,10 +55,10 @@ class Cell:
             "ports": self.ports,
             "program": [version(), digest()],
         }
-        return hashlib.sha256(json.dumps(ingredients, sort_keys=True).encode()).hexdigest()[:32]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def command(self, store: Path, port: str | None, resume: bool) -> list[str]:
-        """The command that runs this cell alone."""
+        """Return the command that runs only this cell."""
         words = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(self.model), "--json"]
         words += ["--board", self.board.name, "--store", str(store), "--protocol", self.mode.protocol]
         words += ["--optimise", self.mode.optimise] if self.mode.optimise else []
@@ -74,7 +76,7 @@ class Cell:
         return words
 
     def to_json(self) -> dict[str, Any]:
-        """The options of this cell."""
+        """Return the options of this cell as JSON."""
         return {
             "model": self.model.stem,
             "path": str(self.model),
@@ -98,11 +100,11 @@ def _file_hash(path: Path) -> str:
 
 @cache
 def _data_hash(path: Path) -> str:
-    """The hash of a file, or for a folder the hash of names, sizes and times."""
+    """Return the hash of a file, or the hash of the names, sizes and times of a folder's files."""
     if path.is_file():
         return _file_hash(path)
-    listed = hashlib.sha256()
+    digest_of_names = hashlib.sha256()
     for file in sorted(path.rglob("*")):
         status = file.stat()
-        listed.update(f"{file.relative_to(path)} {status.st_size} {status.st_mtime_ns};".encode())
-    return listed.hexdigest()
+        digest_of_names.update(f"{file.relative_to(path)} {status.st_size} {status.st_mtime_ns};".encode())
+    return digest_of_names.hexdigest()

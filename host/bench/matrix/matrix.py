@@ -1,5 +1,4 @@
-"""A whole matrix: the cells kept from an interrupted run, the cells still to run, and the
-``arenite.matrix/1`` object."""
+"""Run a matrix: keep the cells of an interrupted run, run the others, and return the ``arenite.matrix/1`` object."""
 
 from __future__ import annotations
 
@@ -15,49 +14,49 @@ from arenite.host.bench.store.store import Store
 
 
 def begin(plan: MatrixPlan, store: Path, *, resume: bool = True) -> tuple[str, list[CellState]]:
-    """The matrix's identity in the store, and its cells; those that an interrupted run completed are marked
-    as finished.
+    """Return the matrix's id in the store, and its cells. Cells that an interrupted run completed are marked as
+    finished.
 
     Raises ``UsageError`` when the store cannot be used.
     """
     key = str(plan.path)
-    with Store(store) as opened:
-        identity = opened.open_matrix(key) if resume else None
+    with Store(store) as database:
+        identity = database.open_matrix(key) if resume else None
         finished_runs = (
-            {} if identity is None else {run.figures["cell"]: run for run in opened.runs(matrix=identity)}
+            {} if identity is None else {run.figures["cell"]: run for run in database.runs(matrix=identity)}
         )
         if identity is None:
             identity = uuid.uuid4().hex[:12]
-            opened.begin_matrix(identity, key)
+            database.begin_matrix(identity, key)
     states = [CellState(cell) for cell in plan.cells]
     for state in states:
         run = finished_runs.get(state.cell.key)
         if run is not None and not run.figures["missing"]:
-            _take(state, run)
+            _restore(state, run)
     return identity, states
 
 
-def _take(state: CellState, run: StoredRun) -> None:
+def _restore(state: CellState, run: StoredRun) -> None:
     state.result = {**run.result, "run": run.id}
     state.exit_code = 0 if run.figures["bit_exact"] == run.figures["samples"] else 1
     state.step, state.earlier = "done", True
 
 
 def finish(plan: MatrixPlan, identity: str, states: Sequence[CellState], store: Path) -> dict[str, Any]:
-    """The result. After a matrix without failed or missing cells the next run starts with all cells."""
-    whole = worst_exit_code(states) < 2 and not any(
+    """Return the result. If no cell failed or is missing, the next run starts again with all cells."""
+    complete = worst_exit_code(states) < 2 and not any(
         s.result and s.result["samples"]["missing"] for s in states
     )
-    if whole:
-        with Store(store) as opened:
-            opened.end_matrix(identity)
+    if complete:
+        with Store(store) as database:
+            database.end_matrix(identity)
     return {
         "schema": "arenite.matrix/1",
         "file": str(plan.path),
         "matrix": identity,
         "store": str(store),
         "exit_code": worst_exit_code(states),
-        "complete": whole,
+        "complete": complete,
         "cells": [s.to_json() for s in states],
         "notes": list(plan.skipped),
     }
@@ -73,13 +72,12 @@ def run_matrix(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run the cells that are not finished. On an interruption ``KeyboardInterrupt`` reports how many cells
-    are stored."""
+    """Run the cells that are not finished. If interrupted, ``KeyboardInterrupt`` says how many cells are stored."""
     try:
         run_cells(states, jobs=jobs, store=store, matrix=identity, resume=resume, changed=changed)
     except KeyboardInterrupt:
         done = sum(s.finished for s in states)
         raise KeyboardInterrupt(
-            f"{done} of {len(states)} cells are stored: the same command resumes there."
+            f"{done} of {len(states)} cells are stored. Run the same command again to continue."
         ) from None
     return finish(plan, identity, states, store)

@@ -1,4 +1,4 @@
-"""``bench.toml``: boards × models × modes, read into cells.
+"""Read ``bench.toml``, and combine its boards, models and modes into cells.
 
 models = ["kws.tflite", { path = "person.tflite", data = "people.npz" }]
 boards = ["qemu_mps2_an386", { name = "nucleo_l4r5zi", ports = ["/dev/ttyACM0"] }]
@@ -23,12 +23,12 @@ from arenite.profiles.boards import Board, load_board
 
 _MODES = ("optimise", "protocol", "passes", "stream_input", "mark", "cores", "health", "fast_ram")
 _KEYS = ("models", "boards", *_MODES, "data", "samples", "cycles", "exclude")
-_EXCLUDED_BY = ("model", "board", *_MODES)
+_EXCLUDE_KEYS = ("model", "board", *_MODES)
 
 
 @dataclass(frozen=True)
 class MatrixPlan:
-    """``skipped``: sentences about combinations that cannot run."""
+    """The cells of a file. ``skipped`` has one sentence for each combination that cannot run."""
 
     path: Path
     cells: tuple[Cell, ...]
@@ -36,51 +36,51 @@ class MatrixPlan:
 
 
 class _Reader:
-    """A TOML table of one file; every error names the file and the key."""
+    """Reads the keys of a TOML table. Every error names the file and the key."""
 
     def __init__(self, path: Path, table: dict[str, Any]) -> None:
         self.path, self._table = path, table
 
-    def wrong(self, key: str, value: object, requirement: str) -> UsageError:
+    def error_for(self, key: str, value: object, requirement: str) -> UsageError:
         return UsageError(f"{self.path}: {key} is {value!r}.", f"Write {requirement}.")
 
-    def several(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
-        """One value or an array of values; empty when the key is missing."""
+    def values_of(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
+        """Return one value or an array of values as a list, empty if the key is missing."""
         value = self._table.get(key, [])
         values = value if isinstance(value, list) else [value]
         for item in values:
             if not isinstance(item, kinds) or (isinstance(item, bool) and kinds is not bool):
-                raise self.wrong(key, item, requirement)
+                raise self.error_for(key, item, requirement)
         if key in self._table and not values:
-            raise self.wrong(key, value, requirement)
+            raise self.error_for(key, value, requirement)
         return values
 
     def choice(self, key: str, allowed: tuple[str, ...]) -> list[str]:
-        values = self.several(key, str, f"one or more of {', '.join(allowed)}")
+        values = self.values_of(key, str, f"one or more of {', '.join(allowed)}")
         for item in values:
             if item not in allowed:
-                raise self.wrong(key, item, f"one or more of {', '.join(allowed)}")
+                raise self.error_for(key, item, f"one or more of {', '.join(allowed)}")
         return values
 
     def count(self, key: str) -> int | None:
         value = self._table.get(key)
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
-            raise self.wrong(key, value, "a number of 1 or more")
+            raise self.error_for(key, value, "a number of 1 or more")
         return value
 
     def counts(self, key: str, minimum: int, maximum: int | None = None) -> list[int]:
-        """One number or an array of them."""
+        """Return one number or an array of numbers as a list."""
         requirement = f"numbers from {minimum} " + ("on" if maximum is None else f"to {maximum}")
-        values = self.several(key, int, requirement)
+        values = self.values_of(key, int, requirement)
         for item in values:
             if isinstance(item, bool) or item < minimum or (maximum is not None and item > maximum):
-                raise self.wrong(key, item, requirement)
+                raise self.error_for(key, item, requirement)
         return values
 
     def flag(self, key: str) -> bool | None:
         value = self._table.get(key)
         if value is not None and not isinstance(value, bool):
-            raise self.wrong(key, value, "true or false")
+            raise self.error_for(key, value, "true or false")
         return value
 
     def only(self, allowed: tuple[str, ...], where: str = "") -> None:
@@ -92,22 +92,22 @@ class _Reader:
                 )
 
     def existing(self, key: str, value: object) -> Path:
-        """An existing path, relative to the file that names it."""
+        """Return an existing path. A relative path starts at the folder of the file that names it."""
         if not isinstance(value, str):
-            raise self.wrong(key, value, "a path")
+            raise self.error_for(key, value, "a path")
         path = (self.path.parent / Path(value).expanduser()).resolve()
         if not path.exists():
             raise UsageError(
                 f"{self.path}: {key} names {value}, but {path} does not exist.",
-                "Paths are relative to the file that names them.",
+                "Relative paths start at the folder of this file.",
             )
         return path
 
 
 def read_plan(path: Path) -> MatrixPlan:
-    """The cells of a file.
+    """Return the cells of a file.
 
-    Raises ``UsageError`` that names the file and the key, ``ProfileError`` for an unknown board.
+    Raises ``UsageError`` that names the file and the key, and ``ProfileError`` for an unknown board.
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -117,95 +117,98 @@ def read_plan(path: Path) -> MatrixPlan:
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is not TOML: {error}.", "docs/bench-matrix.md has an example.") from error
-    top = _Reader(path, table)
-    top.only(_KEYS)
-    models = [_model(top, item) for item in top.several("models", (str, dict), "paths of models")]
-    boards = [_board(top, item) for item in top.several("boards", (str, dict), "names of boards")]
-    for name, found in (("models", models), ("boards", boards)):
-        if not found:
-            raise UsageError(f"{path} does not have {name}.", f'Write {name} = ["..."].')
-    modes = _modes(top)
+    reader = _Reader(path, table)
+    reader.only(_KEYS)
+    models = [_model(reader, item) for item in reader.values_of("models", (str, dict), "paths of models")]
+    boards = [_board(reader, item) for item in reader.values_of("boards", (str, dict), "names of boards")]
+    for key, entries in (("models", models), ("boards", boards)):
+        if not entries:
+            raise UsageError(f"{path} has no {key}.", f'Write {key} = ["..."].')
+    modes = _modes(reader)
     data: list[Path | None] = [
-        top.existing("data", item) for item in top.several("data", str, "paths of samples")
+        reader.existing("data", item) for item in reader.values_of("data", str, "paths of samples")
     ]
-    general = (data or [None], top.count("samples"), top.flag("cycles"))
-    rules = _rules(top, table.get("exclude", []), models, boards)
+    all_samples, all_cycles = reader.count("samples"), reader.flag("cycles")
+    rules = _exclude_rules(reader, table.get("exclude", []), models, boards)
     cells, skipped = [], []
-    for (model, own, few), (board, ports), mode in itertools.product(models, boards, modes):
-        for given in [own] if own is not None else general[0]:
-            cell = Cell(model, board, mode, given, few or general[1], general[2], ports)
+    for (model, model_data, model_samples), (board, ports), mode in itertools.product(models, boards, modes):
+        for samples in [model_data] if model_data is not None else data or [None]:
+            cell = Cell(model, board, mode, samples, model_samples or all_samples, all_cycles, ports)
             if mode.protocol == "mlperf" and mode.stream_input:
                 skipped.append(f"{cell.name}: the MLPerf monitor stores the whole input.")
-            elif not _excluded(rules, cell):
+            elif not _is_excluded(rules, cell):
                 cells.append(cell)
     unique = tuple(dict.fromkeys(cells))
     if not unique:
-        raise UsageError(f"{path} excludes every cell.", "Remove some of [[exclude]].")
+        raise UsageError(f"{path} excludes every cell.", "Remove at least one of its [[exclude]] tables.")
     return MatrixPlan(path.resolve(), unique, tuple(skipped))
 
 
-def _modes(top: _Reader) -> list[BuildMode]:
-    """Every combination of the options of build and run."""
+def _modes(reader: _Reader) -> list[BuildMode]:
+    """Return every combination of the options for build and run."""
     options: dict[str, list[Any]] = {
-        "optimise": top.choice("optimise", OPTIMISE_MODES),
-        "protocol": top.choice("protocol", PROTOCOLS),
-        "passes": top.several("passes", bool, "true, false or both"),
-        "stream_input": top.several("stream_input", bool, "true, false or both"),
-        "mark": top.several("mark", str, "names of pins"),
-        "cores": top.counts("cores", 1, 2),
-        "health": top.several("health", bool, "true, false or both"),
-        "fast_ram": top.counts("fast_ram", 0),
+        "optimise": reader.choice("optimise", OPTIMISE_MODES),
+        "protocol": reader.choice("protocol", PROTOCOLS),
+        "passes": reader.values_of("passes", bool, "true, false or both"),
+        "stream_input": reader.values_of("stream_input", bool, "true, false or both"),
+        "mark": reader.values_of("mark", str, "names of pins"),
+        "cores": reader.counts("cores", 1, 2),
+        "health": reader.values_of("health", bool, "true, false or both"),
+        "fast_ram": reader.counts("fast_ram", 0),
     }
-    chosen = {key: values for key, values in options.items() if values}
+    listed = {key: values for key, values in options.items() if values}
     return [
-        BuildMode(**dict(zip(chosen, combination, strict=True)))
-        for combination in itertools.product(*chosen.values())
+        BuildMode(**dict(zip(listed, combination, strict=True)))
+        for combination in itertools.product(*listed.values())
     ]
 
 
-def _model(top: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:
+def _model(reader: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:
     if isinstance(item, str):
-        return top.existing("models", item), None, None
-    own = _Reader(top.path, item)
-    own.only(("path", "data", "samples"), ", in models,")
-    path = own.existing("models.path", item.get("path"))
-    data = None if item.get("data") is None else own.existing("models.data", item["data"])
-    return path, data, own.count("samples")
+        return reader.existing("models", item), None, None
+    item_reader = _Reader(reader.path, item)
+    item_reader.only(("path", "data", "samples"), ", in models,")
+    path = item_reader.existing("models.path", item.get("path"))
+    data = None if item.get("data") is None else item_reader.existing("models.data", item["data"])
+    return path, data, item_reader.count("samples")
 
 
-def _board(top: _Reader, item: str | dict[str, Any]) -> tuple[Board, tuple[str, ...]]:
+def _board(reader: _Reader, item: str | dict[str, Any]) -> tuple[Board, tuple[str, ...]]:
     if isinstance(item, str):
         item = {"name": item}
-    own = _Reader(top.path, item)
-    own.only(("name", "ports"), ", in boards,")
+    item_reader = _Reader(reader.path, item)
+    item_reader.only(("name", "ports"), ", in boards,")
     if not isinstance(item.get("name"), str):
-        raise own.wrong("boards.name", item.get("name"), "a board of `arenite boards`")
+        raise item_reader.error_for("boards.name", item.get("name"), "a board of `arenite boards`")
     board = load_board(item["name"])
-    ports = tuple(own.several("ports", str, "serial ports"))
+    ports = tuple(item_reader.values_of("ports", str, "serial ports"))
     if not board.emulated and not ports:
         raise UsageError(
-            f"{top.path}: {board.name} is a real board without a port.",
+            f"{reader.path}: {board.name} is a real board without a port.",
             f'Write {{ name = "{board.name}", ports = ["/dev/ttyACM0"] }} in boards.',
         )
     return board, ports
 
 
-def _rules(
-    top: _Reader, rules: object, models: Sequence[tuple[Path, Any, Any]], boards: Sequence[tuple[Board, Any]]
+def _exclude_rules(
+    reader: _Reader,
+    rules: object,
+    models: Sequence[tuple[Path, Any, Any]],
+    boards: Sequence[tuple[Board, Any]],
 ) -> list[dict[str, Any]]:
-    """The tables of ``[[exclude]]``; the values that they name must be in the file."""
+    """Return the ``[[exclude]]`` tables. The models and boards that they name must be in the file."""
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
-        raise top.wrong("exclude", rules, "[[exclude]] tables")
+        raise reader.error_for("exclude", rules, "[[exclude]] tables")
     known = {"model": [path.stem for path, *_ in models], "board": [board.name for board, _ in boards]}
     for rule in rules:
-        _Reader(top.path, rule).only(_EXCLUDED_BY, ", in exclude,")
+        _Reader(reader.path, rule).only(_EXCLUDE_KEYS, ", in exclude,")
         for key, names in known.items():
             if key in rule and rule[key] not in names:
-                raise top.wrong(f"exclude.{key}", rule[key], f"one of {', '.join(names)}")
+                raise reader.error_for(f"exclude.{key}", rule[key], f"one of {', '.join(names)}")
     return rules
 
 
-def _excluded(rules: Sequence[dict[str, Any]], cell: Cell) -> bool:
-    """Whether all values of a rule of ``[[exclude]]`` match the cell."""
+def _is_excluded(rules: Sequence[dict[str, Any]], cell: Cell) -> bool:
+    """Whether all values of an ``[[exclude]]`` table match the cell."""
     facts = cell.to_json()
     return any(rule and all(facts[key] == value for key, value in rule.items()) for rule in rules)

@@ -1,8 +1,7 @@
-"""Run the cells of a matrix, several at once, each in a process of its own.
+"""Run the cells of a matrix in parallel, each in its own process.
 
-A cell runs the command ``arenite bench``, so that its result is the same as that of the bench alone, and its
-failure does not affect other cells. Emulated boards run in parallel; a real board's port serves one cell at a
-time.
+A cell runs the command ``arenite bench``. So its result is the same as without a matrix, and its failure does not
+affect other cells. Emulated boards run in parallel. A port of a real board serves one cell at a time.
 """
 
 from __future__ import annotations
@@ -29,8 +28,7 @@ STOP_S = 10.0
 
 @dataclass
 class CellState:
-    """The state of a cell: waiting, building, ..., done, failed; ``error`` and ``hint`` are those of the
-    bench."""
+    """The state of a cell: waiting, building, ..., done, failed. ``error`` and ``hint`` come from the bench."""
 
     cell: Cell
     step: str = "waiting"
@@ -50,7 +48,7 @@ class CellState:
         return self.exit_code is not None
 
     def to_json(self) -> dict[str, Any]:
-        """One entry of ``cells``."""
+        """Return the cell's entry in ``cells``."""
         error = None if self.error is None else {"problem": self.error, "hint": self.hint}
         return {
             **self.cell.to_json(),
@@ -65,7 +63,7 @@ class CellState:
 
 
 class _Queue:
-    """Chooses the next cell: the first that waits and whose board has a free port."""
+    """Chooses the next cell: the first one that waits for a board with a free port, or for an emulated board."""
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._waiting = [s for s in states if not s.finished]
@@ -74,7 +72,7 @@ class _Queue:
         self.stopped = False
 
     def take(self) -> tuple[CellState, str | None] | None:
-        """A cell and its port; None: no cell is left."""
+        """Return a cell and its port, or None if no cell is left."""
         with self._changed:
             while self._waiting and not self.stopped:
                 for state in self._waiting:
@@ -107,9 +105,9 @@ def run_cells(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> None:
-    """Run every cell that has no exit code yet; ``changed`` is called after each step, by several threads.
+    """Run every cell that has no exit code yet. Several threads call ``changed``, after each step of a cell.
 
-    On ``KeyboardInterrupt`` the running cells are stopped, and they store their answers first.
+    On ``KeyboardInterrupt`` the running cells store their answers and stop.
     """
     queue = _Queue(states)
     running: set[subprocess.Popen[str]] = set()
@@ -139,7 +137,7 @@ def run_cells(
             thread.join(max(0.0, end - time.monotonic()))
         for process in list(running):
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # the emulator of the cell too
+                os.killpg(process.pid, signal.SIGKILL)  # also stops the emulator of the cell
         raise
 
 
@@ -155,7 +153,7 @@ def _run_cell(
     state.step = "starting"
     changed(state)
     environment = os.environ | {LINES_MODE: "lines", MATRIX: matrix, CELL: state.cell.key}
-    # A session of its own, so that a signal from the terminal reaches only the matrix, which passes it on.
+    # The process has its own session, so a signal from the terminal reaches only the matrix, which forwards it.
     process = subprocess.Popen(
         command,
         env=environment,
@@ -169,14 +167,14 @@ def _run_cell(
     listener = threading.Thread(target=_listen, args=(process, state, changed), daemon=True)
     listener.start()
     assert process.stdout is not None
-    out = process.stdout.read()
+    stdout = process.stdout.read()
     code = process.wait()
     listener.join()
     running.discard(process)
     state.seconds = time.monotonic() - began
     if queue.stopped:
-        return  # interrupted: no outcome
-    _conclude(state, code, out)
+        return  # the cell was interrupted and has no outcome
+    _conclude(state, code, stdout)
     changed(state)
 
 
@@ -192,10 +190,10 @@ def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[
             state.messages.append(line.rstrip())
 
 
-def _conclude(state: CellState, code: int, out: str) -> None:
-    """The cell's outcome from exit code, standard output and standard error."""
+def _conclude(state: CellState, code: int, stdout: str) -> None:
+    """Set the cell's outcome from exit code, standard output and standard error."""
     try:
-        output = json.loads(out) if out.strip() else None
+        output = json.loads(stdout) if stdout.strip() else None
     except ValueError:
         output, code = None, 4
     state.result = output if isinstance(output, dict) else None
@@ -214,5 +212,5 @@ def _conclude(state: CellState, code: int, out: str) -> None:
 
 
 def worst_exit_code(states: Sequence[CellState]) -> int:
-    """The exit code of a matrix: that of the cell with the worst outcome."""
+    """Return the exit code of a matrix, which is the highest exit code of its cells."""
     return max((s.exit_code for s in states if s.exit_code is not None), default=0)

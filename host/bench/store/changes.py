@@ -1,11 +1,15 @@
-"""The changes from one run to another, and the regressions among them.
+"""Find the changes from one run to another, and the regressions among them.
 
-The rules: a size that grew by more than ``bytes`` (0 by default) is a regression; so are exact counts of
-instructions that grew by more than ``instructions`` (0.5 %) and by more than the timer's tick; times and
-measured energies that grew by more than ``time`` (5 %) and by more than either run's own spread; an accuracy
-that fell by more than ``accuracy`` (0); any output that was right and is no longer. Figures that depend on
-the data are compared only with a run on the same data. Estimates are shown, but are never a regression, and
-other models or boards are never compared.
+A change is a regression if one of these figures changed by more than the limit of its rule:
+
+- a size grew by more than ``bytes`` (default 0);
+- an exact count of instructions grew by more than ``instructions`` (0.5 %) and by more than a tick of the timer;
+- a time or a measured energy grew by more than ``time`` (5 %) and by more than the spread of either run;
+- the accuracy fell by more than ``accuracy`` (0);
+- a sample was bit-exact and no longer is.
+
+Figures that depend on the data are compared only with a run on the same data. Estimates are shown, but are never a
+regression. Regressions are found only between runs of the same model and board.
 """
 
 from __future__ import annotations
@@ -16,9 +20,8 @@ from typing import Any
 
 from arenite.host.bench.store.run_rows import StoredRun
 
-#: A count of instructions may differ by this much from run to run: the timer may start anywhere within one of
-#: its ticks.
-TICK = 2
+#: A count of instructions may differ by this number between runs, because the timer may start anywhere within a tick.
+TICK_INSTRUCTIONS = 2
 SIZES = ("ram_total", "arena", "stack", "static", "flash_total", "weights", "code")
 COUNTS = ("instructions", "init_instructions")
 TIMES = ("latency_us", "energy_uj")
@@ -26,7 +29,7 @@ ESTIMATES = ("cycles",)
 #: Figures that depend on the samples.
 DATA_FIGURES = ("instructions", "cycles", "latency_us", "energy_uj", "accuracy", "bit_exact")
 FIGURES = ("bit_exact", "accuracy", *COUNTS[:1], *ESTIMATES, *TIMES, *COUNTS[1:], *SIZES)
-#: Names of the figures for people.
+#: Titles of the figures in tables.
 TITLES = {
     "bit_exact": "samples that are not bit-exact",
     "accuracy": "accuracy",
@@ -47,7 +50,7 @@ TITLES = {
 
 @dataclass(frozen=True)
 class RegressionRules:
-    """Allowed growth: ``bytes`` and ``accuracy`` absolute, ``instructions`` and ``time`` as shares."""
+    """The allowed changes: ``bytes`` and ``accuracy`` as differences, ``instructions`` and ``time`` as fractions."""
 
     bytes: int = 0
     instructions: float = 0.005
@@ -55,14 +58,14 @@ class RegressionRules:
     accuracy: float = 0.0
 
     def to_json(self) -> dict[str, float]:
-        """The rules by name."""
+        """Return the rules by name."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class Change:
-    """One figure of two runs. ``against``: number of the older run; ``rule``: why it is a regression, or
-    None."""
+    """A figure in two runs. ``against`` is the number of the older run. ``rule`` says why the change is a regression,
+    or is None."""
 
     figure: str
     old: float
@@ -72,24 +75,27 @@ class Change:
 
     @property
     def share(self) -> float | None:
-        """Growth as a share of the old value; None from zero."""
+        """The growth as a fraction of the old value, or None if the old value is zero."""
         return (self.new - self.old) / self.old if self.old else None
 
     def to_json(self) -> dict[str, Any]:
-        """The change with its growth as a share."""
+        """Return the change with its growth as a fraction."""
         share = self.share
         return {**asdict(self), "share": None if share is None else round(share, 6)}
 
 
 def same_data(old: StoredRun, new: StoredRun) -> bool:
-    """The same bytes, or as many samples of the same file (a new quantisation changes their bytes)."""
+    """Whether both runs used equal samples, or the same number of samples of the same file.
+
+    The second rule is needed because a new quantization changes the bytes of the samples.
+    """
     if old.figures["data_sha256"] is not None and old.figures["data_sha256"] == new.figures["data_sha256"]:
         return True
     return (old.data, old.figures["samples"]) == (new.data, new.figures["samples"])
 
 
 def value(run: StoredRun, figure: str) -> float | None:
-    """A figure of a run; ``bit_exact`` is returned as the number of wrong answers."""
+    """Return a figure of a run. For ``bit_exact`` it is the number of samples with a wrong answer."""
     if figure == "bit_exact":
         figures = run.figures
         value: float | None = figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
@@ -98,7 +104,7 @@ def value(run: StoredRun, figure: str) -> float | None:
 
 
 def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) -> Change | None:
-    """None where one of the runs has no such figure, or the figures cannot be compared."""
+    """Return the change of a figure, or None if a run does not have it or the figures cannot be compared."""
     if figure in DATA_FIGURES and not same_data(old, new):
         return None
     a, b = value(old, figure), value(new, figure)
@@ -106,14 +112,14 @@ def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) 
         return None
     if figure == "energy_uj" and old.figures["energy_kind"] != new.figures["energy_kind"]:
         return None
-    alike = (old.model, old.board) == (new.model, new.board)
-    return Change(figure, a, b, old.id, _rule(old, new, figure, a, b, rules) if alike else None)
+    same_subject = (old.model, old.board) == (new.model, new.board)
+    return Change(figure, a, b, old.id, _rule(old, new, figure, a, b, rules) if same_subject else None)
 
 
 def _rule(
     old: StoredRun, new: StoredRun, figure: str, a: float, b: float, rules: RegressionRules
 ) -> str | None:
-    """The broken rule; None for none."""
+    """Return the rule that the change breaks, or None."""
     if figure == "bit_exact":
         return f"{b:g} outputs differ that were exact" if b > a == 0 else None
     if figure == "accuracy":
@@ -121,8 +127,8 @@ def _rule(
     if figure in SIZES:
         return f"grew by more than {rules.bytes} B" if b - a > rules.bytes else None
     if figure in COUNTS:
-        grown = b - a > max(rules.instructions * a, TICK)
-        return f"grew by more than {rules.instructions:.2%}" if grown else None
+        is_larger = b - a > max(rules.instructions * a, TICK_INSTRUCTIONS)
+        return f"grew by more than {rules.instructions:.2%}" if is_larger else None
     measured = figure != "energy_uj" or new.figures["energy_kind"] == "measured"
     if figure in TIMES and measured:
         spread = max(_spread(old, figure), _spread(new, figure))
@@ -132,18 +138,18 @@ def _rule(
 
 
 def _spread(run: StoredRun, figure: str) -> float:
-    """The spread: for times from the median to the 95th percentile, for energies half the interquartile
-    range."""
+    """Return the spread of a figure in a run: the median to the 95th percentile for times, half the interquartile range
+    for energies."""
     if figure == "latency_us":
-        top = run.figures["latency_p95_us"]
-        return 0.0 if top is None else top - run.figures["latency_us"]
+        p95_us = run.figures["latency_p95_us"]
+        return 0.0 if p95_us is None else p95_us - run.figures["latency_us"]
     low, high = run.figures.get("energy_p25_uj"), run.figures.get("energy_p75_uj")
     return 0.0 if low is None or high is None else (high - low) / 2
 
 
 def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Each figure of ``new`` beside the latest of ``earlier`` (in order of time) that it can be compared
-    with."""
+    """Compare each figure of ``new`` with the latest run of ``earlier`` that it can be compared with. ``earlier`` is
+    sorted by time."""
     differences = []
     for figure in FIGURES:
         for old in reversed(earlier):
@@ -155,7 +161,7 @@ def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules
 
 
 def layer_changes(old: StoredRun, new: StoredRun) -> list[dict[str, Any]]:
-    """Layers beside each other by their index; None where a model has fewer, or they were not counted."""
+    """Return pairs of layers with the same index. A value is None if a model has no such layer or did not count it."""
     a, b = (list(run.result.get("layers") or ()) for run in (old, new))
     rows = []
     for k in range(max(len(a), len(b))):

@@ -1,4 +1,4 @@
-"""Runs of the store as series: the same model, board and mode, over time."""
+"""Group the runs of the store into series: runs of the same model, board and mode over time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PREVIOUS, BEST = "previous", "best"
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """One run of a series; ``changes``: against earlier ones."""
+    """One run of a series, and its changes since earlier runs."""
 
     run: StoredRun
     changes: tuple[Change, ...]
@@ -30,7 +30,7 @@ class SeriesPoint:
 
 @dataclass(frozen=True)
 class RunSeries:
-    """Runs in order of time; at least one."""
+    """Runs of the same model, board and mode, sorted by time. There is at least one."""
 
     model: str
     board: str
@@ -41,35 +41,34 @@ class RunSeries:
 def series_of(
     runs: Sequence[StoredRun], rules: RegressionRules, *, last: int | None = None, against: str = PREVIOUS
 ) -> list[RunSeries]:
-    """``runs`` in series, the latest ``last`` of each.
+    """Group ``runs`` into series, and keep the latest ``last`` runs of each.
 
-    ``against``: compare each figure with that of the run before, or with the best of all earlier runs that
-    are shown, which also finds a regression in small steps.
+    ``against`` is ``PREVIOUS`` to compare each figure with the run before, or ``BEST`` to compare it with the best of
+    all earlier runs that are shown. ``BEST`` also finds a regression that happened in small steps.
     """
     groups: dict[tuple[str, str, str], list[StoredRun]] = {}
     for run in runs:
         groups.setdefault(run.series, []).append(run)
     series = []
-    in_order = sorted(groups.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
-    for (model, board, mode), members in in_order:
+    sorted_groups = sorted(groups.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
+    for (model, board, mode), members in sorted_groups:
         shown = members[-last:] if last else members
-        # The run before the first that is shown is its reference.
+        # The first run that is shown is compared with the run before it.
         start = len(members) - len(shown)
         points = []
         for k, run in enumerate(shown):
             earlier = members[: start + k]
             if against == BEST:
                 earlier = members[start : start + k]
-            found_changes = (
-                changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
-            )
-            points.append(SeriesPoint(run, tuple(found_changes)))
+            run_changes = changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
+            points.append(SeriesPoint(run, tuple(run_changes)))
         series.append(RunSeries(model, board, mode, tuple(points)))
     return series
 
 
 def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Each figure beside the lowest (for accuracies the highest) among ``earlier``."""
+    """Compare each figure with the best among ``earlier``: the highest accuracy, or the lowest value of other
+    figures."""
     best: dict[str, Change] = {}
     for old in earlier:
         for difference in changes([old], new, rules):
@@ -83,7 +82,7 @@ def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) 
 
 
 def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRules) -> dict[str, Any]:
-    """The ``arenite.history/1`` object; ``regressions`` counts those of each series' latest run."""
+    """Return the ``arenite.history/1`` object. ``regressions`` counts those of the latest run of each series."""
     return {
         "schema": "arenite.history/1",
         "store": str(store),
@@ -110,23 +109,24 @@ def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRule
     }
 
 
-def named_run(word: str, store: Path) -> StoredRun:
-    """A run by its number, ``last``, ``last~N``, or the file that ``arenite bench --json`` wrote.
+def named_run(argument: str, store: Path) -> StoredRun:
+    """Return a run by its number, ``last``, ``last~N``, or the file that ``arenite bench --json`` wrote.
 
     Raises ``UsageError`` when there is no such run.
     """
-    if word.isdigit() or word.split("~")[0] == "last":
+    if argument.isdigit() or argument.split("~")[0] == "last":
         with Store(store, create=False) as opened:
-            if word.isdigit():
-                return opened.run(int(word))
-            back = word.partition("~")[2] or "0"
+            if argument.isdigit():
+                return opened.run(int(argument))
+            steps_back = argument.partition("~")[2] or "0"
             runs = opened.runs()
-            if not back.isdigit() or int(back) >= len(runs):
+            if not steps_back.isdigit() or int(steps_back) >= len(runs):
                 raise UsageError(
-                    f"{store} has no run {word}: it has {len(runs)}.", "Count back from the last: last~1."
+                    f"{store} has no run {argument}, because it has only {len(runs)} runs.",
+                    "Give a smaller number, such as last~1.",
                 )
-            return runs[-1 - int(back)]
-    return _of_file(Path(word))
+            return runs[-1 - int(steps_back)]
+    return _of_file(Path(argument))
 
 
 def _of_file(path: Path) -> StoredRun:

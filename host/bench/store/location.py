@@ -1,21 +1,23 @@
-"""The path of the store of bench results."""
+"""Find the store of bench results."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: A folder of this name, in the working folder or above it, stores a project's results beside its sources.
+#: If the working folder or a folder above it contains a folder of this name, the results of the project are stored in
+#: it.
 FOLDER, FILE = ".arenite", "bench.sqlite"
 
 
-def store_path(named: Path | None = None) -> Path:
-    """``named``; else ``$ARENITE_STORE``; else that of the nearest ``.arenite`` folder; else the user's own.
+def store_path(path: Path | None = None) -> Path:
+    """Return the path of the store.
 
-    The user's own is ``$XDG_DATA_HOME/arenite/bench.sqlite``, by default below ``~/.local/share``.
+    It is the first of: ``path``, ``$ARENITE_STORE``, ``bench.sqlite`` in the nearest ``.arenite`` folder, and
+    ``$XDG_DATA_HOME/arenite/bench.sqlite``, where the default of ``XDG_DATA_HOME`` is ``~/.local/share``.
     """
-    if named is not None:
-        return named
+    if path is not None:
+        return path
     configured = os.environ.get("ARENITE_STORE")
     if configured:
         return Path(configured).expanduser()

@@ -1,4 +1,4 @@
-"""The origin of a run: the version of Arenite, the git revision of the model's folder, and the computer."""
+"""Where a run comes from: the version of Arenite, the git revision of the model's folder, and the computer."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-_GIT_S = 5.0
+_GIT_TIMEOUT_S = 5.0
 
 
 @dataclass(frozen=True)
 class Revision:
-    """``dirty``: files that git tracks differ from the revision."""
+    """A git revision. ``dirty`` is true if files that git tracks differ from it."""
 
     repository: str
     commit: str
@@ -22,7 +22,7 @@ class Revision:
 
 
 def version() -> str:
-    """The version of Arenite, as installed."""
+    """Return the installed version of Arenite."""
     try:
         return metadata.version("arenite")
     except metadata.PackageNotFoundError:
@@ -30,21 +30,21 @@ def version() -> str:
 
 
 def host() -> str:
-    """This computer, as far as figures depend on it: nothing that names its owner."""
+    """Return the properties of this computer that figures may depend on. They do not identify its owner."""
     return (
         f"{platform.system()} {platform.release()} {platform.machine()}, Python {platform.python_version()}"
     )
 
 
 def revision(model: Path) -> Revision | None:
-    """The revision of the repository with the model's folder, else of the working folder's; None without
-    either, or git."""
+    """Return the git revision of the model's folder, or else of the working folder. Returns None if neither is in a
+    repository, or git is not installed."""
     for folder in dict.fromkeys((model.resolve().parent, Path.cwd())):
-        top = _git(folder, "rev-parse", "--show-toplevel")
-        commit = _git(folder, "rev-parse", "HEAD") if top else None
-        if top and commit:
-            changed = _git(folder, "status", "--porcelain", "--untracked-files=no")
-            return Revision(top, commit, changed is None or bool(changed))
+        repository = _git(folder, "rev-parse", "--show-toplevel")
+        commit = _git(folder, "rev-parse", "HEAD") if repository else None
+        if repository and commit:
+            status = _git(folder, "status", "--porcelain", "--untracked-files=no")
+            return Revision(repository, commit, status is None or bool(status))
     return None
 
 
@@ -55,7 +55,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
             env=os.environ | {"GIT_OPTIONAL_LOCKS": "0"},
             capture_output=True,
             text=True,
-            timeout=_GIT_S,
+            timeout=_GIT_TIMEOUT_S,
         )
     except (OSError, subprocess.TimeoutExpired):
         return None

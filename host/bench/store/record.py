@@ -1,4 +1,4 @@
-"""Adds a result to the store; an error of the store is reported, but never ends the bench."""
+"""Add a result to the store. An error of the store is reported, but never ends the bench."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.host.bench.store.origin import revision
 from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.bench.store.store import Store
 
-#: In the environment of a bench that is a cell of a matrix: the matrix, and the cell.
+#: Environment variables of a bench that is a cell of a matrix: the id of the matrix, and the key of the cell.
 MATRIX, CELL = "ARENITE_MATRIX", "ARENITE_MATRIX_CELL"
 
 
@@ -22,13 +22,13 @@ def store_result(
     mode: BuildMode,
     data: str,
     model: Path,
-    named: Path | None,
+    path: Path | None,
     report: Callable[[str], None],
 ) -> int | None:
-    """The run's number in the store; None when it could not be stored, and ``report`` was called with the
-    reason."""
+    """Store a result and return the run's number. If that is not possible, call ``report`` with the reason and return
+    None."""
     try:
-        with Store(store_path(named)) as store:
+        with Store(store_path(path)) as store:
             return store.add(
                 result,
                 mode,
@@ -38,5 +38,5 @@ def store_result(
                 cell=os.environ.get(CELL),
             )
     except UsageError as error:
-        report(f"The result is not in the store: {error}")
+        report(f"The result was not stored: {error}")
         return None

@@ -1,4 +1,4 @@
-"""A bench result as rows of the store, and a row as a value."""
+"""Convert a bench result to rows of the store, and a row of the store to a ``StoredRun``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from arenite.host.bench.store.origin import Revision, host, version
 
-#: Column -> its place in an ``arenite.bench/1`` object.
+#: Maps a column to its path in an ``arenite.bench/1`` object.
 FIGURE_PATHS: dict[str, tuple[str, ...]] = {
     "model_path": ("model", "path"),
     "model_sha256": ("model", "sha256"),
@@ -47,9 +47,9 @@ LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tie
 
 @dataclass(frozen=True)
 class BuildMode:
-    """The options of build and run; runs are compared with others of the same mode."""
+    """The options of build and run. Only runs of the same mode are compared."""
 
-    optimise: str | None = None  # None: the fastest that fits
+    optimise: str | None = None  # None: the fastest build that fits
     protocol: str = "arenite"
     passes: bool = True
     stream_input: bool = False
@@ -60,18 +60,17 @@ class BuildMode:
     fast_ram: int | None = None
 
     def to_json(self) -> str:
-        """The mode as one text, with only the options that differ from the default; equal modes give equal
-        texts."""
-        plain = vars(BuildMode())
-        return json.dumps({k: v for k, v in sorted(vars(self).items()) if v != plain[k]}, sort_keys=True)
+        """Return the options that differ from the default as JSON text. Equal modes have equal texts."""
+        defaults = vars(BuildMode())
+        return json.dumps({k: v for k, v in sorted(vars(self).items()) if v != defaults[k]}, sort_keys=True)
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """One row of the table ``runs``.
+    """A row of the table ``runs``.
 
-    ``figures``: by the names of columns, None where the run has none; ``result``: the whole object, empty
-    where it was not read.
+    ``figures`` has a value for each column, None if the run does not have it. ``result`` is the complete
+    ``arenite.bench/1`` object, or empty if it was not read.
     """
 
     id: int
@@ -85,13 +84,12 @@ class StoredRun:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        """The series of the run: runs of a series differ only in their time and in the sources that they were
-        made from."""
+        """The series of the run. Runs of a series differ only in their time and in the sources that were built."""
         return (self.model, self.board, self.mode)
 
 
 def describe_mode(mode: str) -> str:
-    """A mode for people: "ram, stream-input"; "default" for the mode without options."""
+    """Return a mode as text, such as "ram, stream-input". A mode without options is "default"."""
     try:
         mode_values = json.loads(mode)
     except ValueError:
@@ -107,10 +105,10 @@ def describe_mode(mode: str) -> str:
     return ", ".join(words) or "default"
 
 
-def value_at(result: Mapping[str, Any], place: tuple[str, ...]) -> Any:
-    """The value at a place of a result; None where the result has none."""
+def value_at(result: Mapping[str, Any], key_path: tuple[str, ...]) -> Any:
+    """Return the value at a path of a result, or None if the result has no such value."""
     value: Any = result
-    for key in place:
+    for key in key_path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
@@ -123,8 +121,8 @@ def run_row(
     matrix: str | None,
     cell: str | None,
 ) -> dict[str, Any]:
-    """The columns of table ``runs``. ``data``: the samples, as the user named them."""
-    row = {column: value_at(result, place) for column, place in FIGURE_PATHS.items()}
+    """Return the row of table ``runs``. ``data`` is the name that the user gave for the samples."""
+    row = {column: value_at(result, key_path) for column, key_path in FIGURE_PATHS.items()}
     if row["missing"] is None:
         row["missing"] = 0
     return {
@@ -145,7 +143,7 @@ def run_row(
 
 
 def layer_rows(run: int, result: Mapping[str, Any]) -> list[tuple[Any, ...]]:
-    """The rows of table ``layers``: run, index, then ``LAYER_COLUMNS``."""
+    """Return the rows of table ``layers``: run, index, then ``LAYER_COLUMNS``."""
     return [
         (run, k, *(layer.get(c) for c in LAYER_COLUMNS)) for k, layer in enumerate(result.get("layers") or ())
     ]

@@ -1,14 +1,14 @@
-"""The store's tables, and the migration of older files to them.
+"""The tables of the store, and the migration of older files to them.
 
-``PRAGMA user_version`` is the version of the tables, ``PRAGMA application_id`` marks the file as a store. A
-change of the tables is one more step in ``MIGRATIONS``; existing steps are never edited.
+``PRAGMA user_version`` is the version of the tables, and ``PRAGMA application_id`` marks the file as a store. To change
+the tables, add a step to ``MIGRATIONS``. Never edit existing steps.
 """
 
 from __future__ import annotations
 
 import sqlite3
 
-#: "AREN"
+#: The ASCII codes of "AREN".
 APPLICATION = 0x4152454E
 
 _FIRST = """
@@ -48,7 +48,7 @@ CREATE TABLE matrices (
 );
 """
 
-#: The spread of an energy, so that runs can be compared without reading the whole object of each.
+#: Adds the spread of energies, so runs can be compared without reading their complete objects.
 _SECOND = """
 ALTER TABLE runs ADD COLUMN energy_p25_uj REAL;
 ALTER TABLE runs ADD COLUMN energy_p75_uj REAL;
@@ -67,9 +67,9 @@ class NewerStoreError(Exception):
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Make the tables, or bring them to this version, in one transaction.
+    """Create the tables or update them to this version, in one transaction.
 
-    Raises ``NotAStoreError``, ``NewerStoreError`` or ``sqlite3.Error``; nothing was changed then.
+    If it raises ``NotAStoreError``, ``NewerStoreError`` or ``sqlite3.Error``, the file was not changed.
     """
     if _version(connection) == VERSION and _number(connection, "application_id") == APPLICATION:
         return

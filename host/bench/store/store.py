@@ -1,6 +1,6 @@
-"""One SQLite file with every bench result: figures by column, layers, and the whole object.
+"""Stores every bench result in one SQLite file: a column for each figure, the layers, and the complete object.
 
-Several programs may write at once: a write-ahead log, and transactions that wait for each other.
+Several programs may write at the same time. The file has a write-ahead log, and transactions wait for each other.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _FIGURES = (*FIGURE_PATHS, "version", "repository", "revision", "dirty", "host",
 
 
 class Store:
-    """An open store. Every method may raise ``UsageError`` with the file's name and SQLite's message."""
+    """An open store. Every method may raise ``UsageError`` with the file's name and the message of SQLite."""
 
     def __init__(self, path: Path, *, create: bool = True) -> None:
-        """Open ``path``; ``create``: make it where there is none.
+        """Open ``path``. ``create`` creates the file if it does not exist.
 
         Raises ``UsageError`` when the file cannot be opened, is damaged, is not a store, or was written by a
-        later version. The file is not changed then.
+        later version. In these cases, the file is not changed.
         """
         self.path = path
         if not create and not path.is_file():
             raise UsageError(
                 f"The store {path} does not exist yet.",
-                "`arenite bench` creates it; name another store with --store.",
+                "Run `arenite bench` to create it, or name another store with --store.",
             )
         with self._readable_errors():
             if create:
@@ -55,14 +55,14 @@ class Store:
             with self._readable_errors():
                 self._connection.execute("PRAGMA foreign_keys = ON")
                 migrate(self._connection)
-                self._log_ahead()
+                self._enable_write_ahead_log()
         except BaseException:
             self._connection.close()
             raise
 
-    def _log_ahead(self) -> None:
-        """Switch to the write-ahead log. Two programs may do so at the same time, and some file systems do
-        not support it."""
+    def _enable_write_ahead_log(self) -> None:
+        """Switch to a write-ahead log. Try again if another program does so too; ignore that a file system does not
+        support it."""
         for _ in range(20):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -74,12 +74,12 @@ class Store:
 
     @contextmanager
     def _readable_errors(self) -> Iterator[None]:
-        """SQLite's errors as readable errors."""
-        move = "Name another store with --store, or move the file away; it was not changed."
+        """Convert the errors of SQLite to ``UsageError``."""
+        hint = "Name another store with --store, or move the file away. It was not changed."
         try:
             yield
         except NotAStoreError:
-            raise UsageError(f"{self.path} is a database, but not a store of bench results.", move) from None
+            raise UsageError(f"{self.path} is a database, but not a store of bench results.", hint) from None
         except NewerStoreError:
             raise UsageError(
                 f"{self.path} was written by a later version of Arenite.",
@@ -95,7 +95,7 @@ class Store:
                 "Check its permissions and the disk, or name another with --store.",
             ) from error
         except sqlite3.DatabaseError as error:
-            raise UsageError(f"{self.path} is damaged, or is not a store: {error}.", move) from error
+            raise UsageError(f"{self.path} is damaged, or is not a store: {error}.", hint) from error
         except OSError as error:
             raise UsageError(
                 f"Cannot create the store {self.path}: {error.strerror or error}.",
@@ -127,14 +127,16 @@ class Store:
         """Store a bench result with its layers, and return the run's number."""
         row = run_row(result, mode, data, origin, matrix, cell)
         names = ", ".join(row)
-        marks = ", ".join("?" * len(row))
+        placeholders = ", ".join("?" * len(row))
         with self._writing() as connection:
-            cursor = connection.execute(f"INSERT INTO runs ({names}) VALUES ({marks})", tuple(row.values()))
+            cursor = connection.execute(
+                f"INSERT INTO runs ({names}) VALUES ({placeholders})", tuple(row.values())
+            )
             number = cursor.lastrowid
             assert number is not None
-            layer_marks = ", ".join("?" * (2 + len(LAYER_COLUMNS)))
+            layer_placeholders = ", ".join("?" * (2 + len(LAYER_COLUMNS)))
             connection.executemany(
-                f"INSERT INTO layers (run, layer, {', '.join(LAYER_COLUMNS)}) VALUES ({layer_marks})",
+                f"INSERT INTO layers (run, layer, {', '.join(LAYER_COLUMNS)}) VALUES ({layer_placeholders})",
                 layer_rows(number, result),
             )
         return number
@@ -147,9 +149,9 @@ class Store:
         matrix: str | None = None,
         results: bool = True,
     ) -> list[StoredRun]:
-        """Runs in the order in which they were stored; ``model`` is a file's name without its suffix.
+        """Return runs in the order in which they were stored. ``model`` is a file name without its suffix.
 
-        Without ``results`` only columns are read, which is quick with thousands of runs.
+        If ``results`` is false, only columns are read, which is fast even for thousands of runs.
         """
         filters = {"board": board, "model": model, "matrix": matrix}
         conditions = {name: value for name, value in filters.items() if value is not None}
@@ -157,7 +159,7 @@ class Store:
         return self._select(f"WHERE {where}" if where else "", tuple(conditions.values()), results=results)
 
     def run(self, number: int) -> StoredRun:
-        """One run. Raises ``UsageError`` when no run has this number."""
+        """Return a run. Raises ``UsageError`` if no run has this number."""
         rows = self._select("WHERE id = ?", (number,))
         if not rows:
             raise UsageError(
@@ -174,7 +176,7 @@ class Store:
         return [_run(row) for row in rows]
 
     def open_matrix(self, key: str) -> str | None:
-        """The latest matrix of this key, if it was not finished."""
+        """Return the id of the latest matrix with this key if it is not finished, else None."""
         with self._readable_errors():
             row = self._connection.execute(
                 "SELECT id, finished FROM matrices WHERE key = ? ORDER BY started DESC, id DESC LIMIT 1",
@@ -210,6 +212,6 @@ def _now() -> str:
 
 
 def _run(row: tuple[Any, ...]) -> StoredRun:
-    number, when, model, mode, data, result, *figures = row
+    number, time_text, model, mode, data, result, *figures = row
     values = dict(zip(_FIGURES, figures, strict=True))
-    return StoredRun(number, when, model, values["board"], mode, data, values, json.loads(result))
+    return StoredRun(number, time_text, model, values["board"], mode, data, values, json.loads(result))

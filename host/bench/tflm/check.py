@@ -1,7 +1,7 @@
-"""Which operators give other bytes in stock TensorFlow Lite Micro than in LiteRT's reference kernels.
+"""Find operators whose outputs in stock TensorFlow Lite Micro differ from those of LiteRT's reference kernels.
 
-Each operator is checked alone: it becomes a model of its own, fed with the values that LiteRT computes for its inputs,
-so that a difference in one operator does not show up in those after it.
+Each operator is checked alone. It becomes a separate model whose inputs are the values that LiteRT computes for them,
+so a difference in one operator does not affect the operators after it.
 
     python -m arenite.host.bench.tflm.check MODEL...
 """
@@ -20,8 +20,8 @@ from arenite.converters.tflite.image import to_flatbuffer
 from arenite.errors import AreniteError, ModelError
 from arenite.host.bench.tflm.runner import TflmJob, TflmResult, run_tflm
 
-#: Operators that differ, and when; an image without these cases gives the same bytes in both runtimes. Measured by
-#: ``tests/host/bench/tflm/test_tflm.py``, which fails when one of them no longer differs.
+#: Operators that differ, and in which cases. An image without these cases gives the same bytes in both runtimes.
+#: ``tests/host/bench/tflm/test_tflm.py`` measures the differences, and fails when one of them no longer exists.
 KNOWN_DIFFERENCES: dict[str, str] = {
     "ADD": (
         "int16 with power-of-two scales and pot_scale_int16: LiteRT shifts, TFLM multiplies; int32 with a fused "
@@ -46,7 +46,7 @@ KNOWN_DIFFERENCES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class OpVerdict:
-    """One operator of a model: how many output bytes differ, or why TFLM does not run it."""
+    """The number of output bytes of an operator that differ, or the reason why TFLM does not run it."""
 
     index: int
     name: str
@@ -57,38 +57,38 @@ class OpVerdict:
 
 
 def single_op(model: Model, op: Op) -> Model:
-    """A model of ``op`` alone; the results of other operators become inputs."""
+    """Return a model that has only ``op``. Results of other operators become inputs."""
     main = model.main
     used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
-    place = {old: new for new, old in enumerate(used)}
+    new_index = {old: new for new, old in enumerate(used)}
     tensors = tuple(replace(main.tensors[old], index=new) for new, old in enumerate(used))
     inputs: list[int] = []
     for old in op.inputs:
-        t = main.tensors[old]
-        if old >= 0 and not (t.is_constant or t.is_variable) and place[old] not in inputs:
-            inputs.append(place[old])
-    moved = replace(
+        tensor = main.tensors[old]
+        if old >= 0 and not (tensor.is_constant or tensor.is_variable) and new_index[old] not in inputs:
+            inputs.append(new_index[old])
+    single = replace(
         op,
         index=0,
-        inputs=tuple(place.get(i, -1) for i in op.inputs),
-        outputs=tuple(place[i] for i in op.outputs),
-        intermediates=tuple(place[i] for i in op.intermediates),
+        inputs=tuple(new_index.get(i, -1) for i in op.inputs),
+        outputs=tuple(new_index[i] for i in op.outputs),
+        intermediates=tuple(new_index[i] for i in op.intermediates),
     )
-    outputs = moved.outputs
+    outputs = single.outputs
     signature = Signature(
         "serving_default",
         0,
         tuple((f"in{k}", i) for k, i in enumerate(inputs)),
         tuple((f"out{k}", i) for k, i in enumerate(outputs)),
     )
-    graph = Subgraph(main.name, tensors, (moved,), tuple(inputs), outputs)
+    graph = Subgraph(main.name, tensors, (single,), tuple(inputs), outputs)
     return Model((graph, *model.subgraphs[1:]), signatures=(signature,))
 
 
 def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """Every tensor of the main subgraph that LiteRT's reference kernels compute, by tensor index.
+    """Return every tensor of the main subgraph that LiteRT's reference kernels compute, by tensor index.
 
-    Raises ``ModelError`` when LiteRT refuses the model or the values.
+    Raises ``ModelError`` if LiteRT rejects the model or the values.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -113,43 +113,45 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
-    """Check every operator of the main subgraph on ``runs`` (per run one array per model input).
+    """Check every operator of the main subgraph. Each of ``runs`` has one array per model input.
 
-    Operators on resources (whose state no tensor holds) are left out.
+    Operators on resources are left out, because their state is not in a tensor.
     """
     return check_all([(model, runs)])[0]
 
 
 def check_all(models: Sequence[tuple[Model, Sequence[Sequence[np.ndarray]]]]) -> list[list[OpVerdict]]:
-    """``check`` for many models, with one start of TFLM for all."""
+    """Run ``check`` for many models, and start TFLM only once."""
     parts = [_jobs(model, runs) for model, runs in models]
     results = iter(run_tflm([job for part in parts for job in part.jobs]))
     return [_verdicts(part, [next(results) for _ in part.jobs]) for part in parts]
 
 
 @dataclass(frozen=True)
-class _Part:
-    """One model's operators, each as a job, and LiteRT's values per run."""
+class _ModelJobs:
+    """The operators of a model, a job for each, and LiteRT's values of each run."""
 
     ops: list[Op]
     jobs: list[TflmJob]
     values: list[dict[int, np.ndarray]]
 
 
-def _jobs(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> _Part:
+def _jobs(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> _ModelJobs:
     values = [all_values(model, inputs) for inputs in runs]
     main = model.main
-    checked = [op for op in main.ops if op.outputs and _plain(main, op)]
+    checked = [op for op in main.ops if op.outputs and _has_only_plain_tensors(main, op)]
     jobs = []
     for op in checked:
-        alone = single_op(model, op)
+        single = single_op(model, op)
         used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
-        sources = [used[i] for i in alone.main.inputs]
-        jobs.append(TflmJob(to_flatbuffer(alone), [[v[i] for i in sources] for v in values], len(op.outputs)))
-    return _Part(checked, jobs, values)
+        sources = [used[i] for i in single.main.inputs]
+        jobs.append(
+            TflmJob(to_flatbuffer(single), [[v[i] for i in sources] for v in values], len(op.outputs))
+        )
+    return _ModelJobs(checked, jobs, values)
 
 
-def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
+def _verdicts(part: _ModelJobs, results: Sequence[TflmResult]) -> list[OpVerdict]:
     verdicts = []
     for op, result in zip(part.ops, results, strict=True):
         different = total = 0
@@ -168,7 +170,7 @@ def _verdicts(part: _Part, results: Sequence[TflmResult]) -> list[OpVerdict]:
     return verdicts
 
 
-def _plain(graph: Subgraph, op: Op) -> bool:
+def _has_only_plain_tensors(graph: Subgraph, op: Op) -> bool:
     return all(graph.tensors[i].itemsize for i in (*op.inputs, *op.outputs) if i >= 0)
 
 
@@ -177,23 +179,23 @@ def _bytes(values: np.ndarray) -> np.ndarray:
 
 
 def random_runs(model: Model, count: int, seed: int = 0) -> list[list[np.ndarray]]:
-    """``count`` sets of inputs over each type's whole range; float32: standard normal; wide integers, whose sums must
-    not overflow: -1000 to 1000."""
+    """Return ``count`` sets of random inputs. float32 is standard normal. Integers of 32 and 64 bits are from -1000
+    to 1000, so sums do not overflow. Others cover the whole range of their type."""
     rng = np.random.default_rng(seed)
     runs = []
     for _ in range(count):
         arrays = []
         for index in model.main.inputs:
-            t = model.main.tensors[index]
-            dtype = np.dtype(t.dtype)
+            tensor = model.main.tensors[index]
+            dtype = np.dtype(tensor.dtype)
             if dtype.kind == "f":
-                arrays.append(rng.standard_normal(t.shape).astype(dtype))
+                arrays.append(rng.standard_normal(tensor.shape).astype(dtype))
             elif dtype.kind == "b":
-                arrays.append(rng.integers(0, 2, t.shape).astype(bool))
+                arrays.append(rng.integers(0, 2, tensor.shape).astype(bool))
             else:
                 info = np.iinfo(dtype)
                 low, high = (max(info.min, -1000), 1000) if dtype.itemsize >= 4 else (info.min, info.max)
-                arrays.append(rng.integers(low, high, t.shape, dtype, endpoint=True))
+                arrays.append(rng.integers(low, high, tensor.shape, dtype, endpoint=True))
         runs.append(arrays)
     return runs
 

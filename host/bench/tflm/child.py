@@ -1,8 +1,8 @@
-"""Run models in stock TensorFlow Lite Micro: a process of its own, because TFLM aborts on what it dislikes.
+"""Run models in stock TensorFlow Lite Micro. This is a separate process, because TFLM aborts on models it cannot run.
 
-``python -m arenite.host.bench.tflm.child FOLDER FIRST``: from number FIRST on, FOLDER/N.tflite with the inputs of
-FOLDER/N.npz (``r0_i0``: run 0, input 0) becomes FOLDER/N.out.npz (``r0_o0``) or FOLDER/N.error; FOLDER/N.log has what
-TFLM printed, its use of the arena included.
+``python -m arenite.host.bench.tflm.child FOLDER FIRST`` runs FOLDER/N.tflite for each number N from FIRST on. The
+inputs are in FOLDER/N.npz (``r0_i0`` is input 0 of run 0). The outputs are written to FOLDER/N.out.npz (``r0_o0``),
+or an error to FOLDER/N.error. FOLDER/N.log has the output of TFLM, which includes its use of the arena.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-#: Bytes that TFLM gets beside twice the model's size: enough for every model that fits a microcontroller.
-_ARENA = 8 << 20
+#: TFLM gets this number of bytes plus twice the model's size, which suffices for every model that fits a
+#: microcontroller.
+_ARENA_BYTES = 8 << 20
 
 
 def run_one(folder: Path, number: int) -> None:
-    """Run one model; raises the errors of TFLM."""
+    """Run one model. Raises the errors of TFLM."""
     from tflite_micro.python.tflite_micro import runtime
 
     data = (folder / f"{number}.tflite").read_bytes()
@@ -28,7 +29,7 @@ def run_one(folder: Path, number: int) -> None:
     results = {}
     for run in range(runs):
         # A new interpreter for each run: reset() leaves resource variables as they are.
-        interpreter = runtime.Interpreter.from_bytes(data, arena_size=len(data) * 2 + _ARENA)
+        interpreter = runtime.Interpreter.from_bytes(data, arena_size=len(data) * 2 + _ARENA_BYTES)
         for position in range(inputs):
             interpreter.set_input(arrays[f"r{run}_i{position}"], position)
         interpreter.invoke()

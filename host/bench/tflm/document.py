@@ -43,7 +43,7 @@ them when it loads a model. SVDF without a bias ends TFLM's process.
 
 
 def page() -> str:
-    """The text of the page."""
+    """Return the text of the page."""
     rows = "\n".join(f"| {name} | {when} |" for name, when in sorted(KNOWN_DIFFERENCES.items()))
     return _TEXT.format(rows=rows)
 

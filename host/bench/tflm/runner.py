@@ -1,4 +1,4 @@
-"""Stock TensorFlow Lite Micro as a second runtime for images, from the PyPI package ``tflite-micro``."""
+"""Run images in stock TensorFlow Lite Micro, from the PyPI package ``tflite-micro``."""
 
 from __future__ import annotations
 
@@ -18,27 +18,28 @@ from arenite.errors import ToolError, UsageError
 _HEAD = re.compile(r"Arena allocation head (\d+) bytes")
 _TAIL = re.compile(r"Arena allocation tail (\d+) bytes")
 
-#: Seconds for one model, start of the process included; TFLM's portable kernels need well under one.
-_TIMEOUT = 120
+#: The time limit of one model in seconds, including the start of the process. TFLM's portable kernels need less than
+#: 1 s.
+_TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
 class TflmJob:
-    """One model and its runs: per run one array per input. Variables start fresh for each run."""
+    """A model and its runs. A run has one array per input, and starts with the initial values of variables."""
 
     model: bytes
     runs: Sequence[Sequence[np.ndarray]]
-    outputs: int  # how many outputs the model has
+    outputs: int  # number of outputs of the model
 
 
 @dataclass(frozen=True)
 class TflmResult:
-    """Outputs per run; None with the reason in ``error`` when TFLM refuses the model or aborts."""
+    """The outputs of each run, or None with the reason in ``error`` if TFLM rejects the model or aborts."""
 
     runs: list[list[np.ndarray]] | None
     error: str = ""
-    head_bytes: int = 0  # of the arena, used for tensors and scratch, which a plan decides
-    tail_bytes: int = 0  # of the arena, used for TFLM's own structures
+    head_bytes: int = 0  # of the arena, for tensors and scratch, whose offsets a plan decides
+    tail_bytes: int = 0  # of the arena, for TFLM's own structures
 
 
 def available() -> bool:
@@ -78,19 +79,20 @@ def _store(folder: Path, number: int, job: TflmJob) -> None:
 
 
 def _start(folder: Path, first: int, count: int) -> int:
-    """Run jobs from ``first`` on; returns the next one to run, after the job in which the process died."""
+    """Run jobs from ``first`` on. Return the number of the next job to run, after the one that ended the process."""
     command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
     try:
         process = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT + count, check=False
+            command, capture_output=True, text=True, timeout=_TIMEOUT_S + count, check=False
         )
     except subprocess.TimeoutExpired as error:
         raise ToolError(
-            f"TensorFlow Lite Micro did not finish within {_TIMEOUT + count} s.", "Run fewer models at once."
+            f"TensorFlow Lite Micro did not finish within {_TIMEOUT_S + count} s.",
+            "Run fewer models at once.",
         ) from error
     for number in range(first, count):
         if not (folder / f"{number}.out.npz").exists() and not (folder / f"{number}.error").exists():
-            (folder / f"{number}.error").write_text(f"the process ended with {process.returncode}")
+            (folder / f"{number}.error").write_text(f"the process ended with exit code {process.returncode}")
             return number + 1
     return count
 

@@ -77,7 +77,7 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Show ratios to a baseline: a file of results of another engine, or of an earlier --json.",
+    help="Compare the figures with a baseline: results of another engine, or an earlier output of --json.",
 )
 @click.option(
     "--keep",
@@ -109,16 +109,16 @@ def bench(
 ) -> int:
     """Generate and build firmware for IMAGE, run it on a board with samples, and check every output byte.
 
-    Exit code 1 when an output differs from LiteRT's reference kernels, or the board does not answer a sample.
+    The exit code is 1 when an output differs from LiteRT's reference kernels, or the board does not answer a sample.
     """
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")
     baseline = read_baseline(compare) if compare is not None else None
     model = load(image, passes=build.passes)
-    prepared, chosen = model.prepared, load_board(board)
+    prepared, profile = model.prepared, load_board(board)
     if baseline is not None and compare is not None:
-        require(baseline, chosen.core, prepared.path.stem, compare)
-    with steps_of(chosen.name) as steps:
+        require(baseline, profile.core, prepared.path.stem, compare)
+    with steps_of(profile.name) as steps:
         result = run_bench(
             model,
             board,
@@ -138,27 +138,27 @@ def bench(
     if baseline is not None:
         result["compare"] = compare_result(result, baseline)
     mode = BuildMode(**vars(build), stateful=stateful)
-    given = str(data) if data is not None else "random"
-    result["run"] = None if no_store else store_result(result, mode, given, image, store, note)
+    data_name = str(data) if data is not None else "random"
+    result["run"] = None if no_store else store_result(result, mode, data_name, image, store, note)
     if as_json:
         print_json(result)
     else:
         for text in prepared.notes:
             note(text)
         show_bench(result)
-    # After the figures, so that a page that cannot be written does not lose them.
+    # The page is written after the figures are printed, so that an error while writing does not lose them.
     if html is not None:
-        built = choose(prepared, chosen, replace(build, optimise=result["optimise"])).prepared
-        drawing = arena_svg(built.model.main, built.plan, built.needs)
+        fitting_build = choose(prepared, profile, replace(build, optimise=result["optimise"])).prepared
+        drawing = arena_svg(fitting_build.model.main, fitting_build.plan, fitting_build.needs)
         fits = [
             v.to_json()
             for v in verdicts(
                 prepared, all_boards(), BuildOptions(build.optimise, stream_input=build.stream_input)
             )
         ]
-        ways = describe(image, chosen, builds(image, chosen))
-        picture = pareto_svg(ways["builds"], ways["limits"])
-        page = bench_page(result, fits, drawing, prepared.notes, ways["builds"], picture)
+        described = describe(image, profile, builds(image, profile))
+        picture = pareto_svg(described["builds"], described["limits"])
+        page = bench_page(result, fits, drawing, prepared.notes, described["builds"], picture)
         write_atomic(html, page)
         note(f"Report: {html}")
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1

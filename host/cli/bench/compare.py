@@ -1,4 +1,4 @@
-"""``arenite bench compare``: two results, figure by figure and layer by layer."""
+"""``arenite bench compare``: compare two results figure by figure and layer by layer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from typing import Any
 
 import click
 
-from arenite.host.bench.store.changes import TICK, TITLES, Change, RegressionRules, changes, layer_changes
+from arenite.host.bench.store.changes import (
+    TICK_INSTRUCTIONS,
+    TITLES,
+    Change,
+    RegressionRules,
+    changes,
+    layer_changes,
+)
 from arenite.host.bench.store.history import named_run
 from arenite.host.bench.store.location import store_path
 from arenite.host.bench.store.run_rows import StoredRun
@@ -30,8 +37,8 @@ def compare(
     BEFORE and AFTER are numbers of runs (`arenite bench history`), last, last~1, or files that `arenite bench --json`
     wrote.
     """
-    where = store_path(store)
-    old, new = named_run(before, where), named_run(after, where)
+    store_file = store_path(store)
+    old, new = named_run(before, store_file), named_run(after, store_file)
     differences = changes([old], new, rules)
     layers = layer_changes(old, new)
     regressions = [c for c in differences if c.rule is not None]
@@ -39,7 +46,7 @@ def compare(
         print_json(
             {
                 "schema": "arenite.compare/1",
-                "runs": [_about(run) for run in (old, new)],
+                "runs": [_run_json(run) for run in (old, new)],
                 "rules": rules.to_json(),
                 "figures": [c.to_json() for c in differences],
                 "layers": layers,
@@ -48,7 +55,7 @@ def compare(
         )
     else:
         rows = [
-            (TITLES[c.figure], f"{c.old:,.10g}", f"{c.new:,.10g}", _moved(c), c.rule or "")
+            (TITLES[c.figure], f"{c.old:,.10g}", f"{c.new:,.10g}", _change_text(c), c.rule or "")
             for c in differences
         ]
         title = f"{_name(old, before)} → {_name(new, after)}"
@@ -61,12 +68,12 @@ def compare(
     return 1 if fail and regressions else 0
 
 
-def _name(run: StoredRun, word: str) -> str:
-    name = f"run {run.id}" if run.id else word
+def _name(run: StoredRun, argument: str) -> str:
+    name = f"run {run.id}" if run.id else argument
     return f"{name} ({run.model} on {run.board})"
 
 
-def _about(run: StoredRun) -> dict[str, Any]:
+def _run_json(run: StoredRun) -> dict[str, Any]:
     return {
         "run": run.id or None,
         "time": run.time or None,
@@ -76,17 +83,17 @@ def _about(run: StoredRun) -> dict[str, Any]:
     }
 
 
-def _moved(c: Change) -> str:
+def _change_text(c: Change) -> str:
     return f"{c.new - c.old:+,.6g}" + ("" if c.share is None else f" ({c.share:+.2%})")
 
 
 def _show_layers(layers: list[dict[str, Any]]) -> None:
-    """Return the layers that changed."""
+    """Show the layers that changed as a table."""
     rows = []
     for layer in layers:
         unit = "instructions" if any(v is not None for v in layer["instructions"]) else "ticks"
         (a, b), (old, new) = layer[unit], layer["op"]
-        same = a == b or (a is not None and b is not None and abs(b - a) <= TICK)
+        same = a == b or (a is not None and b is not None and abs(b - a) <= TICK_INSTRUCTIONS)
         if same and old == new:
             continue
         op = old if old == new else f"{old or '-'} → {new or '-'}"

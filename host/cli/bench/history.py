@@ -1,4 +1,4 @@
-"""``arenite bench history``: stored results over time, with regressions flagged."""
+"""``arenite bench history``: show stored results over time and flag regressions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from arenite.host.report.history_page import history_page
     type=click.Choice((PREVIOUS, BEST)),
     default=PREVIOUS,
     show_default=True,
-    help="Compare with the previous run, or with the best run shown.",
+    help="Compare each run with the previous run, or with the best run shown.",
 )
 @rules_options
 @click.option(
@@ -57,22 +57,22 @@ def history(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Show stored results as series: the same model, board and mode, over time. Regressions are flagged."""
-    where = store_path(store)
+    """Show stored results over time, one table per model, board and mode, and flag regressions."""
+    store_file = store_path(store)
     name = None if model is None else Path(model).stem
-    with Store(where, create=False) as opened:
+    with Store(store_file, create=False) as opened:
         runs = opened.runs(board=board, model=name, results=False)
         series = series_of(runs, rules, last=last, against=against)
         latest = [opened.run(s.points[-1].run.id) for s in series] if html is not None else []
     regression_count = sum(len(s.points[-1].regressions) for s in series)
     if as_json:
-        print_json(history_json(where, series, rules))
+        print_json(history_json(store_file, series, rules))
     else:
-        for each in series:
-            show(_table(each))
-        _summary(series, where)
+        for one_series in series:
+            show(_table(one_series))
+        _summary(series, store_file)
     if html is not None:
-        write_atomic(html, history_page(str(where), series, latest, rules))
+        write_atomic(html, history_page(str(store_file), series, latest, rules))
         note(f"Report: {html}")
     return 1 if fail and regression_count else 0
 
@@ -97,23 +97,23 @@ def _row(point: SeriesPoint) -> tuple[object, ...]:
     f = point.run.figures
     unit = "instructions" if f["instructions"] is not None else "latency_us"
     speed = "-" if f[unit] is None else f"{f[unit]:,}" + ("" if unit == "instructions" else " µs")
-    moved = next((c.share for c in point.changes if c.figure == unit), None)
+    change = next((c.share for c in point.changes if c.figure == unit), None)
     return (
         point.run.id,
         point.run.time.replace("T", " ")[:16],
         f"{(f['revision'] or '-')[:10]}{'+' if f['dirty'] else ''}",
         f"{f['bit_exact']} of {f['samples']}",
         speed,
-        "-" if moved is None else f"{moved:+.2%}",
+        "-" if change is None else f"{change:+.2%}",
         f"{f['ram_total']:,}",
         f"{f['flash_total']:,}",
         "; ".join(TITLES[c.figure] for c in point.regressions),
     )
 
 
-def _summary(series: Sequence[RunSeries], where: Path) -> None:
+def _summary(series: Sequence[RunSeries], store_file: Path) -> None:
     if not series:
-        note(f"{where} has no such run.")
+        note(f"{store_file} has no matching run.")
     for s in series:
         for c in s.points[-1].regressions:
             note(

@@ -21,8 +21,8 @@ from arenite.host.cli.bench.subcommands import store_option
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.console import note, print_json, show, stderr, table
 
-#: With more cells than this, the live table shows only the cells that are running.
-_SHOWN = 24
+#: The largest number of cells that the live table shows. If there are more, it shows only those that are running.
+_MAX_ROWS = 24
 
 
 @click.command()
@@ -46,32 +46,32 @@ def matrix(
 ) -> int:
     """Bench every combination of models, boards and modes in FILE (bench.toml).
 
-    A cell is one such combination. If a cell fails, the others still run. The exit code is the worst one of all cells.
+    A cell is one such combination. If a cell fails, the others still run. The exit code is the highest of all cells.
     """
     plan = read_plan(file)
-    where = store_path(store)
-    identity, states = begin(plan, where, resume=resume)
-    earlier = sum(s.finished for s in states)
-    if earlier:
+    store_file = store_path(store)
+    identity, states = begin(plan, store_file, resume=resume)
+    finished_before = sum(s.finished for s in states)
+    if finished_before:
         note(
-            f"{earlier} of {len(states)} cells were finished in an earlier run. --no-resume runs all of them again."
+            f"An earlier run finished {finished_before} of {len(states)} cells. --no-resume runs all of them again."
         )
     for text in plan.skipped:
         note(f"Skipped: {text}")
-    with _Watch(states) as watch:
+    with _ProgressView(states) as view:
         result = run_matrix(
             plan,
             states,
             identity,
             jobs=jobs or os.cpu_count() or 1,
-            store=where,
+            store=store_file,
             resume=resume,
-            changed=watch.changed,
+            changed=view.changed,
         )
     if as_json:
         print_json(result)
     else:
-        show(table(f"{file.name}: {len(states)} cells", *_final(states)))
+        show(table(f"{file.name}: {len(states)} cells", *_result_rows(states)))
         for state in states:
             if state.error is not None:
                 note(f"{state.cell.name}: {state.error} {state.hint or ''}".rstrip())
@@ -81,8 +81,8 @@ def matrix(
     return int(result["exit_code"])
 
 
-class _Watch:
-    """Show a live table on a terminal, or one line for each finished cell elsewhere."""
+class _ProgressView:
+    """Shows a live table on a terminal. Otherwise prints one line for each finished cell."""
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states
@@ -90,7 +90,7 @@ class _Watch:
         self._lock = threading.Lock()
         self._live = Live(get_renderable=self._table, console=stderr, transient=True, refresh_per_second=4)
 
-    def __enter__(self) -> _Watch:
+    def __enter__(self) -> _ProgressView:
         if stderr.is_terminal:
             self._live.start()
         return self
@@ -99,7 +99,7 @@ class _Watch:
         self._live.stop()
 
     def changed(self, state: CellState) -> None:
-        """Report progress; several threads call this."""
+        """Report the progress of a cell. Several threads call this method."""
         with self._lock:
             if not state.finished or id(state) in self._reported:
                 return
@@ -109,7 +109,7 @@ class _Watch:
 
     def _table(self) -> Table:
         running = [s for s in self._states if not s.finished and s.step != "waiting"]
-        shown = self._states if len(self._states) <= _SHOWN else running
+        shown = self._states if len(self._states) <= _MAX_ROWS else running
         done = sum(s.finished for s in self._states)
         title = f"{done} of {len(self._states)} cells done"
         return table(
@@ -139,7 +139,7 @@ def _speed(result: Any) -> tuple[str, str]:
     return "-", ""
 
 
-def _final(states: Sequence[CellState]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+def _result_rows(states: Sequence[CellState]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
     head = ("cell", "bit-exact", "one inference", "RAM B", "flash B", "exit")
     rows: list[tuple[object, ...]] = []
     for state in states:

@@ -24,14 +24,14 @@ store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
-        "SQLite file for results. Default: $ARENITE_STORE, else .arenite/bench.sqlite of the project, "
-        "else of the user."
+        "SQLite file for results. Default: the file that $ARENITE_STORE names, or .arenite/bench.sqlite in this folder "
+        "or above it, or a file in your home folder."
     ),
 )
 
 
 class CommandWithSubcommands(click.Command):
-    """A command whose first argument may be one of ``SUBCOMMANDS`` (a file of such a name is ./matrix)."""
+    """A command whose first argument may be one of ``SUBCOMMANDS`` (write ./matrix for a file of that name)."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -46,12 +46,12 @@ class CommandWithSubcommands(click.Command):
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options, then the subcommands."""
         super().format_options(ctx, formatter)
-        with formatter.section("Instead of IMAGE"):
+        with formatter.section("Subcommands (in place of IMAGE)"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that define a regression; the command gets them as one parameter ``rules``."""
+    """Add the options that define a regression; the command receives them as one parameter, ``rules``."""
 
     @functools.wraps(command)
     def with_rules(
@@ -65,25 +65,30 @@ def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:
         rules = RegressionRules(allow_bytes, allow_instructions / 100, allow_time / 100, allow_accuracy)
         return command(*args, rules=rules, **rest)
 
-    plain = RegressionRules()
+    defaults = RegressionRules()
     options = (
-        ("--allow-bytes", int, plain.bytes, "Do not flag a size that grows by at most this number of bytes."),
+        (
+            "--allow-bytes",
+            int,
+            defaults.bytes,
+            "Do not flag a size that grows by at most this number of bytes.",
+        ),
         (
             "--allow-instructions",
             float,
-            100 * plain.instructions,
+            100 * defaults.instructions,
             "Do not flag an instruction count that grows by at most this percentage.",
         ),
         (
             "--allow-time",
             float,
-            100 * plain.time,
+            100 * defaults.time,
             "Do not flag a time or measured energy that grows by at most this percentage.",
         ),
         (
             "--allow-accuracy",
             float,
-            plain.accuracy,
+            defaults.accuracy,
             "Do not flag an accuracy that falls by at most this fraction (0.01 = 1 %).",
         ),
     )

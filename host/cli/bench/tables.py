@@ -1,4 +1,4 @@
-"""A bench result as tables for people."""
+"""Show a bench result as tables."""
 
 from __future__ import annotations
 
@@ -74,16 +74,16 @@ def show_bench(result: dict[str, Any]) -> None:
             "arena B",
             f"{memory['arena']:,} (lower bound {memory['arena_lower_bound']:,}, {memory['arena_status']})",
         ),
-        *((f"  of it in {r['region']} B", f"{r['bytes']:,}") for r in memory.get("arena_regions", ())[1:]),
+        *((f"  in {r['region']} B", f"{r['bytes']:,}") for r in memory.get("arena_regions", ())[1:]),
         ("stack B", stack),
         ("static RAM B", f"{memory['static']:,} (predicted {memory['predicted_static']:,})"),
-        ("RAM in all B", f"{memory['ram_total']:,}"),
+        ("total RAM B", f"{memory['ram_total']:,}"),
         ("flash: weights B", f"{flash['weights']:,} (predicted {flash['predicted_weights']:,})"),
         ("flash: code B", f"{flash['code']:,} (predicted {flash['predicted_code']:,})"),
-        ("flash in all B", f"{flash['total']:,}"),
+        ("total flash B", f"{flash['total']:,}"),
     ]
-    if two := two_cores_line(result.get("two_cores")):
-        facts.append(("two cores (estimated)", two[0].removeprefix("two cores: ")))
+    if lines := two_cores_line(result.get("two_cores")):
+        facts.append(("two cores (estimated)", lines[0].removeprefix("two cores: ")))
     title = f"{Path(result['model']['path']).name} on {result['board']['name']}"
     show(table(title, ("", "measured"), facts))
     if len(result["boards"]) > 1:
@@ -110,7 +110,7 @@ def _show_classes(classes: list[dict[str, Any]]) -> None:
         for row in classes
         if abs(row["cycles"]) * 100 >= total
     ]
-    show(table("Classes of instructions", ("class", "count", "est. cycles", "share", "cost is"), rows))
+    show(table("Classes of instructions", ("class", "count", "est. cycles", "share", "kind of cost"), rows))
 
 
 def _show_comparison(compared: dict[str, Any]) -> None:
@@ -126,7 +126,7 @@ def _show_comparison(compared: dict[str, Any]) -> None:
         )
         for name, f in compared["figures"].items()
     ]
-    title = f"Against {compared['engine']} on {compared['core']}"
+    title = f"Comparison with {compared['engine']} on {compared['core']}"
     show(table(title, ("", "this", "baseline", "ratio"), rows))
     if compared["note"] is not None:
         note(compared["note"])

@@ -1,4 +1,4 @@
-"""The estimated gain of two cores, as a line for people."""
+"""Describe the estimated speed-up of a second core in one line."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Any
 
 
 def two_cores_line(prediction: dict[str, Any] | None) -> list[str]:
-    """Return one line about the split, or nothing for a single core."""
+    """Return one line about the work of both cores, or an empty list for a single core."""
     if prediction is None:
         return []
     cut = sum(row["cut"] for row in prediction["layers"])
     return [
-        f"two cores: {cut} of {len(prediction['layers'])} layers cut into halves, "
+        f"two cores: {cut} of {len(prediction['layers'])} layers are cut into halves, "
         f"{100 * prediction['serial_share']:.1f} % of the work is serial; "
         f"estimated speed-up {prediction['speedup']['value']:.2f}"
     ]

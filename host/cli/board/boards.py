@@ -1,4 +1,4 @@
-"""``arenite boards``: what is known about each board."""
+"""``arenite boards``: list the known boards, and the boards that are connected."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from arenite.profiles.boards import Board
     "--ports",
     "only_ports",
     is_flag=True,
-    help="List the USB serial ports of this computer and the boards that each could be.",
+    help="List the USB serial ports of this computer, and which boards can be connected to each.",
 )
 @click.option(
-    "--udev", is_flag=True, help="Print udev rules for Linux, so that boards and probes work without root."
+    "--udev", is_flag=True, help="Print udev rules for Linux. With them, boards and probes work without root."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
-    """List the known boards: core, clock, flash and SRAM; emulated ones first."""
+    """List the known boards with core, clock, flash and SRAM. Emulated boards come first."""
     if only_ports and udev:
         raise UsageError("--ports and --udev exclude each other.", "Give one of them.")
     if only_ports:
@@ -52,7 +52,7 @@ def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
 
 
 def _ports(as_json: bool) -> int:
-    here = serial_ports()
+    ports = serial_ports()
     if as_json:
         rows = [
             {
@@ -63,11 +63,11 @@ def _ports(as_json: bool) -> int:
                 "location": port.device.location,
                 "boards": could_be(port),
             }
-            for port in here
+            for port in ports
         ]
         print_json({"schema": "arenite.ports/1", "ports": rows})
     else:
-        show(describe(here) if here else "This computer has no USB serial port.")
+        show(describe(ports) if ports else "This computer has no USB serial port.")
     return 0
 
 

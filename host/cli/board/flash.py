@@ -1,4 +1,4 @@
-"""``arenite flash``: put a built project on its board."""
+"""``arenite flash``: upload a built project to its board."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from arenite.profiles.boards import load_board
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--port",
-    help="Serial port of the board, `auto` to find it by its USB id, usb:SERIAL, or HOST:PORT of a GDB server,"
-    " for uf2 and copy the drive's folder.",
+    help="Serial port of the board, `auto` to find it by its USB id, usb:SERIAL, or HOST:PORT of a GDB server."
+    " For the tools uf2 and copy: the folder of the board's USB drive.",
 )
 @click.option(
     "--tool",
     type=click.Choice((*UPLOADERS, EMULATOR)),
-    help="Default: the first installed tool of the board's profile.",
+    help="Tool that uploads. Default: the first tool in the board's profile that is installed.",
 )
 @click.option(
-    "--probe", metavar="SERIAL", help="Serial number of the debug probe, when several are connected."
+    "--probe", metavar="SERIAL", help="Serial number of the debug probe. Needed if several are connected."
 )
 @click.option(
     "--extra",
@@ -37,7 +37,7 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--check/--no-check",
     default=True,
-    help="Afterwards check that the board runs the project's model (default).",
+    help="After the upload, check that the board runs the project's model. Default: on.",
 )
 @click.option("--print", "only_print", is_flag=True, help="Print the commands without running them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -53,36 +53,36 @@ def flash(
 ) -> int:
     """Upload the built project in DIRECTORY to its board, and ask the board whether it runs the project's model.
 
-    An emulated board is started once, asked and stopped; with --tool gdb it starts empty and is loaded by GDB.
+    An emulated board is started, asked and stopped. With --tool gdb it starts without firmware, and GDB loads it.
     """
     board = load_board(read_manifest(directory)["board"])
-    about = {"schema": "arenite.flash/1", "directory": str(directory), "board": board.name}
+    common = {"schema": "arenite.flash/1", "directory": str(directory), "board": board.name}
     if only_print:
         lines = plan(directory, board, port, tool=tool, probe=probe, extra=extra)
         if as_json:
-            print_json({**about, "commands": lines})
+            print_json({**common, "commands": lines})
         else:
             for line in lines:
                 click.echo(line)
         return 0
     if not board.emulated:
         note(f"Uploading to {board.name}")
-    done = flash_project(directory, board, port, tool=tool, probe=probe, extra=extra, check=check)
+    result = flash_project(directory, board, port, tool=tool, probe=probe, extra=extra, check=check)
     if as_json:
-        print_json({**about, **done.to_json()})
+        print_json({**common, **result.to_json()})
     else:
-        show(f"{board.name}: {_outcome(done)}")
-        if done.note:
-            note(done.note)
+        show(f"{board.name}: {_outcome(result)}")
+        if result.note:
+            note(result.note)
     return 0
 
 
-def _outcome(done: FlashResult) -> str:
-    how = "started" if done.tool == EMULATOR else f"{done.nbytes:,} bytes by {done.tool}"
-    if done.identity is None:
+def _outcome(result: FlashResult) -> str:
+    how = "started" if result.tool == EMULATOR else f"{result.nbytes:,} bytes by {result.tool}"
+    if result.identity is None:
         return f"flashed, {how}; its model was not checked"
-    where = f" on {done.port}" if done.port else ""
-    runs = f"'{done.identity.model}'"
-    if done.identity.model_hash:
-        runs += f" ({done.identity.model_hash})"
+    where = f" on {result.port}" if result.port else ""
+    runs = f"'{result.identity.model}'"
+    if result.identity.model_hash:
+        runs += f" ({result.identity.model_hash})"
     return f"{how}; it answers{where} and runs {runs}"

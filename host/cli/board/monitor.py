@@ -23,11 +23,13 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", help="Board whose baud rate is used, and which `auto` looks for.")
-@click.option("--baud", type=click.IntRange(min=50), help="Baud rate. Default: that of the board, or 115200.")
+@click.option("--board", help="Use the baud rate of this board. `auto` finds the port of this board.")
+@click.option(
+    "--baud", type=click.IntRange(min=50), help="Baud rate. Default: the baud rate of --board, or 115200."
+)
 @click.option(
     "--log",
-    "ask",
+    "read_log",
     is_flag=True,
     help="Read the log and health of firmware that was generated with --health, once per second.",
 )
@@ -38,12 +40,12 @@ def monitor(
     port: str,
     board: str | None,
     baud: int | None,
-    ask: bool,
+    read_log: bool,
     reconnect: bool,
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Print what the device on PORT sends, with the time of each line. PORT is a name, usb:SERIAL, or auto.
+    """Print what the device on PORT sends, with the time of each line. PORT is the name of a port, usb:SERIAL, or auto.
 
     Press Ctrl-C to stop.
     """
@@ -51,8 +53,8 @@ def monitor(
     speed = baud or (profile.uart.baud if profile else 115200)
     end = None if seconds is None else time.monotonic() + seconds
     with _until_interrupted():
-        for line in (follow if ask else watch)(
-            lambda: _named(port, profile),
+        for line in (follow if read_log else watch)(
+            lambda: _resolve_path(port, profile),
             speed,
             reconnect=reconnect,
             stop=lambda: end is not None and time.monotonic() >= end,
@@ -61,7 +63,7 @@ def monitor(
     return 0
 
 
-def _named(port: str, board: Board | None) -> str:
+def _resolve_path(port: str, board: Board | None) -> str:
     if board is not None:
         if board.emulated and port == AUTO:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""``arenite reset``: start a board again from outside."""
+"""``arenite reset``: reset a board from the computer, even when its firmware hangs."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", required=True, help="Board whose profile names the way to reset it.")
+@click.option("--board", required=True, help="Board to reset. Its profile names the default for --way.")
 @click.option(
     "--way",
     type=click.Choice(KINDS),
     help="Reset by a control line of the serial port, the 1200-baud touch, or the power of the USB port (uhubctl).",
 )
-@click.option("--print", "only_print", is_flag=True, help="Print what would be done without doing it.")
+@click.option("--print", "only_print", is_flag=True, help="Print the action without carrying it out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def reset(port: str, board: str, way: str | None, only_print: bool, as_json: bool) -> int:
-    """Reset the board on PORT, even when its firmware hangs. PORT is a name, usb:SERIAL, or auto."""
+    """Reset the board on PORT, even when its firmware hangs. PORT is the name of a port, usb:SERIAL, or auto."""
     profile = load_board(board)
     kind = way or profile.targets.reset
     if not kind:

@@ -1,4 +1,4 @@
-"""``arenite duty``: predict whether a device keeps up with its events, its power, and its battery life."""
+"""``arenite duty``: predict queueing, average power and battery life of a duty-cycled device."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from arenite.host.report.duty_svg import duty_svg, span, watts
 from arenite.profiles.batteries import load_battery
 from arenite.profiles.boards import Board, load_board
 
-#: Longest virtual time to emulate, in seconds. The emulated program polls while asleep, so sleep costs the
-#: emulator as much time as work.
-_LONGEST_S = 60.0
+#: The longest virtual time that is emulated, in seconds. The emulated program polls its counter during sleep, so the
+#: emulator needs as much time for sleep as for work.
+_MAX_EMULATED_S = 60.0
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--period", type=float, help="Events at a fixed period, in seconds.")
-@click.option("--rate", type=float, help="Random events (Poisson) at this mean rate per second.")
-@click.option("--trace", type=_FILE, help="Events from a CSV file of recorded times, in seconds.")
+@click.option("--period", type=float, help="Fixed time between two events, in seconds.")
+@click.option("--rate", type=float, help="Mean rate of random events (Poisson), in events per second.")
+@click.option("--trace", type=_FILE, help="CSV file with the recorded time of each event, in seconds.")
 @click.option(
     "--duration",
     type=float,
@@ -61,7 +61,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--queue",
     default="none",
     show_default=True,
-    help="Number of events that can wait besides the one in service; none means no limit.",
+    help="Number of events that can wait besides the one in service. none: no limit.",
 )
 @click.option("--board", help="Board whose profile supplies clock frequency and power.")
 @click.option(
@@ -129,44 +129,55 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     show_default=True,
     help="Number of events to simulate.",
 )
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the simulated events.")
 @click.option("--svg", type=_FILE, help="Plot battery life against the time between events as an SVG file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
-def duty(**o: Any) -> int:
+def duty(**options: Any) -> int:
     """Predict queueing, average power and battery life of a device that sleeps between events.
 
-    Give the arrival of events (--period, --rate or --trace), the service time of one event (--service,
+    Give the events (--period, --rate or --trace), the service time of one event (--service,
     --service-times, --bench or --emulate) and the power of the device (--board, --energy, or --active-mw and
     --sleep-uw).
     """
-    _refuse_unused(o)
-    events = events_of(o["period"], o["rate"], o["trace"], o["duration"])
-    queue = queue_of(o["queue"])
-    board = load_board(o["board"]) if o["board"] else None
-    powers = powers_of(o["active_mw"], o["sleep_uw"], o["energy"], board)
-    battery = load_battery(o["battery"]) if o["battery"] else None
+    _reject_unused(options)
+    events = events_of(options["period"], options["rate"], options["trace"], options["duration"])
+    queue = queue_of(options["queue"])
+    board = load_board(options["board"]) if options["board"] else None
+    powers = powers_of(options["active_mw"], options["sleep_uw"], options["energy"], board)
+    battery = load_battery(options["battery"]) if options["battery"] else None
     regulator = Regulator(
-        o["regulator"], o["regulator_v"], o["efficiency"], o["quiescent_ua"] * 1e-6, o["minimum_v"]
+        options["regulator"],
+        options["regulator_v"],
+        options["efficiency"],
+        options["quiescent_ua"] * 1e-6,
+        options["minimum_v"],
     )
-    peak_w = o["peak_mw"] * 1e-3 if o["peak_mw"] is not None else powers.peak_w
+    peak_w = options["peak_mw"] * 1e-3 if options["peak_mw"] is not None else powers.peak_w
     power = PowerStates(
         sleep_w=powers.sleep_w,
         active_w=powers.active_w,
-        wake_s=o["wake_ms"] * 1e-3,
-        wake_j=None if o["wake_uj"] is None else o["wake_uj"] * 1e-6,
-        enter_j=o["enter_uj"] * 1e-6,
-        linger_s=o["linger_ms"] * 1e-3,
-        linger_w=None if o["linger_mw"] is None else o["linger_mw"] * 1e-3,
+        wake_s=options["wake_ms"] * 1e-3,
+        wake_j=None if options["wake_uj"] is None else options["wake_uj"] * 1e-6,
+        enter_j=options["enter_uj"] * 1e-6,
+        linger_s=options["linger_ms"] * 1e-3,
+        linger_w=None if options["linger_mw"] is None else options["linger_mw"] * 1e-3,
         peak_w=peak_w,
     )
     with ExitStack() as stack:
-        device = _device(stack, o["emulate"], board) if o["emulate"] is not None else None
+        device = _device(stack, options["emulate"], board) if options["emulate"] is not None else None
         measured = None if device is None else lambda: _latency(device, board)
-        latency = service_of(o["service"], o["service_times"], o["bench"], o["board"], measured, o["energy"])
-        found = predict(
-            events, latency.service, queue, power, battery, regulator=regulator, celsius=o["celsius"]
+        latency = service_of(
+            options["service"],
+            options["service_times"],
+            options["bench"],
+            options["board"],
+            measured,
+            options["energy"],
         )
-        report = found.as_json()
+        prediction = predict(
+            events, latency.service, queue, power, battery, regulator=regulator, celsius=options["celsius"]
+        )
+        report = prediction.as_json()
         report["service"] = {
             "mean_ms": latency.service.mean_s * 1e3,
             "fixed": latency.service.fixed,
@@ -175,42 +186,60 @@ def duty(**o: Any) -> int:
         }
         report["power_sources"] = powers.sources
         report["events"] = {"kind": type(events).__name__.lower(), "rate_hz": events.rate_hz}
-        if o["simulate"]:
-            done = run_simulation(events, latency.service, power.sleep, queue, o["count"], o["seed"])
-            report["simulation"] = simulation_row(found.queueing, done, power, found.power_w, latency.service)
-            if battery is not None and found.life is not None:
+        if options["simulate"]:
+            simulation = run_simulation(
+                events, latency.service, power.sleep, queue, options["count"], options["seed"]
+            )
+            report["simulation"] = simulation_row(
+                prediction.queueing, simulation, power, prediction.power_w, latency.service
+            )
+            if battery is not None and prediction.life is not None:
                 report["simulation"]["life_days"] = life_row(
-                    found.life, report["simulation"], events.rate_hz, battery, power, regulator, o["celsius"]
+                    prediction.life,
+                    report["simulation"],
+                    events.rate_hz,
+                    battery,
+                    power,
+                    regulator,
+                    options["celsius"],
                 )
         if device is not None:
-            report["on_board"] = _on_board(device, events, queue, power.sleep, o["count"], o["seed"])
-    if o["svg"] is not None:
-        points = sweep(events, latency.service, queue, power, battery, regulator, o["celsius"])
+            report["on_board"] = _on_board(
+                device, events, queue, power.sleep, options["count"], options["seed"]
+            )
+    if options["svg"] is not None:
+        points = sweep(events, latency.service, queue, power, battery, regulator, options["celsius"])
         if len(points) < 2:
             raise UsageError(
                 "Cannot draw --svg: the device is too slow for every event rate near the given one."
             )
         title = f"{battery.title if battery else 'Device'}, {latency.service.mean_s * 1e3:.4g} ms per event"
-        write_atomic(o["svg"], duty_svg(points, 1 / events.rate_hz, title).encode("utf-8"))
-    if o["as_json"]:
+        write_atomic(options["svg"], duty_svg(points, 1 / events.rate_hz, title).encode("utf-8"))
+    if options["as_json"]:
         print_json(report)
     else:
-        _show(found, report)
+        _show(prediction, report)
     return 0
 
 
-def _refuse_unused(o: dict[str, Any]) -> None:
+def _reject_unused(options: dict[str, Any]) -> None:
     """Raise UsageError for options that would have no effect."""
     context = click.get_current_context()
-    given = {name for name in o if context.get_parameter_source(name) is ParameterSource.COMMANDLINE}
-    of_battery = ("celsius", "regulator", "regulator_v", "efficiency", "quiescent_ua", "minimum_v")
-    of_run = ("count", "seed")
-    for names, useful, needed in (
-        (of_battery, o["battery"] is not None, "--battery NAME"),
-        (of_run, o["simulate"] or o["emulate"] is not None, "--simulate, or --emulate IMAGE"),
+    given_options = {
+        name for name in options if context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+    }
+    battery_options = ("celsius", "regulator", "regulator_v", "efficiency", "quiescent_ua", "minimum_v")
+    run_options = ("count", "seed")
+    for names, has_effect, needed in (
+        (battery_options, options["battery"] is not None, "--battery NAME"),
+        (
+            run_options,
+            options["simulate"] or options["emulate"] is not None,
+            "--simulate, or --emulate IMAGE",
+        ),
     ):
         for name in names:
-            if name in given and not useful:
+            if name in given_options and not has_effect:
                 option = "events" if name == "count" else name.replace("_", "-")
                 raise UsageError(
                     f"--{option} has no effect without {needed}.", f"Add {needed}, or remove --{option}."
@@ -240,7 +269,7 @@ def _on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
     """Run the same events on the emulated board, and predict those events from the times measured on it."""
-    count = min(count, 4000, device.max_events, int(_LONGEST_S * events.rate_hz))
+    count = min(count, 4000, device.max_events, int(_MAX_EMULATED_S * events.rate_hz))
     if count < 20:
         raise UsageError(
             f"Events every {span(1 / events.rate_hz)} are too far apart to emulate the sleep between them.",
@@ -249,28 +278,28 @@ def _on_board(
     arrivals = events.arrivals(count, np.random.default_rng(seed))
     observed = device.run(arrivals, 1, queue, sleep)
     service = ServiceTimes.of(float(np.mean(observed.services_s)))
-    same = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
-    q = queueing(same, service, queue, replace(sleep, wake_s=observed.wake_s), PERCENTILES)
+    recorded = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
+    q = queueing(recorded, service, queue, replace(sleep, wake_s=observed.wake_s), PERCENTILES)
     return board_row(q, observed, service)
 
 
-def _show(found: Prediction, report: dict[str, Any]) -> None:
-    q = found.queueing
+def _show(prediction: Prediction, report: dict[str, Any]) -> None:
+    q = prediction.queueing
     rows = [
         (
             "service",
             f"{report['service']['mean_ms']:.4g} ms ({report['service']['kind']}: {report['service']['source']})",
         ),
-        ("utilisation", f"{100 * q.utilisation:.3g} %"),
+        ("utilization", f"{100 * q.utilisation:.3g} %"),
         ("asleep", f"{100 * q.sleeping:.4g} %"),
         ("mean wait", span(q.wait_mean_s) if q.wait_mean_s else "0"),
         *((f"wait p{p:g}", span(v) if v else "0") for p, v in q.wait_percentiles_s.items()),
         ("dropped events", f"{100 * q.dropped:.3g} %"),
-        ("average power", watts(found.power_w)),
-        ("energy per event", f"{found.energy_per_event_j * 1e6:,.4g} µJ"),
+        ("average power", watts(prediction.power_w)),
+        ("energy per event", f"{prediction.energy_per_event_j * 1e6:,.4g} µJ"),
     ]
-    if found.life is not None:
-        rows.append(("battery life", f"{found.life.days:,.4g} days; limit: {found.life.ends_by}"))
+    if prediction.life is not None:
+        rows.append(("battery life", f"{prediction.life.days:,.4g} days; limit: {prediction.life.ends_by}"))
     show(table(f"Duty cycle, {q.method}", ("", "estimated"), rows))
     for key, title in (("simulation", "Discrete-event simulation"), ("on_board", "The emulated board")):
         if key in report:
@@ -281,7 +310,11 @@ def _show(found: Prediction, report: dict[str, Any]) -> None:
                     _compared(report[key]),
                 )
             )
-    for text in (*q.notes, *found.warnings, *(f"{k} power {v}" for k, v in report["power_sources"].items())):
+    for text in (
+        *q.notes,
+        *prediction.warnings,
+        *(f"{k} power {v}" for k, v in report["power_sources"].items()),
+    ):
         note(text)
 
 
@@ -289,13 +322,13 @@ def _compared(row: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     cells = []
     for name, value in row.items():
         if isinstance(value, dict) and "difference" in value:
-            half, off = value.get("half_width_95"), value["difference"]
+            half, difference = value.get("half_width_95"), value["difference"]
             cells.append(
                 (
                     name,
                     f"{value['value']:.5g}",
                     "-" if half is None else f"{half:.2g}",
-                    "-" if off is None else f"{off:+.2%}",
+                    "-" if difference is None else f"{difference:+.2%}",
                 )
             )
     return cells

@@ -1,4 +1,4 @@
-"""``arenite energy``: microjoules per inference, with a meter, from a recording, or as an estimate."""
+"""``arenite energy``: energy per inference, measured with a meter, computed from a recording, or estimated."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from arenite.profiles.boards import load_board
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Measure a recording of another program. Nothing is built or run.",
+    help="Evaluate a recording that another program wrote. Nothing is built or run.",
 )
 @click.option(
     "--plot",
@@ -49,8 +49,8 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the recording to this CSV file."
 )
-@click.option("--battery", help="Predict the life of this battery. Needs --every.")
-@click.option("--every", type=POSITIVE, help="Seconds between two inferences.")
+@click.option("--battery", help="Predict the life of this battery, such as cr2032. Needs --every.")
+@click.option("--every", type=POSITIVE, help="Seconds between two inferences, for --battery.")
 @click.option(
     "--sleep-current",
     type=Number(min=0),
@@ -93,22 +93,22 @@ def energy(
     A meter that can supply power also powers the board. With --csv, evaluate an existing recording. With neither,
     estimate the energy; the result is then marked as estimated.
 
-    Exit code 1 when an output differs from LiteRT's reference kernels.
+    The exit code is 1 when an output differs from LiteRT's reference kernels.
     """
     _check(image, meter, csv_file, plot, save, battery, every)
-    chosen = load_board(board)
+    profile = load_board(board)
     prepared = None if image is None else prepare(image, passes=build.passes)
     result: EnergyResult | None = None
     if csv_file is not None:
-        trace = read_csv(csv_file, supply_v=supply or chosen.supply_v, rate_hz=rate)
+        trace = read_csv(csv_file, supply_v=supply or profile.supply_v, rate_hz=rate)
         result = measure(trace, find_windows(trace, bit=mark_input))
-        said = recording_record(result, chosen, prepared)
+        record = recording_record(result, profile, prepared)
     else:
         assert prepared is not None
         samples = _samples(prepared, data)
-        with Steps(chosen.name) as steps:
+        with Steps(profile.name) as steps:
             if meter is None:
-                said = estimate_energy(prepared, chosen, build, samples=samples, progress=steps)
+                record = estimate_energy(prepared, profile, build, samples=samples, progress=steps)
             else:
                 config = MeasurementConfig(
                     samples,
@@ -118,27 +118,27 @@ def energy(
                     duration,
                     mark_input,
                 )
-                instrument, where = make_meter(meter, meter_port, chosen, supply, own_supply, rate)
-                measured = measure_board(prepared, chosen, instrument, config, steps)
+                instrument, where = make_meter(meter, meter_port, profile, supply, own_supply, rate)
+                measured = measure_board(prepared, profile, instrument, config, steps)
                 result = measured.result
-                said = board_record(measured, chosen, prepared, where)
+                record = board_record(measured, profile, prepared, where)
     if battery is not None and every is not None:
-        asleep = None if sleep_current is None else sleep_current * 1e-6
-        said["battery"] = battery_life(said, chosen, battery, every, sleep_a=asleep)
+        sleep_a = None if sleep_current is None else sleep_current * 1e-6
+        record["battery"] = battery_life(record, profile, battery, every, sleep_a=sleep_a)
     if as_json:
-        print_json(said)
+        print_json(record)
     else:
-        show_energy(said)
-    # After the figures, so that a file that cannot be written does not lose them.
+        show_energy(record)
+    # The files are written after the figures are printed, so that an error while writing does not lose them.
     if result is not None and plot is not None:
         title = "recording" if image is None else image.name
-        drawn = current_page(said, result, title) if plot.suffix == ".html" else current_svg(result)
-        write_atomic(plot, drawn)
+        plot_text = current_page(record, result, title) if plot.suffix == ".html" else current_svg(result)
+        write_atomic(plot, plot_text)
         note(f"Plot: {plot}")
     if result is not None and save is not None:
         save_trace(save, result.trace)
         note(f"Recording: {save}")
-    counts = said.get("inferences")
+    counts = record.get("inferences")
     return 1 if isinstance(counts, dict) and counts["bit_exact"] != counts["count"] else 0
 
 
@@ -159,7 +159,9 @@ def _check(
     if (plot or save) and meter is None and csv_file is None:
         raise UsageError("An estimate has no recording.", "Leave out --plot and --save, or give a --meter.")
     if plot is not None and plot.suffix not in (".svg", ".html"):
-        raise UsageError(f"{plot} is neither .svg nor .html.", "Name the plot with one of them.")
+        raise UsageError(
+            f"{plot} is neither .svg nor .html.", "Give --plot a name that ends with .svg or .html."
+        )
     if (battery is None) != (every is None):
         raise UsageError(
             "The battery life needs --battery and --every.",

@@ -1,4 +1,4 @@
-"""``arenite.energy/1`` as tables for people."""
+"""Show an ``arenite.energy/1`` record as tables."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from arenite.host.report.console import note, show, table
 
 
 def show_energy(record: dict[str, Any]) -> None:
-    """Show the figures, each with its kind, and the notes."""
+    """Show the figures, with the kind of each (measured, estimated or assumed), and the notes."""
     figure = record["energy_uj_per_inference"]
     kind = figure["kind"]
     rows: list[tuple[str, str, str]] = [("energy per inference", microjoules(figure["median"]), kind)]
     if "low" in figure:
         rows.append(("  range of the estimate", _between(figure["low"], figure["high"]), kind))
     else:
-        rows.append(("  the middle half", _between(figure["p25"], figure["p75"]), kind))
+        rows.append(("  25th to 75th percentile", _between(figure["p25"], figure["p75"]), kind))
     above = record.get("above_baseline_uj_per_inference")
     if above is not None:
         rows.append(("  above the baseline", microjoules(above["median"]), kind))
@@ -34,7 +34,7 @@ def show_energy(record: dict[str, Any]) -> None:
             rows.append((name, watts(record[key]), kind))
     if record.get("sleep_current_a") is not None:
         source = record.get("sleep_source")
-        name = "current asleep" if source else "lowest current between inferences"
+        name = "sleep current" if source else "lowest current between inferences"
         rows.append((name, amperes(record["sleep_current_a"]), "assumed" if source else kind))
     if kind == "measured":
         windows = f"{record['windows']} by {record['window_method']}"
@@ -50,22 +50,22 @@ def show_energy(record: dict[str, Any]) -> None:
         rows.append(("bit-exact with LiteRT", f"{inferences['bit_exact']} of {inferences['count']}", ""))
     model = record.get("model")
     name = Path(model["path"]).name if model else "the recording"
-    show(table(f"Energy of {name} on {record['board']['name']}", ("", "value", "is"), rows))
+    show(table(f"Energy of {name} on {record['board']['name']}", ("", "value", "kind"), rows))
     if record.get("battery") is not None:
         _show_battery(record["battery"])
     for text in record["notes"]:
         note(text)
 
 
-def _uncertainty(found: dict[str, Any] | None, kind: str) -> list[tuple[str, str, str]]:
-    if found is None or found.get("standard") is None:
+def _uncertainty(uncertainty: dict[str, Any] | None, kind: str) -> list[tuple[str, str, str]]:
+    if uncertainty is None or uncertainty.get("standard") is None:
         return []
     parts = [
-        f"{title} {microjoules(found[key])}"
+        f"{title} {microjoules(uncertainty[key])}"
         for key, title in (("of_windows", "windows"), ("of_calibration", "calibration"))
-        if found.get(key) is not None
+        if uncertainty.get(key) is not None
     ]
-    return [("  standard uncertainty", f"±{microjoules(found['standard'])} ({', '.join(parts)})", kind)]
+    return [("  standard uncertainty", f"±{microjoules(uncertainty['standard'])} ({', '.join(parts)})", kind)]
 
 
 def _show_battery(life: dict[str, Any]) -> None:
@@ -73,18 +73,18 @@ def _show_battery(life: dict[str, Any]) -> None:
     days = life["life_days"]
     rows = [
         ("life", f"{days:,.0f} days" if days < 730 else f"{days / 365.25:.1f} years", kind),
-        ("ends by", life["ends_by"], kind),
+        ("limited by", life["ends_by"], kind),
         ("average current", amperes(life["average_ma"] / 1e3), kind),
         ("average power", watts(life["average_power_w"]), kind),
         (
-            "asleep",
+            "sleep current",
             amperes(life["sleep_current_a"]["value"]),
             life["sleep_current_a"]["source"],
         ),
-        ("charge used", f"{life['usable']:.0%}, {life['self_discharged']:.0%} lost by itself", kind),
+        ("charge used", f"{life['usable']:.0%}, {life['self_discharged']:.0%} lost to self-discharge", kind),
     ]
     title = f"{life['title']}, an inference every {life['every_s']:g} s, from {life['from']}"
-    show(table(title, ("", "value", "is"), rows))
+    show(table(title, ("", "value", "kind"), rows))
     for text in life["warnings"]:
         note(text)
 

@@ -1,4 +1,4 @@
-"""``arenite meter``: the known meters, a recording without a model, the firmware of a logger."""
+"""``arenite meter``: list the known meters, record a trace, and write the firmware of an INA logger."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def meter() -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_(as_json: bool) -> int:
     """List the known instruments."""
-    every = [load_meter(name) for name in meter_names()]
+    profiles = [load_meter(name) for name in meter_names()]
     if as_json:
-        print_json({"schema": "arenite.meters/1", "meters": [meter_json(m) for m in every]})
+        print_json({"schema": "arenite.meters/1", "meters": [meter_json(m) for m in profiles]})
         return 0
     rows = [
         (
@@ -46,9 +46,9 @@ def list_(as_json: bool) -> int:
             m.marks or "-",
             f"{m.limit_a(10e-3) / 10e-3:.2%}",
         )
-        for m in every
+        for m in profiles
     ]
-    columns = ("name", "instrument", "driver", "samples/s", "gives V", "marks", "limit at 10 mA")
+    columns = ("name", "instrument", "driver", "samples/s", "supplies V", "marks", "error at 10 mA")
     show(table("Meters", columns, rows))
     return 0
 
@@ -68,7 +68,7 @@ def show_(name: str, as_json: bool) -> int:
         ("USB ids", ", ".join(m.usb) or "-"),
         ("baud", f"{m.baud:,}" if m.baud else "-"),
         ("samples per second", f"{m.samples_per_s:,.0f}"),
-        ("measures voltage", "yes" if m.measures_voltage else "no: tell it with --supply"),
+        ("measures voltage", "yes" if m.measures_voltage else "no; give it with --supply"),
         ("supplies the board", "no" if m.supply_v is None else f"{m.supply_v[0]:g} to {m.supply_v[1]:g} V"),
         ("digital marks", str(m.marks)),
     ]
@@ -77,7 +77,7 @@ def show_(name: str, as_json: bool) -> int:
         for r in m.ranges
     ]
     show(table(m.title, ("", ""), facts))
-    show(table("Limits of error", ("to", "of reading", "plus", "at the end"), rows))
+    show(table("Limits of error", ("range", "of reading", "plus", "at full scale"), rows))
     for key, source in m.sources.items():
         note(f"{key}: {source}")
     return 0
@@ -109,7 +109,9 @@ def show_(name: str, as_json: bool) -> int:
     help="The board has its own power supply. A PPK2 then only measures the current (ampere meter mode).",
 )
 @click.option(
-    "--rate", type=Number(min=0, min_open=True), help="Samples per second, for meters that let you choose."
+    "--rate",
+    type=Number(min=0, min_open=True),
+    help="Sampling rate in samples per second, for meters with a selectable rate.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def record(
@@ -122,9 +124,9 @@ def record(
     rate: float | None,
     as_json: bool,
 ) -> int:
-    """Record the current that meter NAME measures as CSV. NAME is an entry of `arenite meter list`.
+    """Record the current that meter NAME measures in a CSV file. NAME is an entry of `arenite meter list`.
 
-    `arenite energy --csv` and other programs read the file: time, current, voltage, marks.
+    The columns are time, current, voltage and marks. `arenite energy --csv` reads the file.
     """
     profile = load_meter(name) if name in meter_names() else None
     driver = profile.driver if profile is not None else name
@@ -134,14 +136,14 @@ def record(
         min_v, max_v = profile.supply_v
         if not min_v <= supply <= max_v:
             raise UsageError(
-                f"{profile.title} gives {min_v:g} to {max_v:g} V, not {supply:g}.", "Change --supply."
+                f"{profile.title} supplies {min_v:g} to {max_v:g} V, not {supply:g} V.", "Change --supply."
             )
-    instrument, where = MeterChoice(driver, port, supply, own_supply, rate).make()
+    instrument, port_name = MeterChoice(driver, port, supply, own_supply, rate).make()
     with Stages() as stages, instrument:
         trace = _recorded(instrument, seconds, stages)
     trace.require(2)
     save_trace(output, trace)
-    report = recording_json(trace, profile or profile_of(trace), where, output)
+    report = recording_json(trace, profile or profile_of(trace), port_name, output)
     if as_json:
         print_json(report)
         return 0
@@ -156,7 +158,7 @@ def record(
             "limit of error",
             "unknown" if report["limit_a"] is None else f"± {amperes(report['limit_a'])} at the mean",
         ),
-        ("written", str(output)),
+        ("file", str(output)),
     ]
     show(table(f"Recorded by {name}", ("", "measured"), rows))
     for text in trace.notes:
@@ -165,13 +167,13 @@ def record(
 
 
 def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
-    """Return the recording; an interruption ends it and keeps what was recorded."""
+    """Record for ``seconds``. Ctrl-C ends the recording early and keeps its samples."""
     instrument.start()
     end = time.monotonic() + seconds
     try:
-        while (left := end - time.monotonic()) > 0:
-            stages("record", round(1000 * (seconds - left)), round(1000 * seconds))
-            for _ in instrument.samples(min(left, 0.1)):
+        while (remaining_s := end - time.monotonic()) > 0:
+            stages("record", round(1000 * (seconds - remaining_s)), round(1000 * seconds))
+            for _ in instrument.samples(min(remaining_s, 0.1)):
                 if time.monotonic() >= end:
                     break
                 stages("record", round(1000 * (seconds - (end - time.monotonic()))), round(1000 * seconds))
@@ -199,8 +201,8 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
     help="Digital input to record as a mark. May be given several times; the first pin is bit 0 of the marks column.",
 )
 @click.option("--gain-ppm", type=int, default=0, help="Correction of the gain, in parts per million.")
-@click.option("--baud", type=int, default=BAUD, show_default=True)
-@click.option("--i2c-hz", type=int, default=400_000, show_default=True)
+@click.option("--baud", type=int, default=BAUD, show_default=True, help="Baud rate of the logger.")
+@click.option("--i2c-hz", type=int, default=400_000, show_default=True, help="I2C clock in hertz.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     sensor: str,

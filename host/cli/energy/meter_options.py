@@ -61,7 +61,7 @@ def meter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def make_meter(
-    name: str, where: str, board: Board, supply: float | None, own_supply: bool, rate: float | None
+    name: str, port: str, board: Board, supply: float | None, own_supply: bool, rate: float | None
 ) -> tuple[Meter, str]:
     """Return the meter, not open yet, and its port. Raises ``UsageError``."""
-    return MeterChoice(name, where, supply or board.supply_v, own_supply, rate).make()
+    return MeterChoice(name, port, supply or board.supply_v, own_supply, rate).make()

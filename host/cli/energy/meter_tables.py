@@ -1,4 +1,4 @@
-"""The output of ``arenite meter``: an instrument, and a recording."""
+"""The output of ``arenite meter`` for an instrument and for a recording."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def amperes(value: float) -> str:
 
 
 def meter_json(m: MeterProfile) -> dict[str, Any]:
-    """Return a profile as plain data."""
+    """Return a meter profile as JSON."""
     return {
         "name": m.name,
         "title": m.title,
@@ -38,14 +38,14 @@ def meter_json(m: MeterProfile) -> dict[str, Any]:
     }
 
 
-def recording_json(trace: Trace, profile: MeterProfile | None, where: str, output: Path) -> dict[str, Any]:
+def recording_json(trace: Trace, profile: MeterProfile | None, port: str, output: Path) -> dict[str, Any]:
     """Return the ``arenite.recording/1`` object of a recording."""
     mean = float(np.mean(trace.current_a))
     return {
         "schema": "arenite.recording/1",
         "kind": "measured",
         "meter": profile.name if profile is not None else trace.meta.get("meter"),
-        "port": where,
+        "port": port,
         "file": str(output),
         "samples": len(trace),
         "seconds": trace.seconds,

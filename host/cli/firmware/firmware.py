@@ -31,7 +31,7 @@ def firmware(
 ) -> int:
     """Generate C firmware that runs IMAGE on a board, as a PlatformIO project.
 
-    Exit code 1, and nothing written, when the model does not fit the board.
+    If the model does not fit the board, the exit code is 1 and nothing is written.
     """
     result = generate(image, board, output, build=build)
     project = result.project
@@ -53,7 +53,7 @@ def firmware(
 
 def _next(board: Board, output: Path) -> list[str]:
     """Return the next command, and the alternatives of the board's framework, one per line."""
-    ways = build_commands(board, str(output))
+    commands = build_commands(board, str(output))
     if board.emulated or board.platformio is not None:
-        ways[0] = f"arenite build {output}"
-    return [f"{'Next' if number == 0 else '  or'}: {way}" for number, way in enumerate(ways)]
+        commands[0] = f"arenite build {output}"
+    return [f"{'Next' if number == 0 else '  or'}: {command}" for number, command in enumerate(commands)]

@@ -22,7 +22,7 @@ from arenite.host.report.console import note, print_json, show, table
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--board", "names", multiple=True, help="Board to check. May be given several times.")
-@click.option("--all", "everything", is_flag=True, help="Check every known board.")
+@click.option("--all", "all_boards", is_flag=True, help="Check every known board.")
 @build_options("optimise", "passes", "stream_input", "fast_ram")
 @click.option(
     "--shrink", is_flag=True, help="Also search for recipes and model sizes that would fit the named boards."
@@ -31,28 +31,28 @@ from arenite.host.report.console import note, print_json, show, table
 def fit(
     images: tuple[Path, ...],
     names: tuple[str, ...],
-    everything: bool,
+    all_boards: bool,
     shrink: bool,
     build: BuildOptions,
     as_json: bool,
 ) -> int:
     """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
 
-    If IMAGES is the folder of a built project, compare its prediction with the ELF file. If `bench --keep` ran the
-    project, also compare it with the stack use that was measured on the board, and check that nothing wrote outside
-    the arena.
+    If IMAGES is the folder of a built project, compare its predicted sizes with the ELF file. If `bench --keep` ran
+    the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
+    wrote outside the arena.
 
-    Exit code 1 when a model does not fit a board named with --board, or when a prediction was wrong.
+    The exit code is 1 when a model does not fit a board named with --board, or when a prediction was wrong.
     """
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)
-    if names and everything:
+    if names and all_boards:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     if shrink and not names:
         raise UsageError("--shrink needs the boards that the model should fit.", "Add --board NAME.")
     with Stages() as stages:
         if shrink:
-            stages("look for what would fit", 0, 0)
+            stages("search for models that fit", 0, 0)
         fits = [fit_model(image, list(names) or None, build=build, suggest=shrink) for image in images]
     if as_json:
         reports = [report.to_json() for report in fits]
@@ -99,14 +99,14 @@ def show_fits(prepared: Prepared, verdicts: Sequence[FitVerdict]) -> None:
     """Show the verdicts as a table; boards that fit come first, sorted by speed."""
     rows = []
     for v in sorted(verdicts, key=lambda v: (not v.fits, v.latency_ms)):
-        about = "" if v.needs.exact else "~"
+        sign = "" if v.needs.exact else "~"
         rows.append(
             (
                 v.board.name,
                 "yes" if v.fits else "NO",
-                f"{about}{v.needs.ram:,}",
+                f"{sign}{v.needs.ram:,}",
                 f"{v.board.ram_bytes:,}",
-                f"{about}{v.needs.flash:,}",
+                f"{sign}{v.needs.flash:,}",
                 f"{v.board.flash_bytes:,}",
                 v.needs.optimise,
                 f"~{v.latency_ms:,.1f}",

@@ -26,14 +26,14 @@ from arenite.host.report.console import note, print_json, show, table
 @click.option(
     "--core",
     type=click.Choice(core_names()),
-    help="Core that the kernels are for. Default: plain C for any 32-bit core.",
+    help="Generate kernels for this core. Default: plain C for any 32-bit core.",
 )
 @click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
     default="balanced",
     show_default=True,
-    help="Goal of the build.",
+    help="What to optimize the build for.",
 )
 @no_passes_option
 @stream_option
@@ -54,7 +54,7 @@ def library(
     It contains the models, which share one arena, the kernels that they call, and the build files for CMake, ESP-IDF,
     Zephyr, PlatformIO and Arduino. NAME becomes the prefix of all C names of a model. Default: the file's name.
 
-    Exit code 1, and nothing written, when the arena or the weights alone are too large for --board.
+    If the arena or the weights alone are too large for --board, the exit code is 1 and nothing is written.
     """
     models: dict[str, Path] = {}
     for text in images:
@@ -72,11 +72,11 @@ def library(
     for loaded in prepared.values():
         for text in loaded.notes:
             note(text)
-    described = result.manifest
+    manifest = result.manifest
     rows = [
         (m["name"], m["header"], f"{m['weights']:,}", f"{m['arena']:,}", "yes" if m["shares_arena"] else "no")
-        for m in described["models"]
+        for m in manifest["models"]
     ]
-    show(table(f"{output}", ("model", "header", "weights B", "arena B", "shares it"), rows))
-    show(f"Arena in all: {described['arena']:,} B. Next: {output / 'README.md'}")
+    show(table(f"{output}", ("model", "header", "weights B", "arena B", "shares arena"), rows))
+    show(f"Total arena: {manifest['arena']:,} B. Next: {output / 'README.md'}")
     return 0

@@ -1,4 +1,4 @@
-"""``arenite pareto``: all builds of a model for a board, and their Pareto front."""
+"""``arenite pareto``: show all builds of a model for a board, and their Pareto front."""
 
 from __future__ import annotations
 
@@ -43,26 +43,28 @@ def pareto(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Show RAM, flash and instructions of every way to build IMAGE for a board: each goal of --optimise, with and
-    without the optional graph optimisations, with the input whole or in rows. Builds that another one beats are marked.
+    """Show RAM, flash and instructions of every way to build IMAGE for a board.
 
-    Exit code 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
+    The builds combine each goal of --optimise, the graph optimizations that are optional, and the input stored at once
+    or sent row by row. The table marks each build for which another one is at least as good in all three figures.
+
+    The exit code is 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
     """
     if samples is not None and not measure:
         raise UsageError("--samples has no effect without --measure.", "Add --measure, or remove --samples.")
-    chosen = load_board(board)
-    with Steps(chosen.name) as steps:
+    profile = load_board(board)
+    with Steps(profile.name) as steps:
         all_builds = builds(
             image,
-            chosen,
+            profile,
             measure=measure_build(samples or 3) if measure else None,
             progress=lambda _, done, total: steps("builds", done, total),
         )
-    described = describe(image, chosen, all_builds)
+    described = describe(image, profile, all_builds)
     if as_json:
         print_json(described)
     else:
-        show_builds(image.name, chosen, all_builds)
+        show_builds(image.name, profile, all_builds)
     if svg is not None or html is not None:
         picture = pareto_svg(described["builds"], described["limits"])
         for path, text in ((svg, picture + "\n"), (html, pareto_page(described, picture))):
@@ -76,14 +78,14 @@ def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
     """Show the builds as a table, the fastest first."""
     rows = []
     for build in sorted(all_builds, key=lambda b: b.instructions):
-        about = "~" if build.kind == "estimated" else ""
+        sign = "~" if build.kind == "estimated" else ""
         rows.append(
             (
                 build.label,
                 "yes" if build.fits else "NO",
                 f"{build.ram:,}",
                 f"{build.flash:,}",
-                f"{about}{build.instructions:,}",
+                f"{sign}{build.instructions:,}",
                 {None: "-", True: "yes", False: "NO"}[build.bit_exact],
                 build.dominated_by or "",
             )

@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
 @click.option(
-    "--metric", help="Score: accuracy, auc, mse or agreement. Default: the one that suits the data."
+    "--metric", help="Metric of the score: accuracy, auc, mse or agreement. Default: depends on the data."
 )
 @click.option(
     "--recipe",
@@ -42,7 +42,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--check-data",
     type=FILE,
-    help="Data from the field: report which tensors clip them, and how that changes the score.",
+    help="Data from the field. Report which tensors clip their values, and how the clipping changes the score.",
 )
 @click.option(
     "--sensitivity",
@@ -53,7 +53,7 @@ FILE = click.Path(path_type=Path)
     "--board",
     "boards",
     multiple=True,
-    help="Also check whether the image fits this board. Exit code 1 if it does not.",
+    help="Also check whether the image fits this board. If it does not, the exit code is 1.",
 )
 @click.option("--budget", help='Search for a recipe within "ram=48k,flash=256k,instructions=5M,drop=1%".')
 @click.option(
@@ -71,7 +71,9 @@ FILE = click.Path(path_type=Path)
 @click.option("--postprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
 @click.option("--labels", type=FILE, help="File with one label per line, to record in the image.")
 @click.option(
-    "--input-shape", multiple=True, help="Input shape as [NAME=]1,3,96,96, for a source with open dimensions."
+    "--input-shape",
+    multiple=True,
+    help="Input shape such as 1,3,96,96 or NAME=1,3,96,96, for a source with unknown dimensions.",
 )
 @click.option("--signature", default="", help="Signature of a SavedModel to convert.")
 @click.option("--keep-layout", is_flag=True, help="Do not transpose NCHW inputs to NHWC.")
@@ -109,7 +111,7 @@ def convert(
 
     A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that a search finds
     within --budget. The image is a flatbuffer with its operators in execution order and its arena plan in the
-    metadata; stock LiteRT and TensorFlow Lite Micro load it and give the same numbers.
+    metadata. Stock LiteRT and TensorFlow Lite Micro load it and compute the same outputs.
     """
     from arenite.host.interface.conversion import convert as run_conversion
     from arenite.host.report import conversion_text
@@ -146,8 +148,8 @@ def convert(
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page
 
-        again = command_line(click.get_current_context(), without=("html", "as_json"))
-        write_atomic(html, conversion_page(report.conversion, report.verdicts, again).encode())
+        repeat_command = command_line(click.get_current_context(), without=("html", "as_json"))
+        write_atomic(html, conversion_page(report.conversion, report.verdicts, repeat_command).encode())
     if as_json:
         print_json(report.to_json())
     else:

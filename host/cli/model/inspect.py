@@ -42,8 +42,9 @@ def inspect(
     no_passes: bool,
     as_json: bool,
 ) -> int:
-    """Show the operators of IMAGE in execution order, its tensors' arena intervals and the plan: that of the image, or
-    the one for a board, a goal or a streamed input.
+    """Show the operators of IMAGE in execution order, the arena intervals of its tensors, and the plan.
+
+    The plan is the one in the image. With --board, --optimise or --stream-input, a new plan is computed for them.
     """
     prepared = prepare(image, passes=not no_passes)
     if board_name is not None or optimise is not None or stream_input:
@@ -58,36 +59,37 @@ def inspect(
         if html is not None:
             from arenite.host.report.bench_page import inspect_page
 
-            write_atomic(html, inspect_page(_describe(prepared), drawing))
+            write_atomic(html, inspect_page(_inspect_json(prepared), drawing))
     if as_json:
-        print_json(_describe(prepared))
+        print_json(_inspect_json(prepared))
         return 0
     for text in prepared.notes:
         note(text)
-    d = _describe(prepared)
+    description = _inspect_json(prepared)
     rows = [
-        (o["index"], o["op"], o["inputs"], o["outputs"], f"{o['macs']:,}", o["arena"]) for o in d["operators"]
+        (o["index"], o["op"], o["inputs"], o["outputs"], f"{o['macs']:,}", o["arena"])
+        for o in description["operators"]
     ]
     show(table(image.name, ("#", "operator", "inputs", "outputs", "MACs", "arena of outputs"), rows))
     p = prepared.plan
     show(
-        f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {_macs(d)} MACs; "
-        f"constants {d['constant_bytes']:,} B",
-        _search(p),
-        *segment_sentences(d["segments"]),
+        f"arena {p.arena_bytes:,} B, lower bound {p.lower_bound:,} B ({p.status}); {_macs_text(description)} MACs; "
+        f"constants {description['constant_bytes']:,} B",
+        _search_sentence(p),
+        *segment_sentences(description["segments"]),
         *([origin] if (origin := made_from_sentence(prepared.extra)) else []),
     )
     return 0
 
 
-def _macs(described: dict[str, Any]) -> str:
+def _macs_text(described: dict[str, Any]) -> str:
     """Return the multiply-accumulates before and after the graph passes."""
     before, after = described["macs"], described["macs_after_passes"]
     return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
 
 
-def _search(plan: Plan) -> str:
-    """Return a line on the planner's searches; budgets count nodes, so a plan is the same on every machine."""
+def _search_sentence(plan: Plan) -> str:
+    """Return one line about the planner's searches. Budgets count nodes, so a plan is the same on every machine."""
     s = plan.statistics
     order = "no other order needs less" if plan.order_proven else "best order found"
     return (
@@ -96,7 +98,7 @@ def _search(plan: Plan) -> str:
     )
 
 
-def _describe(prepared: Prepared) -> dict[str, Any]:
+def _inspect_json(prepared: Prepared) -> dict[str, Any]:
     graph, plan = prepared.model.main, prepared.plan
 
     def shapes(indices: tuple[int, ...]) -> str:

@@ -30,10 +30,10 @@ from arenite.host.report.console import print_json, show, table
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
-    """Compare each step of the preprocessing that IMAGE records (or of a TOML or JSON file) with the library that it
-    is named after, and with your own pipeline.
+    """Compare each preprocessing step that IMAGE records with the library that the step is named after, and with
+    your own pipeline. IMAGE can also be a TOML or JSON file with preprocessing steps.
 
-    Exit code 1 when a step differs by more than rounding.
+    The exit code is 1 when a step differs by more than rounding.
     """
     from arenite.converters.importers.load import load_any_image
     from arenite.converters.processing.media_files import suffixes
@@ -45,13 +45,13 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
     if image.suffix.lower() in (".toml", ".json"):
         spec = load_preprocessing(image)
     else:
-        recorded = recorded_preprocessing(load_any_image(image).extra)
-        if recorded is None:
+        recorded_spec = recorded_preprocessing(load_any_image(image).extra)
+        if recorded_spec is None:
             raise UsageError(
                 f"{image} records no preprocessing.",
                 "Convert it with --preprocessing FILE.toml, or give that file.",
             )
-        spec = recorded
+        spec = recorded_spec
     comparison = check_skew(
         spec, sample_files(data, suffixes(spec), samples), pipeline=pipeline, make_environments=install
     )
@@ -70,6 +70,6 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
             )
             for s in comparison.steps
         ]
-        columns = ("step", "compared with", "largest", "mean", "unit", "rounding", "agrees")
+        columns = ("step", "compared with", "max error", "mean error", "unit", "allowed", "agrees")
         show(table(f"Skew, {comparison.samples} samples", columns, rows), comparison.sentence())
     return 0 if comparison.agrees else 1

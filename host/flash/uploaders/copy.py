@@ -1,5 +1,4 @@
-"""The drive of a DAPLink debug probe: the probe writes a raw image or a hex file that is copied to it to the
-chip."""
+"""Flash by copying a raw image to the drive of a DAPLink debug probe. The probe writes the image to the chip."""
 
 from __future__ import annotations
 
@@ -14,7 +13,7 @@ from arenite.host.flash.upload import Upload
 
 DETAILS = "DETAILS.TXT"
 FAILED = "FAIL.TXT"
-SETTLES_S = 30.0
+DRIVE_TIMEOUT_S = 30.0
 
 
 class CopyUploader:
@@ -55,24 +54,24 @@ class CopyUploader:
         ]
         if len(fitting) > 1:
             names = ", ".join(str(d.folder) for d in fitting)
-            raise UsageError(f"Several DAPLink drives are mounted: {names}.", "Name one: --port FOLDER.")
+            raise UsageError(
+                f"Several DAPLink drives are mounted: {names}.", "Choose one with --port FOLDER."
+            )
         if fitting:
             return fitting[0]
         others = f" ({', '.join(str(d.folder) for d in drives)} belongs to another board)" if drives else ""
         raise DeviceError(
             f"No DAPLink drive of {upload.board.name} is mounted{others}.",
-            "Plug it in; where drives are not mounted automatically: udisksctl mount -b"
-            " /dev/disk/by-label/LABEL.",
+            "Connect the board. If this computer does not mount drives automatically, run `udisksctl mount -b"
+            " /dev/disk/by-label/LABEL`.",
         )
 
     def _settle(self, upload: Upload, drive: Drive) -> None:
-        """Wait for the probe: it removes its drive while it writes and brings it back, with FAIL.TXT after a
-        failure."""
-        end = time.monotonic() + SETTLES_S
+        """Wait for the probe. Its drive disappears while it writes, and then returns, with FAIL.TXT after a failure."""
+        end = time.monotonic() + DRIVE_TIMEOUT_S
         image = drive.folder / "ARENITE.BIN"
         while time.monotonic() < end:
-            # A FAIL.TXT beside the image is from an earlier upload: the probe has not brought its drive back
-            # yet.
+            # While the image is still on the drive, FAIL.TXT is from an earlier upload.
             if (drive.folder / DETAILS).is_file() and not image.exists():
                 failed = drive.folder / FAILED
                 if not failed.is_file():
@@ -81,12 +80,12 @@ class CopyUploader:
                 raise DeviceError(
                     f"The probe of {upload.board.name} refused the program:"
                     f" {text[0] if text else 'no reason'}.",
-                    "Unplug and replug it, and flash again; or use --tool pyocd.",
+                    "Disconnect it, connect it again and flash again, or use --tool pyocd.",
                 )
             time.sleep(0.1)
         raise DeviceError(
-            f"The drive {drive.folder} did not come back within {SETTLES_S:.0f} s.",
-            "Unplug and replug the board.",
+            f"The drive {drive.folder} did not come back within {DRIVE_TIMEOUT_S:.0f} s.",
+            "Disconnect the board and connect it again.",
         )
 
 

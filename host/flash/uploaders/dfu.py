@@ -1,4 +1,4 @@
-"""``dfu-util``: the DFU bootloaders of ST's ROMs (DfuSe, with addresses) and of Arduino boards."""
+"""Flash with ``dfu-util`` through the DFU bootloaders in ST's ROMs (DfuSe, with addresses) and of Arduino boards."""
 
 from __future__ import annotations
 
@@ -9,15 +9,23 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
-    """``dfu-util --download``.  Raises UsageError for a board without a DFU bootloader."""
+    """Return the command ``dfu-util --download``. Raises UsageError for a board without a DFU bootloader."""
     dfu = upload.board.targets.dfu
     if dfu is None:
         raise UsageError(f"{upload.board.name} has no DFU bootloader.", "Choose another --tool.")
     image, address = raw_image(upload.elf)
     address_option = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
-    chosen = ["--serial", upload.probe] if upload.probe else []
+    serial_option = ["--serial", upload.probe] if upload.probe else []
     return [
-        *("dfu-util", "--device", ",".join(dfu.ids), "--alt", str(dfu.alternate), *chosen, *address_option),
+        *(
+            "dfu-util",
+            "--device",
+            ",".join(dfu.ids),
+            "--alt",
+            str(dfu.alternate),
+            *serial_option,
+            *address_option,
+        ),
         *upload.extra,
         *("--download", str(image)),
     ]
@@ -32,16 +40,16 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"No DFU capable USB device available",
             "{board} is not in its DFU bootloader.",
-            "Press reset twice, or hold BOOT (BOOT0) during reset; with --port auto Arenite starts"
+            "Press reset twice, or hold BOOT (BOOT0) during reset. With --port auto, Arenite starts"
             " the bootloader of a running board.",
         ),
         KnownFailure(
             r"More than one DFU capable USB device found",
             "Several boards are in their DFU bootloader.",
-            "Unplug all but one, or name its serial number: --probe SERIAL (`dfu-util --list` shows it).",
+            "Disconnect all but one, or choose one with --probe SERIAL. `dfu-util --list` shows the serial numbers.",
         ),
     ),
     before=enter,
-    # After ":leave" the board is gone before it answers the last request.
+    # After ":leave" the board disconnects before it answers the last request.
     succeeded="File downloaded successfully",
 )

@@ -1,5 +1,5 @@
-"""esptool, run as a command (it is under the GPL): writes each part of the flash at its address and checks
-its MD5."""
+"""Flash with esptool, which writes each part of the flash to its address and checks its MD5. It is run as a command
+because it is under the GPL."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, ins
 
 
 def command(upload: Upload) -> list[str]:
-    """``esptool write-flash ADDRESS FILE...``; esptool resets the chip before and after."""
+    """Return the command ``esptool write-flash ADDRESS FILE...``. esptool resets the chip before and after."""
     # Version 4 is called esptool.py and writes its commands with an underscore; version 5 accepts both forms.
-    old = not installed("esptool") and installed("esptool.py")
+    is_version_4 = not installed("esptool") and installed("esptool.py")
     port = ["--port", upload.port] if upload.port else []
     files = [
         text
         for part in flash_parts(upload.board, upload.binary)
         for text in (hex(part.address), str(part.path))
     ]
-    write = "write_flash" if old else "write-flash"
+    write_command = "write_flash" if is_version_4 else "write-flash"
     return [
-        program("esptool.py" if old else "esptool"),
+        program("esptool.py" if is_version_4 else "esptool"),
         "--chip",
         chip_of(upload.board),
         *port,
         *upload.extra,
-        write,
+        write_command,
         *files,
     ]
 
 
 class Esptool(CommandUploader):
-    """esptool under either of its names."""
+    """esptool, which is called esptool or esptool.py."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""
@@ -46,12 +46,12 @@ UPLOADER = Esptool(
         KnownFailure(
             r"This chip is (\S+?),? not|chip is (ESP\S+)[^.]*\. Wrong",
             "The chip on {port} is an {found}, but the project is for {board}.",
-            "Choose the right board or port; generate the project again for another chip.",
+            "Choose the right port, or generate the project for the board that is connected.",
         ),
         KnownFailure(
             r"No such file or directory: '(/dev/[^']+)'|could not open port '?(/dev/\S+?)'?:.*No such file",
             "The serial port {port} does not exist.",
-            "Plug the board in, or let --port auto find it.",
+            "Connect the board, or find its port with --port auto.",
         ),
         KnownFailure(
             r"[Pp]ermission denied|\[Errno 13\]",
@@ -61,22 +61,22 @@ UPLOADER = Esptool(
         KnownFailure(
             r"port is busy|[Rr]esource busy|\[Errno 16\]|Could not exclusively lock",
             "Another program uses {port}.",
-            "Close the monitor that uses it.",
+            "Close the serial monitor or IDE that uses it.",
         ),
         KnownFailure(
             r"No serial data received|Failed to connect|Timed out waiting for packet|Wrong boot mode",
-            "The chip on {port} does not answer: it is not in its ROM loader.",
-            "Hold BOOT, press RESET and release BOOT, then try again; check cable and port.",
+            "The chip on {port} does not answer, because it is not in its ROM loader.",
+            "Hold BOOT, press RESET and release BOOT, then try again. Check cable and port.",
         ),
         KnownFailure(
             r"MD5 of file does not match|digest does not match|File md5",
             "The flash of {board} differs from the program after the upload.",
-            "Flash again, slower: --extra=--baud --extra=115200; check cable and supply.",
+            "Flash again at a lower speed: --extra=--baud --extra=115200. Check cable and power supply.",
         ),
         KnownFailure(
             r"(?:Could not|No) (?:auto-)?(?:detect|find).*port|No serial ports found",
             "esptool does not find the port of {board}.",
-            "Give it: --port auto, or the port's name.",
+            "Add --port auto, or --port with the name of the port.",
         ),
     ),
 )

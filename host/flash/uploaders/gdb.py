@@ -1,8 +1,6 @@
-"""GDB's ``load`` by Arenite's own client: into an emulated board without a program, or over any GDB server of
-a probe.
+"""Load a program with Arenite's own GDB client, into an emulated board or through the GDB server of any probe.
 
-After the load the memory is compared with the program; the chip is reset, so that it starts as after
-power-on, and released.
+After the load, the memory is compared with the program. Then the chip is reset, so it starts as after power-on.
 """
 
 from __future__ import annotations
@@ -20,16 +18,16 @@ from arenite.host.flash.gdb_flash import flash_regions, write_flash
 from arenite.host.flash.gdb_remote import GdbRemote, crc32
 from arenite.host.flash.upload import Upload
 
-#: Reset commands of the servers, tried in this order: QEMU's, then OpenOCD's and pyOCD's, then J-Link's.
+#: The reset commands of GDB servers, tried in this order: QEMU, OpenOCD and pyOCD, J-Link.
 RESETS = ("system_reset", "reset halt", "reset")
 
 
 def load(remote: GdbRemote, program: Program) -> None:
-    """Write ``program`` into the target's memory and compare.  Raises DeviceError where a byte differs."""
+    """Write ``program`` to the target's memory and read it back. Raises DeviceError if a byte differs."""
     flash = flash_regions(remote)
     for region in flash:
-        if held := [segment for segment in program.segments if region.holds(segment)]:
-            write_flash(remote, region, held)
+        if flash_segments := [segment for segment in program.segments if region.holds(segment)]:
+            write_flash(remote, region, flash_segments)
     for segment in program.segments:
         if not any(region.holds(segment) for region in flash):
             remote.write(segment.address, segment.data)
@@ -39,31 +37,30 @@ def load(remote: GdbRemote, program: Program) -> None:
             continue
         read_back = remote.read(segment.address, len(segment.data))
         if read_back != segment.data:
-            at = next(k for k, (a, b) in enumerate(zip(read_back, segment.data, strict=True)) if a != b)
+            offset = next(k for k, (a, b) in enumerate(zip(read_back, segment.data, strict=True)) if a != b)
             raise DeviceError(
-                f"At {segment.address + at:#x} the target has {read_back[at]:#04x}, the program"
-                f" {segment.data[at]:#04x}: the target did not store the program.",
-                "Is it flash that this server cannot write? Then use another --tool.",
+                f"At {segment.address + offset:#x} the target has {read_back[offset]:#04x}, the program"
+                f" {segment.data[offset]:#04x}: the target did not store the program.",
+                "If this is flash that the GDB server cannot write, use another --tool.",
             )
 
 
 def restart(remote: GdbRemote) -> None:
-    """Reset the target, which stays halted. Raises DeviceError when the server knows none of RESETS."""
-    last: DeviceError | None = None
+    """Reset and halt the target. Raises DeviceError if the server supports none of RESETS."""
+    last_error: DeviceError | None = None
     for command in RESETS:
         try:
             remote.monitor(command)
             return
         except DeviceError as error:
-            last = error
-    assert last is not None
-    raise last
+            last_error = error
+    assert last_error is not None
+    raise last_error
 
 
 @contextmanager
 def flashed_emulator(upload: Upload) -> Iterator[RunningEmulator]:
-    """An emulated board that is started empty, receives its program over GDB, and runs it until the block
-    ends."""
+    """Start an emulated board without a program, load the program with GDB, and run it until the block ends."""
     program = read_program(upload.elf)
     with tempfile.TemporaryDirectory(prefix="arenite-gdb-") as folder:
         address = str(Path(folder) / "gdb")
@@ -92,19 +89,21 @@ class GdbUploader:
         server, lines = upload.port or "localhost:1234", []
         if upload.board.emulated and upload.port is None:
             command = command_line(upload.board, None, ("-S", "-gdb", "tcp::1234"))
-            # QEMU's own command words mean nothing to GDB.
-            plain = [word for word in command if word not in ("-qmp", "stdio", "--preconfig")]
-            lines = [shlex.join(plain) + " &"]
+            # These arguments are for Arenite's control of QEMU. A user who runs GDB does not need them.
+            shown_command = [
+                argument for argument in command if argument not in ("-qmp", "stdio", "--preconfig")
+            ]
+            lines = [shlex.join(shown_command) + " &"]
         steps = [f"target remote {server}", "load", "compare-sections", "monitor system_reset", "detach"]
-        words = [word for step in steps for word in ("-ex", step)]
-        return [*lines, shlex.join(["gdb-multiarch", "-batch", *words, str(upload.elf)])]
+        options = [argument for step in steps for argument in ("-ex", step)]
+        return [*lines, shlex.join(["gdb-multiarch", "-batch", *options, str(upload.elf)])]
 
     def run(self, upload: Upload) -> int:
         """See ``Uploader``. An emulated board without a ``port`` is for :func:`flashed_emulator`."""
         if upload.port is None:
             raise UsageError(
                 f"GDB needs the server of {upload.board.name}'s probe.",
-                "Start one (openocd, pyocd gdbserver) and give --port HOST:PORT.",
+                "Start a server (openocd, pyocd gdbserver), and add --port HOST:PORT.",
             )
         program = read_program(upload.elf)
         remote = GdbRemote(upload.port)

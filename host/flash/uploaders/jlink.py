@@ -1,4 +1,4 @@
-"""SEGGER's J-Link Commander: a small script that loads the ELF, resets and exits."""
+"""Flash with SEGGER's J-Link Commander. A small script loads the ELF, resets the chip and exits."""
 
 from __future__ import annotations
 
@@ -10,17 +10,20 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
-    """``JLinkExe -CommandFile``; the script is written beside the ELF.  Raises UsageError without a device name."""
+    """Write the script beside the ELF, and return the command ``JLinkExe -CommandFile``.
+
+    Raises UsageError if the board's profile has no J-Link device name.
+    """
     device = upload.board.targets.jlink
     if not device:
         raise UsageError(f"J-Link has no name for the chip of {upload.board.name}.", "Choose another --tool.")
     script = upload.elf.with_suffix(".jlink")
     write_atomic(script, f'loadfile "{upload.elf}"\nr\ng\nexit\n')
     serial = probe_serial(upload)
-    chosen = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
+    serial_option = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
     interface = "JTAG" if upload.board.core.startswith("rv") else "SWD"
     return [
-        *("JLinkExe", "-NoGui", "1", "-ExitOnError", "1", *chosen, *upload.extra),
+        *("JLinkExe", "-NoGui", "1", "-ExitOnError", "1", *serial_option, *upload.extra),
         *("-Device", device, "-If", interface, *(("-JTAGConf", "-1,-1") if interface == "JTAG" else ())),
         *("-Speed", "4000", "-AutoConnect", "1", "-CommandFile", str(script)),
     ]
@@ -34,18 +37,18 @@ UPLOADER = CommandUploader(
     (
         KnownFailure(
             r"Connecting to J-Link.*FAILED|No emulators connected|Cannot connect to J-Link",
-            "No J-Link is plugged in for {board}.",
-            "Plug the board or the probe in; the cable must carry data.",
+            "No J-Link of {board} is connected.",
+            "Connect the board or the probe. Use a cable that carries data.",
         ),
         KnownFailure(
             r"Cannot connect to (?:the )?(?:target|CPU)|Could not connect to (?:the )?target",
-            "The J-Link is plugged in, but does not find the chip of {board}.",
+            "The J-Link is connected, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
         KnownFailure(
             r"Unknown device|is unknown to this software version",
             "This J-Link software does not know the chip of {board}.",
-            "Install a newer one.",
+            "Install a newer version.",
         ),
     ),
 )

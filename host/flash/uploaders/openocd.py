@@ -1,5 +1,4 @@
-"""OpenOCD: the script of the connected probe, the script of the chip, and its ``program`` command with
-verify."""
+"""Flash with OpenOCD: the script of the connected probe, the script of the chip, and the ``program`` command."""
 
 from __future__ import annotations
 
@@ -12,28 +11,29 @@ _INTERFACES = {"cmsis-dap": "cmsis-dap", "stlink": "stlink", "jlink": "jlink", "
 
 
 def _tcl(text: object) -> str:
-    """A word in Tcl, whatever characters it contains."""
+    """Quote a word for Tcl."""
     return "{" + str(text) + "}"
 
 
 def command(upload: Upload) -> list[str]:
-    """``openocd -f interface -f target -c program``. Raises UsageError for a chip without an OpenOCD script."""
+    """Return the command ``openocd -f interface -f target -c program``. Raises UsageError for a chip without an
+    OpenOCD script."""
     script = upload.board.targets.openocd
     if not script:
         raise UsageError(f"OpenOCD has no script for {upload.board.name}.", "Choose another --tool.")
     serial = probe_serial(upload)
-    chosen = ["-c", f"adapter serial {serial}"] if serial else []
+    serial_option = ["-c", f"adapter serial {serial}"] if serial else []
     if script.startswith("board/"):
-        return ["openocd", "-f", f"{script}.cfg", *chosen, *upload.extra, "-c", _program(upload)]
+        return ["openocd", "-f", f"{script}.cfg", *serial_option, *upload.extra, "-c", _program(upload)]
     kind = probe_kind(upload)
     interface = "jtag" if upload.board.core.startswith("rv") else "swd"
     # The ST-LINK's script selects the transport.
-    transport = [] if kind == "stlink" else ["-c", f"transport select {interface}"]
+    transport_option = [] if kind == "stlink" else ["-c", f"transport select {interface}"]
     return [
         "openocd",
         *("-f", f"interface/{_INTERFACES[kind]}.cfg"),
-        *chosen,
-        *transport,
+        *serial_option,
+        *transport_option,
         *("-f", f"target/{script}.cfg"),
         *upload.extra,
         *("-c", _program(upload)),
@@ -59,19 +59,19 @@ UPLOADER = CommandUploader(
         KnownFailure(
             r"Error: open failed|unable to find a matching CMSIS-DAP device|No J-Link device found|"
             r"no device found|unable to open ftdi device",
-            "No debug probe is plugged in for {board}.",
-            "Plug the board or the probe in; the cable must carry data.",
+            "No debug probe of {board} is connected.",
+            "Connect the board or the probe. Use a cable that carries data.",
         ),
         KnownFailure(
             r"target voltage may be too low|init mode failed|Error connecting DP|[Cc]annot read IDR|"
             r"UNEXPECTED idcode|Failed to read memory",
-            "The probe is plugged in, but does not find the chip of {board}.",
+            "The probe is connected, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
         KnownFailure(
             r"\*\* Verify Failed|checksum mismatch",
             "The flash of {board} differs from the program after the upload.",
-            "Flash again; if it happens again, the flash is worn or protected.",
+            "Flash again. If the error stays, the flash is worn out or write-protected.",
         ),
     ),
 )

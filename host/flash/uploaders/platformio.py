@@ -1,4 +1,4 @@
-"""PlatformIO's own upload target, which knows each platform's tool and downloads it."""
+"""Flash with PlatformIO's upload target, which downloads and runs the tool of each platform."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
 def command(upload: Upload) -> list[str]:
-    """``pio run --target upload``, by the PlatformIO beside this Python."""
+    """Return the command ``pio run --target upload`` of the PlatformIO that is installed beside this Python."""
     port = ["--upload-port", upload.port] if upload.port else []
     project = ["--project-dir", str(upload.directory), "--environment", upload.board.name]
     return [sys.executable, "-m", "platformio", "run", *project, "--target", "upload", *port, *upload.extra]
 
 
 class PlatformIO(CommandUploader):
-    """PlatformIO is a module of this Python, not a program."""
+    """PlatformIO, which is a module of this Python and not a program."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""
@@ -34,12 +34,12 @@ UPLOADER = PlatformIO(
         KnownFailure(
             r"^(?:HTTPClientError|InternetConnectionError)",
             "PlatformIO could not download the uploader of {board}.",
-            "Connect to the network, or choose an installed tool with --tool.",
+            "Connect this computer to the network, or choose an installed tool with --tool.",
         ),
         KnownFailure(
             r"[Pp]lease specify `?upload_port",
             "PlatformIO does not find the port of {board}.",
-            "Give it: --port auto, or the port's name.",
+            "Add --port auto, or --port with the name of the port.",
         ),
     ),
 )

@@ -1,4 +1,4 @@
-"""pyOCD: loads the ELF over any probe that it supports; chips beyond its own list come from CMSIS packs."""
+"""Flash with pyOCD, which loads the ELF through any probe that it supports. CMSIS packs add further chips."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, pro
 
 
 def command(upload: Upload) -> list[str]:
-    """``pyocd load --target T ELF``, which does not wait for a probe.  Raises UsageError without a target."""
+    """Return the command ``pyocd load --target T ELF``, which does not wait for a probe.
+
+    Raises UsageError if the board's profile has no pyOCD target.
+    """
     target = upload.board.targets.pyocd
     if not target:
         raise UsageError(f"pyOCD does not know the chip of {upload.board.name}.", "Choose another --tool.")
     serial = probe_serial(upload)
-    chosen = ["--uid", serial] if serial else []
+    serial_option = ["--uid", serial] if serial else []
     return [
         program("pyocd"),
         "load",
         "--no-wait",
         "--target",
         target,
-        *chosen,
+        *serial_option,
         *upload.extra,
         str(upload.elf),
     ]
@@ -41,13 +44,13 @@ UPLOADER = CommandUploader(
         ),
         KnownFailure(
             r"No (?:connected debug probes|available debug probes|target device available)",
-            "No debug probe is plugged in for {board}.",
-            "Plug the board or the probe in; the cable must carry data.",
+            "No debug probe of {board} is connected.",
+            "Connect the board or the probe. Use a cable that carries data.",
         ),
         KnownFailure(
             r"No ACK|DAP(?:Access)?.*(?:Timeout|Error)|SWD/JTAG [Cc]ommunication [Ff]ailure|TransferFaultError|"
             r"[Mm]emory transfer fault|Unable to (?:open|connect)",
-            "The probe is plugged in, but does not find the chip of {board}.",
+            "The probe is connected, but does not find the chip of {board}.",
             "Check power, jumpers and the wires to SWDIO and SWCLK.",
         ),
     ),

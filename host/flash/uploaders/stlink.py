@@ -11,8 +11,8 @@ def command(upload: Upload) -> list[str]:
     """Return the command ``st-flash --reset write IMAGE ADDRESS``."""
     image, address = raw_image(upload.elf)
     serial = probe_serial(upload)
-    chosen = ["--serial", serial] if serial else []
-    return ["st-flash", "--reset", *chosen, *upload.extra, "write", str(image), hex(address)]
+    serial_option = ["--serial", serial] if serial else []
+    return ["st-flash", "--reset", *serial_option, *upload.extra, "write", str(image), hex(address)]
 
 
 UPLOADER = CommandUploader(

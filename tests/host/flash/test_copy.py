@@ -88,7 +88,7 @@ def test_an_earlier_refusal_is_not_this_one(tmp_path: Path) -> None:
 
 
 def test_a_drive_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy, "SETTLES_S", 0.3)
+    monkeypatch.setattr(copy, "DRIVE_TIMEOUT_S", 0.3)
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
     with probe(root, "9904", deaf=True), pytest.raises(DeviceError, match="did not come back"):

@@ -125,7 +125,7 @@ def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pyt
     ("message", "sentence"),
     [
         ("libusb: error [get_usbfs_fd] LIBUSB_ERROR_ACCESS", "No permission to use the USB device"),
-        ("libusb: LIBUSB_ERROR_BUSY", "Another program holds the USB device"),
+        ("libusb: LIBUSB_ERROR_BUSY", "Another program uses the USB device"),
         ("ERROR common.c: unknown chip id! 0xdead", "does not find a supported chip"),
     ],
 )

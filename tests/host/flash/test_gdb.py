@@ -19,7 +19,7 @@ from arenite.host.emulator.machine import start_empty
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.elf_image import Program, Segment, read_program
 from arenite.host.flash.flash import flash
-from arenite.host.flash.gdb_remote import GdbRemote, _expanded, crc32, escaped, unescaped
+from arenite.host.flash.gdb_remote import GdbRemote, _expand_runs, crc32, escaped, unescaped
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.uploaders.gdb import flashed_emulator, load
 from arenite.host.link.client import DeviceClient
@@ -310,5 +310,5 @@ def test_escapes_are_undone_and_fit(data: bytes, room: int) -> None:
 
 
 def test_run_lengths_are_expanded() -> None:
-    assert _expanded(b"0* ") == b"0000"
-    assert _expanded(b'a0*"b') == b"a" + b"0" * 6 + b"b"
+    assert _expand_runs(b"0* ") == b"0000"
+    assert _expand_runs(b'a0*"b') == b"a" + b"0" * 6 + b"b"

@@ -95,7 +95,7 @@ def test_a_drive_of_another_board_is_refused_and_left_alone(tmp_path: Path) -> N
 
 def test_a_bootloader_ignores_another_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A drive that says it is right, of a chip that is not: nothing is flashed, and that is noticed."""
-    monkeypatch.setattr(uploader, "GOES_S", 0.3)
+    monkeypatch.setattr(uploader, "DISAPPEAR_TIMEOUT_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RPI-RP2") as boot:
         with pytest.raises(DeviceError, match="did not accept the program"):
@@ -174,7 +174,7 @@ def test_a_board_that_does_not_come_back_is_not_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A Pico talks on pins: nobody named a port, none comes, and that is said; one that was named has to answer."""
-    monkeypatch.setattr(flashing, "COMES_BACK_S", 0.3)
+    monkeypatch.setattr(flashing, "RECONNECT_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"
     UsbTree(root)

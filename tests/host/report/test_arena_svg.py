@@ -65,7 +65,7 @@ def test_every_block_is_there_to_scale() -> None:
 def test_two_names_of_one_block_and_in_place_are_told() -> None:
     case = example()
     titles = blocks(drawn(case, plan(case.graph, case.needs, persistent=case.persistent)))
-    assert any("#3 t3" in t and "#5 t5" in t and "one block under several shapes" in t for t in titles)
+    assert any("#3 t3" in t and "#5 t5" in t and "one block with several shapes" in t for t in titles)
     assert any("#6 t6" in t and "computed in place" in t for t in titles)
     apart = plan(case.graph, case.needs, persistent=case.persistent, in_place=False, alias=False)
     titles = blocks(drawn(case, apart))
@@ -83,7 +83,7 @@ def test_variables_that_are_initialised_once_or_read_in_their_place_are_drawn() 
     assert made.offsets[old] == made.variable_offsets["/state"] and unused not in made.offsets
     titles = blocks(drawn(case, made))
     assert len(titles) == 2  # the variable and the output; nothing tells the size of the unused variable
-    assert any(f"read in its place as #{old} t{old}" in t for t in titles)
+    assert any(f"read in place as #{old} t{old}" in t for t in titles)
     text = arena_svg(case.graph, made, case.needs, persistent=case.persistent)
     assert "variable /unused" in text
 

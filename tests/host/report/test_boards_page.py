@@ -123,7 +123,7 @@ def test_history_draws_trends_and_names_regressions(tmp_path: Path) -> None:
     page = history(tmp_path)
     shown = " ".join(read(page).split())
     assert "arena B 4,000 4,100 grew by more than 0 B run 9" in shown
-    assert "net on nucleo_l4r5zi, ram" in shown and "The latest runs, board by board" in shown
+    assert "net on nucleo_l4r5zi, ram" in shown and "Latest runs by board" in shown
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(drawings) >= 7
     for drawing in drawings:

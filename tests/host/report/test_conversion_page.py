@@ -170,7 +170,7 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
 
 def test_a_quantised_source_has_a_page(tmp_path: Path) -> None:
     text = page_of(convert(ConversionRequest(str(save(classifier(), tmp_path / "int8.tflite"))))).text
-    assert "tflite-quantised model, quantized already" in text and "CONV_2D" in text
+    assert "tflite-quantised model, already quantized" in text and "CONV_2D" in text
     assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
 
 
@@ -218,7 +218,7 @@ def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionReq
     html = conversion_page(made, [])
     assert 'class="ar-front"' in html
     missed = page_of(convert(replace(asked, budget=parse_budget("flash=1k")))).text
-    assert "None meets the budget. The nearest is trial" in missed and "B of flash too much" in missed
+    assert "No recipe meets the budget. The nearest is trial" in missed and "B of flash too much" in missed
 
 
 @pytest.mark.slow
@@ -240,7 +240,7 @@ def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
     path = tmp_path / "page.html"
     path.write_text(conversion_page(made, fits(made), f"arenite convert {source} {long}"))
     dom, said = browse(path, width)
-    assert "Make it again" in dom and said == []
+    assert "Command that creates this image" in dom and said == []
     path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
     found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", browse(path, width)[0])
     assert found is not None

@@ -133,26 +133,26 @@ def test_calibration_samples_are_even_over_uneven_classes() -> None:
 
 
 def test_orders_and_their_commands() -> None:
-    order = TrainingOptions("dscnn", "mnist", 0.5, resolution=20, epochs=3)
-    assert order.command == "arenite train dscnn --data mnist --width 0.5 --resolution 20 --epochs 3"
-    assert with_options(order, width=0.25, seed=None).command.endswith(
+    options = TrainingOptions("dscnn", "mnist", 0.5, resolution=20, epochs=3)
+    assert options.command == "arenite train dscnn --data mnist --width 0.5 --resolution 20 --epochs 3"
+    assert with_options(options, width=0.25, seed=None).command.endswith(
         "--width 0.25 --resolution 20 --epochs 3"
     )
-    assert with_options(order, data="digits").command == "arenite train dscnn --data digits --width 0.5"
+    assert with_options(options, data="digits").command == "arenite train dscnn --data digits --width 0.5"
 
 
 def test_recorded_trainings_can_be_ordered_again() -> None:
     known = training_records()
-    assert {r.order.data for r in known.values()} >= {"mnist", "digits", "motions", "keywords", "scenes"}
+    assert {r.options.data for r in known.values()} >= {"mnist", "digits", "motions", "keywords", "scenes"}
     for r in known.values():
         assert 0.5 < r.value <= 1
         assert r.seconds > 0
-        assert r.order.command.startswith(f"arenite train {r.order.architecture} ")
-    assert max(r.value for r in known.values() if r.order.data == "mnist" and r.samples == 10_000) >= 0.985
+        assert r.options.command.startswith(f"arenite train {r.options.architecture} ")
+    assert max(r.value for r in known.values() if r.options.data == "mnist" and r.samples == 10_000) >= 0.985
 
 
 @pytest.mark.parametrize(
-    ("order", "problem"),
+    ("options", "problem"),
     [
         (TrainingOptions("detector", "bars"), "learns to detect"),
         (TrainingOptions("dscnn", "bars", epochs=0), "--epochs 0"),
@@ -162,10 +162,10 @@ def test_recorded_trainings_can_be_ordered_again() -> None:
     ],
 )
 def test_mistakes_are_told_before_anything_is_trained(
-    order: TrainingOptions, problem: str, tmp_path: Path
+    options: TrainingOptions, problem: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=problem):
-        train(order, [tmp_path / "m.keras"], data=bars(40))
+        train(options, [tmp_path / "m.keras"], data=bars(40))
     assert list(tmp_path.iterdir()) == []
 
 

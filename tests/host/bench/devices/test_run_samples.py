@@ -321,5 +321,5 @@ def test_incompatible_options_raise_an_error(prepared: Prepared, feeding: RunCon
 def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "c.tflite"))
     options = BenchConfig(stateful=True, cycles=False, feeding=RunConfig(copies=2))
-    with pytest.raises(UsageError, match="depends on those before it"):
+    with pytest.raises(UsageError, match="depends on the samples before it"):
         bench(stateful, load_board(BOARD), samples_of(stateful, 2), options, lambda *_: None)

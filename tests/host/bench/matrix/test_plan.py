@@ -119,8 +119,8 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
     ("content", "message"),
     [
         ("models = [", "is not TOML"),
-        ("", "does not have models"),
-        ('models = "a.tflite"', "does not have boards"),
+        ("", "has no models"),
+        ('models = "a.tflite"', "has no boards"),
         ("models = 3", "models is 3"),
         ('models = "none.tflite"\n' + BOARDS, "does not exist"),
         ('models = "a.tflite"\nboards = "nosuchboard"', "nosuchboard"),

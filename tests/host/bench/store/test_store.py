@@ -173,7 +173,7 @@ def test_an_impossible_store_only_prints_a_message(tmp_path: Path) -> None:
     messages: list[str] = []
     arguments = (result(), BuildMode(), "random", tmp_path / "net.tflite")
     assert store_result(*arguments, tmp_path / "file" / "s.sqlite", messages.append) is None
-    assert len(messages) == 1 and "is not in the store" in messages[0] and "s.sqlite" in messages[0]
+    assert len(messages) == 1 and "was not stored" in messages[0] and "s.sqlite" in messages[0]
     assert store_result(*arguments, tmp_path / "s.sqlite", messages.append) == 1
     assert len(messages) == 1
 

@@ -183,7 +183,7 @@ def test_an_abort_names_the_model_and_spares_the_others() -> None:
     good, bad = small_models.conv_net(), small_models.svdf()
     jobs = [TflmJob(to_flatbuffer(m), random_runs(m, 1), 1) for m in (good, bad, good)]
     first, crashed, last = run_tflm(jobs)
-    assert crashed.runs is None and "the process ended with -" in crashed.error
+    assert crashed.runs is None and "the process ended with exit code -" in crashed.error
     assert first.runs is not None and last.runs is not None
     np.testing.assert_array_equal(first.runs[0][0], last.runs[0][0])
 

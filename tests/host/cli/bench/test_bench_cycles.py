@@ -87,7 +87,7 @@ def test_people_see_kernels_cycles_and_ratios(arenite: Arenite, model: Path, tmp
         "tier",
         "Classes of instructions",
         "(taken branch)",
-        "Against arenite",
+        "Comparison with arenite",
     ):
         assert text in shown.out
     compared = arenite(*command, "--compare", tmp_path / "earlier.json", "--json").json["compare"]

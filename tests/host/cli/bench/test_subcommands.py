@@ -52,7 +52,7 @@ def test_history_flags_what_got_worse(arenite: Arenite, store: Path) -> None:
     assert "Regression: net on qemu_mps2_an386, default: arena B 4,000 → 4,100 (run 1 → 3)" in " ".join(
         shown.err.split()
     )
-    assert "has no such run" in arenite(*command, "--model", "other.tflite").err
+    assert "has no matching run" in arenite(*command, "--model", "other.tflite").err
 
 
 def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_no_store_yet(arenite: Arenite, tmp_path: Path) -> None:
 
 def test_help_names_the_words(arenite: Arenite) -> None:
     shown = arenite("bench", "--help").out
-    assert "Instead of IMAGE" in shown
+    assert "Subcommands (in place of IMAGE)" in shown
     for word in ("matrix", "history", "compare"):
         assert word in shown
         assert f"arenite bench {word}" in arenite("bench", word, "--help").out
@@ -118,4 +118,4 @@ def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     (tmp_path / "torn").write_bytes(b"x" * 4096)
     torn = arenite(*command, tmp_path / "torn")
     assert torn.code == 0 and torn.json["run"] is None
-    assert "The result is not in the store" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096
+    assert "The result was not stored" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096

@@ -117,7 +117,7 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
     [
         (("show", "pk2"), "no meter profile"),
         (("record", "pk2", "-o", "x.csv"), "no meter 'pk2'"),
-        (("record", "ppk2", "--port", "/dev/ttyACM0", "--supply", 12, "-o", "x.csv"), "gives 0.8 to 5 V"),
+        (("record", "ppk2", "--port", "/dev/ttyACM0", "--supply", 12, "-o", "x.csv"), "supplies 0.8 to 5 V"),
         (("firmware", "--sensor", "ina226", "--board", "qemu_riscv32", "-o", "x"), "is emulated"),
         (
             ("firmware", "--sensor", "ina226", "--board", "pico", "--address", "forty", "-o", "x"),

@@ -314,7 +314,7 @@ def test_the_command_of_the_page_makes_the_image_again(
     assert arenite("convert", *given, "--board", "qemu_microbit", "--html", page, "--json").code == 0
     first = image.read_bytes()
     image.unlink()
-    found = re.search(r"Make it again</h2>\n<pre>(.*?)</pre>", page.read_text(), re.DOTALL)
+    found = re.search(r"Command that creates this image</h2>\n<pre>(.*?)</pre>", page.read_text(), re.DOTALL)
     assert found is not None
     words = shlex.split(html.unescape(found[1]))
     assert words[0] == "arenite" and "--html" not in words

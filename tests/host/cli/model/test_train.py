@@ -33,9 +33,9 @@ def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "problem", "hint"),
     [
-        ([], "No architecture or training was named", "--list"),
-        (["dscnn", "--data", "digits"], "No output file was named", "-o"),
-        (["dscnn", "-o", "m.keras"], "data for 'dscnn' are missing", "--data"),
+        ([], "NAME of an architecture or recorded training is missing", "--list"),
+        (["dscnn", "--data", "digits"], "The output file is missing", "-o"),
+        (["dscnn", "-o", "m.keras"], "Architecture 'dscnn' needs training data", "--data"),
         (["dscn", "-o", "m.keras"], "no architecture and no recorded training 'dscn'", "dscnn"),
         (["dscnn", "--data", "digit", "-o", "m.keras"], "no data called 'digit'", "digits"),
         (["dscnn", "--data", "none.npz", "-o", "m.keras"], "Cannot read none.npz", "numpy.savez"),
@@ -46,7 +46,7 @@ def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
             "resolution of 9999",
             "side",
         ),
-        (["dscnn", "--data", "own.npz", "-o", "m.keras", "--batch", "0"], "--batch 0", "suits"),
+        (["dscnn", "--data", "own.npz", "-o", "m.keras", "--batch", "0"], "--batch 0", "default of the data"),
         (["detector", "--data", "own.npz", "-o", "m.keras"], "learns to detect", "--list"),
         (["autoencoder", "--data", "own.npz", "-o", "m.keras"], "learns to reconstruct", "--list"),
         (
