@@ -1,4 +1,4 @@
-/* CUMSUM; sums wrap in the type. */
+/* CUMSUM; sums wrap at the size of the type. */
 #include "select_axis.h"
 
 void ar_cumsum(const ar_cumsum_params *p)

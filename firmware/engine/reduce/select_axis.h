@@ -28,7 +28,7 @@ typedef struct {
 
 void ar_topk(const ar_topk_params *p);
 
-/* Sums wrap in the type. */
+/* Sums wrap at the size of the type. */
 typedef struct {
     const void *input;
     void *output;
