@@ -1,6 +1,5 @@
 /* Multiplies 3 transformed tiles with pairs of transformed filters: 8 instructions for 12 products, which replace 18
- * of a direct convolution. The
- * algorithm, and why it is exact: winograd3_s8_dsp.h. */
+ * of a direct convolution. The algorithm, and why it is exact: winograd3_s8_dsp.h. */
 #include "winograd3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
