@@ -38,7 +38,7 @@ class Op:
     intermediates: tuple[int, ...] = ()
 
     def input(self, position: int) -> int:
-        """The tensor index at ``position``, -1 when that input is absent or not listed."""
+        """Return the tensor index at ``position``, -1 when that input is absent or not listed."""
         return self.inputs[position] if position < len(self.inputs) else -1
 
 
@@ -57,7 +57,7 @@ class Subgraph:
     outputs: tuple[int, ...]
 
     def in_tensors(self, op: Op) -> Iterator[Tensor]:
-        """The inputs of ``op`` that are present."""
+        """Return the inputs of ``op`` that are present."""
         return (self.tensors[i] for i in op.inputs if i >= 0)
 
     def out_tensors(self, op: Op) -> Iterator[Tensor]:

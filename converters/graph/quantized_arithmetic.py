@@ -48,7 +48,7 @@ def round_half_away(x: float) -> int:
 
 
 def activation_range(activation: int, output: Tensor) -> tuple[int, int]:
-    """The clamp limits (lowest, highest) of a fused activation, in the output's quantized units."""
+    """Return the clamp limits (lowest, highest) of a fused activation, in the output's quantized units."""
     low, high = INTEGER_RANGE[output.dtype]
     if activation == NONE:
         return low, high

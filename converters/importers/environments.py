@@ -86,7 +86,7 @@ class Environment:
     own: bool
 
     def variables(self) -> dict[str, str]:
-        """The environment variables of its processes."""
+        """Return the environment variables of its processes."""
         inherited = {
             k: v for k, v in os.environ.items() if not (self.own and k in ("PYTHONPATH", "PYTHONHOME"))
         }
@@ -153,7 +153,7 @@ class Environment:
         return "".join(lines)
 
     def failure(self, script: Path, returncode: int, log: Path) -> ToolError:
-        """The error for a process of this environment that failed, with its last lines."""
+        """Return the error for a process of this environment that failed, with its last lines."""
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         ending = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
@@ -165,7 +165,7 @@ class Environment:
 
 
 def specs() -> dict[str, EnvironmentSpec]:
-    """Every environment that Arenite knows, by name."""
+    """Return every environment that Arenite knows, by name."""
     return dict(_specs())
 
 
@@ -228,7 +228,7 @@ def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
 
 
 def directory(spec: EnvironmentSpec) -> Path:
-    """The folder of the environment of ``spec``, whether it exists or not."""
+    """Return the folder of the environment of ``spec``, whether it exists or not."""
     return cache_directory() / "environments" / f"{spec.name}-{spec.key}"
 
 
@@ -300,7 +300,7 @@ def _importable(module: str) -> bool:
 
 
 def versions(env: Environment, packages: Sequence[str]) -> dict[str, str]:
-    """The versions of ``packages`` in ``env``; packages that are not installed are left out."""
+    """Return the versions of ``packages`` in ``env``; packages that are not installed are left out."""
     code = (
         "import json, sys, importlib.metadata as m\n"
         "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"

@@ -67,7 +67,7 @@ class SourceRun:
 
     @staticmethod
     def read(folder: Path) -> SourceRun:
-        """The report in the folder of a job."""
+        """Return the report in the folder of a job."""
         record = json.loads((folder / "result.json").read_text("utf-8"))
         return SourceRun(record["versions"], record["ran_by"], tuple(record["notes"]), record["quantized"])
 
@@ -169,7 +169,7 @@ def _error(reply: dict[str, str]) -> AreniteError:
 
 
 def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
-    """The child's flatbuffer, written anew with float32 weights unless it is quantized."""
+    """Return the child's flatbuffer, written anew with float32 weights unless it is quantized."""
     model = parse((folder / "model.tflite").read_bytes())
     notes: tuple[str, ...] = ()
     if not has_quantized_operators(model):
@@ -181,7 +181,7 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
 
 
 def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
-    """Inputs and outputs of the graph in the order of the source, under its names.
+    """Return the inputs and outputs of the graph in the order of the source, under its names.
 
     Converters sort them and change their names.
     """
@@ -210,7 +210,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
 
 
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
-    """Random and given samples, as real values where the flatbuffer has quantized inputs."""
+    """Return random and given samples, as real values where the flatbuffer has quantized inputs."""
     g = model.main
     random_samples = []
     for sample in random_inputs(model):
@@ -235,7 +235,7 @@ def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
 def _compare(
     folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], run: SourceRun
 ) -> tuple[Agreement | None, bool]:
-    """The agreement, and whether the source's outputs depend on its inputs at all."""
+    """Return the agreement, and whether the source's outputs depend on its inputs at all."""
     expected: list[list[np.ndarray]] = []
 
     def pairs() -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
@@ -252,7 +252,7 @@ def _compare(
 
 
 def _verdict(source: str, compared: Agreement | None, varies: bool, run: SourceRun) -> list[str]:
-    """Notes on the agreement. Raises ``ModelError`` when the two models compute different things."""
+    """Return notes on the agreement. Raises ``ModelError`` when the two models compute different things."""
     if compared is None:
         return []
     notes = []

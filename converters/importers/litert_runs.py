@@ -46,7 +46,8 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def batch_notes(model: Model) -> tuple[str, ...]:
-    """A sentence for each input whose first dimension, usually the batch, is fixed at a number other than 1."""
+    """Return a sentence for each input whose first dimension, usually the batch, is fixed at a number other than
+    1."""
     g = model.main
     return tuple(
         f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
@@ -56,8 +57,8 @@ def batch_notes(model: Model) -> tuple[str, ...]:
 
 
 def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """The first ``GIVEN_SAMPLES`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong count or
-    shape."""
+    """Return the first ``GIVEN_SAMPLES`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong
+    count or shape."""
     g = model.main
     typed_inputs = []
     for number, sample in enumerate(samples[:GIVEN_SAMPLES]):
@@ -83,7 +84,7 @@ def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list
 def run_litert(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, real: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """Outputs of each sample by LiteRT's builtin kernels without a delegate.
+    """Yield the outputs of each sample by LiteRT's builtin kernels without a delegate.
 
     ``real``: quantized inputs are typed_inputs from real values, and quantized outputs are given as real values. Raises
     ``ModelError`` when LiteRT refuses the model.

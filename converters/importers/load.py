@@ -19,7 +19,8 @@ _KINDS = {
 
 
 def load_any(path: str | Path) -> Model:
-    """The model in an image or a plain ``.tflite``; repairs (also those recorded in the image) in ``Model.repairs``.
+    """Return the model in an image or a plain ``.tflite``; repairs (also those recorded in the image) in
+    ``Model.repairs``.
 
     Raises ``ModelError``.
     """
@@ -41,7 +42,7 @@ def load_any_image(path: str | Path) -> Image:
 
 
 def _other_source_message(path: str | Path) -> AreniteError | None:
-    """The error for a file or folder that is a model of another kind; None when it is not one."""
+    """Return the error for a file or folder that is a model of another kind, or None if it is not one."""
     from arenite.converters.importers.source_kinds import source_kind
 
     given = Path(path)

@@ -75,7 +75,7 @@ def partition(lock: str, replaces: Sequence[str]) -> tuple[str, str]:
 
 
 def _still_valid(path: Path, requires: Sequence[str]) -> bool:
-    """Whether the lock file at ``path`` holds exactly the pins in ``requires``."""
+    """Return whether the lock file at ``path`` holds exactly the pins in ``requires``."""
     pins = {entry.split()[0] for entry in entries(path.read_text("utf-8"))} if path.exists() else set()
     return pins == set(requires)
 

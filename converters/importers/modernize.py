@@ -25,7 +25,8 @@ _STORED = frozenset({"int8", "uint8"})
 
 
 def modernize(flatbuffer: bytes) -> bytes:
-    """The same model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16 bytes.
+    """Return the same model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16
+    bytes.
 
     No value and no operator changes. Raises ``ModelError`` as ``tflite.parse`` does.
     """
@@ -33,7 +34,7 @@ def modernize(flatbuffer: bytes) -> bytes:
 
 
 def has_quantized_operators(model: Model) -> bool:
-    """Whether some operator computes a quantized tensor.
+    """Return whether some operator computes a quantized tensor.
 
     Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
     """
@@ -47,17 +48,17 @@ def has_quantized_operators(model: Model) -> bool:
 
 
 def has_float16(model: Model) -> bool:
-    """Whether constants are stored as float16."""
+    """Return whether constants are stored as float16."""
     return any(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
 
 
 def has_stored_weights(model: Model) -> bool:
-    """Whether operators on float32 read quantized weights directly ("dynamic range" quantization)."""
+    """Return whether operators on float32 read quantized weights directly ("dynamic range" quantization)."""
     return any(_hybrid_inputs(g, op) for g in model.subgraphs for op in g.ops)
 
 
 def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """A float model with every weight as a float32 constant, and one sentence per kind of change.
+    """Return a float model with every weight as a float32 constant, and one sentence per kind of change.
 
     float16 constants behind a DEQUANTIZE are folded by LiteRT's reference kernel; int8 weights that an operator reads
     beside float32 activations become scale * (q - zero_point). Raises ``UnsupportedModelError`` for a shape that
@@ -98,7 +99,7 @@ def _with_float_weights(model: Model) -> tuple[Model, int]:
 
 
 def _hybrid_inputs(g: Subgraph, op: Op) -> list[int]:
-    """Positions of quantized constants among the inputs of an operator whose output is float32."""
+    """Return the positions of quantized constants among the inputs of an operator whose output is float32."""
     if op.name == "DEQUANTIZE" or not any(g.tensors[i].dtype == "float32" for i in op.outputs):
         return []
     return [
@@ -124,7 +125,7 @@ def _dequantized(t: Tensor, index: int) -> Tensor:
 
 
 def _float_options(op: Op) -> dict[str, Any]:
-    """The options of ``op`` without the one that only concerns quantized inputs of float operators."""
+    """Return the options of ``op`` without the one that only concerns quantized inputs of float operators."""
     options = dict(op.options)
     if "asymmetric_quantize_inputs" in options:
         options["asymmetric_quantize_inputs"] = False

@@ -96,7 +96,7 @@ class _TransposeRemover:
         return op.inputs[0], [int(a) for a in order.ravel()]
 
     def _takes(self, layer: Op, flat: int, columns: int) -> bool:
-        """Whether ``layer`` is fully connected and reads all of ``flat`` as one row."""
+        """Return whether ``layer`` is fully connected and reads all of ``flat`` as one row."""
         if layer.name != "FULLY_CONNECTED" or layer.inputs[0] != flat or flat in layer.inputs[1:]:
             return False
         weights = self.tensors[layer.inputs[1]]

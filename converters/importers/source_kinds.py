@@ -58,7 +58,7 @@ _OTHERS = {
 
 
 def source_kind(source: str) -> str:
-    """One of ``KINDS`` for a path or ``module:function``.
+    """Return one of ``KINDS`` for a path or ``module:function``.
 
     Raises ``UsageError`` for a source that is missing or unknown, ``ModelError`` for a damaged TensorFlow Lite file.
     """
@@ -118,7 +118,7 @@ def _tflite_kind(path: Path) -> str:
 
 
 def _zip_kind(path: Path) -> str:
-    """The kind of an archive by its members: Keras 3, torch.export or another PyTorch file."""
+    """Return the kind of an archive by its members: Keras 3, torch.export or another PyTorch file."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

@@ -15,7 +15,8 @@ _NOISE = re.compile(
 
 
 def shorten_tensor_names(model: Model) -> Model:
-    """The main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep theirs.
+    """Return the main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep
+    theirs.
 
     A computed tensor that has no name of its own is named after its operator: "conv_2d_3".
     """
@@ -40,6 +41,6 @@ def shorten_tensor_names(model: Model) -> Model:
 
 
 def _short(name: str) -> str:
-    """The first of the fused names in ``name`` that is meaningful, without the generated parts."""
+    """Return the first of the fused names in ``name`` that is meaningful, without the generated parts."""
     parts = (_NOISE.sub("", part).strip("/: ") for part in name.split(";"))
     return next((part for part in parts if part and not part.isdecimal()), "")

@@ -18,7 +18,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 
 def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
-    """The file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
+    """Return the file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
     version = {"ai-edge-litert": litert_version()}

@@ -23,7 +23,8 @@ MULTIPLE = 4
 
 
 def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model, PassReport | None]:
-    """The model without the removable channels of its main subgraph; the model itself and None when there are none.
+    """Return the model without the removable channels of its main subgraph; the model itself and None when there are
+    none.
 
     ``multiple``: tensors with a number of channels that this divides keep such a number (see ``select_channels``).
     """
@@ -40,7 +41,7 @@ def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model,
 
 
 def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
-    """The channels and multiply-accumulates that each operator with weights lost."""
+    """Return the channels and multiply-accumulates that each operator with weights lost."""
     changes = []
     for a, b in zip(old.ops, new.ops, strict=True):
         before, after = layer_macs(old, a), layer_macs(new, b)

@@ -11,7 +11,7 @@ _MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION
 
 
 def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
-    """The model without identities whose result is not itself an output of the graph."""
+    """Return the model without identities whose result is not itself an output of the graph."""
     graph = model.main
     identities = {op.index: op for op in graph.ops if _is_identity(graph, op)}
     if not identities:

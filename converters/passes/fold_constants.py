@@ -75,7 +75,7 @@ _LARGEST = 64 << 20
 
 
 def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """The model with everything known at conversion time as constants, and one sentence per change.
+    """Return the model with everything known at conversion time as constants, and one sentence per change.
 
     Without a change the model itself is returned. Raises ``UnsupportedModelError`` for a shape that depends on the
     data, naming the tensor, and for constant operators that LiteRT cannot evaluate.
@@ -111,7 +111,7 @@ def _prune(model: Model, subgraph: int, notes: list[str], why: str) -> Model:
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
-    """The model with the shapes that LiteRT computes where the shapes in the file are doubtful."""
+    """Return the model with the shapes that LiteRT computes where the shapes in the file are doubtful."""
     graph = model.main
     doubtful = next((op for op in graph.ops if _guessed(graph, op)), None)
     if doubtful is None:
@@ -137,7 +137,7 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
 
 
 def _guessed(graph: Subgraph, op: Op) -> bool:
-    """Whether an output has 1 in the file where the operator makes another dimension.
+    """Return whether an output has 1 in the file where the operator makes another dimension.
 
     Converters write 1 for a dimension they do not know, also where it is a product of known ones (batch x time).
     """
@@ -177,8 +177,8 @@ def _foldable(graph: Subgraph) -> list[Op]:
 
 
 def _brings_constant(graph: Subgraph, op: Op) -> bool:
-    """Whether ``op`` is a RESHAPE of a constant into a graph output: an output is in RAM, so it has to be copied
-    there."""
+    """Return whether ``op`` is a RESHAPE of a constant into a graph output: an output is in RAM, so it has to be
+    copied there."""
     return (
         op.name == "RESHAPE"
         and graph.tensors[op.inputs[0]].data is not None
@@ -236,7 +236,7 @@ def _bring(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> Non
 
 
 def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
-    """The value of every output of ``ops``, from one run of LiteRT over them alone."""
+    """Return the value of every output of ``ops``, from one run of LiteRT over them alone."""
     if not ops:
         return {}
     computed = {i for op in ops for i in op.outputs if i >= 0}

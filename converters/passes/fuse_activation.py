@@ -31,7 +31,7 @@ _FUSED = (NONE, RELU, RELU_N1_TO_1, RELU6)
 
 
 def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
-    """The model with activations fused into the only operator that they follow."""
+    """Return the model with activations fused into the only operator that they follow."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}

@@ -20,7 +20,7 @@ from arenite.converters.passes.producers import producers, reader_counts, with_o
 
 
 def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
-    """The model with PADs fused into the only convolution that reads them."""
+    """Return the model with PADs fused into the only convolution that reads them."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
@@ -41,7 +41,7 @@ def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _is_same(graph: Subgraph, pad: Op, op: Op) -> bool:
-    """Whether SAME padding of the unpadded image gives the same windows as ``pad`` followed by ``op``."""
+    """Return whether SAME padding of the unpadded image gives the same windows as ``pad`` followed by ``op``."""
     image, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
     amounts, out = graph.tensors[pad.inputs[1]].data, graph.tensors[op.outputs[0]]
     weights = graph.tensors[op.inputs[1]]

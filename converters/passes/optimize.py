@@ -25,7 +25,7 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
-    """The model after all passes, and a report for each pass that changed it; the model itself when none did.
+    """Return the model after all passes, and a report for each pass that changed it; the model itself when none did.
 
     The model must be one that the firmware supports: shapes that agree, and operators that it runs exactly. Layers are
     numbered in each report as they were before that pass.

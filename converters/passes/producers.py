@@ -10,12 +10,12 @@ from arenite.converters.passes.prune import compact
 
 
 def producers(graph: Subgraph) -> dict[int, Op]:
-    """The operator that produces each computed tensor."""
+    """Return the operator that produces each computed tensor."""
     return {i: op for op in graph.ops for i in op.outputs if i >= 0}
 
 
 def reader_counts(graph: Subgraph) -> dict[int, int]:
-    """The number of reads of each tensor; a graph output counts as one more."""
+    """Return the number of reads of each tensor; a graph output counts as one more."""
     count: dict[int, int] = {}
     for i in (*graph.outputs, *(i for op in graph.ops for i in (*op.inputs, *op.intermediates))):
         count[i] = count.get(i, 0) + 1
@@ -23,8 +23,8 @@ def reader_counts(graph: Subgraph) -> dict[int, int]:
 
 
 def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] | None = None) -> Model:
-    """The model with these operators in its main subgraph (None: removed), reading ``renamed`` tensors instead of those
-    that map to them, and without the tensors that have no use left."""
+    """Return the model with these operators in its main subgraph (None: removed), reading ``renamed`` tensors instead
+    of those that map to them, and without the tensors that have no use left."""
     names = dict(renamed or {})
 
     def final(i: int) -> int:

@@ -12,7 +12,7 @@ EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "C
 
 
 def live_ops(graph: Subgraph) -> tuple[Op, ...]:
-    """The operators that have an effect or produce a tensor that a live operator or a graph output reads."""
+    """Return the operators that have an effect or produce a tensor that a live operator or a graph output reads."""
     needed = set(graph.outputs)
     live = []
     for op in reversed(graph.ops):

@@ -49,8 +49,8 @@ def find_violations(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> list[str]:
-    """One sentence for each violation of ``plan``; empty for a plan under which every operator reads the values that
-    were written for it, all variables survive, and all outputs are intact at the end."""
+    """Return one sentence for each violation of ``plan``; empty for a plan under which every operator reads the
+    values that were written for it, all variables survive, and all outputs are intact at the end."""
     if len(needs) != len(graph.ops):
         return [f"There are {len(needs)} requirements for {len(graph.ops)} operators."]
     across = find_split_violations(graph, plan, needs, persistent=persistent)
@@ -97,7 +97,7 @@ class _PlanExecution:
         return f"operator {k} {self.graph.ops[k].name}"
 
     def in_arena(self, t: int) -> bool:
-        """Whether tensor ``t`` must have an offset."""
+        """Return whether tensor ``t`` must have an offset."""
         if t < 0 or t in self.absent:
             return False
         tensor = self.graph.tensors[t]
@@ -321,7 +321,7 @@ class _PlanExecution:
             self.holds[c] = ("variable", name, self.version[name])
 
     def _view(self, k: int, o: int, t: int) -> Content | None:
-        """The content of the variable that output ``t`` aliases, when operator ``k`` reads it in place."""
+        """Return the content of the variable that output ``t`` aliases, when operator ``k`` reads it in place."""
         op = self.graph.ops[k]
         name = self.handles.get(op.input(0), "")
         if op.name != "READ_VARIABLE" or (0, o) not in self.needs[k].alias or name not in self.version:
@@ -337,15 +337,15 @@ class _PlanExecution:
         busy.update(dict.fromkeys(cells, block))
 
     def _is_alias(self, k: int, p: int, i: int, o: int, t: int) -> bool:
-        """Whether output ``t`` at position ``o`` is input ``i`` at position ``p`` under another shape."""
+        """Return whether output ``t`` at position ``o`` is input ``i`` at position ``p`` under another shape."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         declared = (p, o) in self.needs[k].alias and source.nbytes == target.nbytes
         state = source.is_variable or target.is_variable
         return declared and not state and self.plan.offsets[i] == self.plan.offsets[t]
 
     def _why_not(self, k: int, p: int, i: int, o: int, t: int) -> str:
-        """The reason why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" if it
-        may."""
+        """Return the reason why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" if
+        it may."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         if source.is_variable or target.is_variable:
             return "a variable cannot share its memory"

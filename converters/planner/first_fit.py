@@ -42,7 +42,7 @@ def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
 
 
 def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
-    """The sizes of ``a`` and of ``b`` at their largest while both live."""
+    """Return the sizes of ``a`` and of ``b`` at their largest while both live."""
     high_a = high_b = 0
     for start_a, end_a, size_a in a.pieces:
         for start_b, end_b, size_b in b.pieces:
@@ -82,7 +82,7 @@ _ROUNDS = 24
 
 
 def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
-    """The best of the simple placements; stops at the first that meets the bound."""
+    """Return the best of the simple placements; stops at the first that meets the bound."""
     best: list[int] = []
     for key in _KEYS:
         sequence = sorted(range(len(problem.buffers)), key=lambda b: (*key(problem.buffers[b]), b))

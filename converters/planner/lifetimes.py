@@ -85,8 +85,8 @@ class Buffer:
 def arena_addresses(
     demand: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
-    """The addresses of tensors by index, of scratch by operator and of resource variables by name, where buffer i is at
-    ``at[i]``."""
+    """Return the addresses of tensors by index, of scratch by operator and of resource variables by name, where
+    buffer i is at ``at[i]``."""
     tensors = dict.fromkeys(demand.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
@@ -101,7 +101,8 @@ def arena_addresses(
 
 
 def takes_arena(tensor: Tensor) -> bool:
-    """Whether a tensor that is computed at run time takes bytes. Raises ``PlanError`` for a type of unknown size."""
+    """Return whether a tensor that is computed at run time takes bytes. Raises ``PlanError`` for a type of unknown
+    size."""
     if tensor.is_constant or tensor.dtype in ("resource", "variant"):
         return False
     if DTYPES[tensor.dtype] is None or tensor.dtype in PACKED_BITS:
@@ -121,7 +122,8 @@ def arena_requirements(
     folded: Collection[int] = (),
     alias: bool = True,
 ) -> ArenaRequirements:
-    """The arena requirements of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per variable.
+    """Return the arena requirements of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per
+    variable.
 
     ``folded`` are the operators whose outputs have become constants; ``alias=False`` gives every tensor its own value.
     Raises ``PlanError`` for requirements that do not match the graph.
@@ -236,7 +238,7 @@ def _alias_roots(
 def _in_place(
     graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """The in-place pairs of ``op`` that are safe when the input has its last reader there.
+    """Return the in-place pairs of ``op`` that are safe when the input has its last reader there.
 
     Every position through which the operator reads the input's bytes must itself be declared for that output: in
     ADD(x, x) both are, while a gather whose indices are also its data could not be.
@@ -260,7 +262,7 @@ def _in_place(
 def in_place_pairs(
     demand: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
 ) -> list[tuple[int, int, int, int]]:
-    """The in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
+    """Return the in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
 
     Each input is used for one output and each output takes one input, such that the outputs placed this way have the
     most bytes (a matching by augmenting paths, outputs in descending size). ``last`` prefers the last declared input
@@ -300,7 +302,8 @@ def value_lifetimes(demand: ArenaRequirements, order: Sequence[int]) -> list[tup
 def lifetimes(
     demand: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
-    """The buffers of ``order``, and the (operator, input position, output position) that share an address in place."""
+    """Return the buffers of ``order``, and the (operator, input position, output position) that share an address in
+    place."""
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
     spans = value_lifetimes(demand, order)

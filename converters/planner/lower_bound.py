@@ -11,7 +11,7 @@ from arenite.converters.planner.lifetimes import ArenaRequirements, Buffer, in_p
 
 
 def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
-    """Bytes that live at each step."""
+    """Return the bytes that live at each step."""
     change = [0] * (steps + 1)
     for buffer in buffers:
         for start, end, size in buffer.pieces:
@@ -25,7 +25,7 @@ def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
 
 
 def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
-    """The largest sum of live bytes: blocks that live at once cannot overlap."""
+    """Return the largest sum of live bytes: blocks that live at once cannot overlap."""
     return max(live_bytes(buffers, steps), default=0)
 
 
@@ -46,7 +46,7 @@ def predecessors_and_successors(demand: ArenaRequirements) -> tuple[dict[int, in
 
 
 def graph_bound(demand: ArenaRequirements, *, in_place: bool = True) -> int:
-    """A bound for any order: for each operator, the values that live during it in every order.
+    """Return a bound for any order: for each operator, the values that live during it in every order.
 
     A value certainly lives during operator k when k reads or computes it, or when it is computed before k and read
     after k in every order. An output is not counted when it might take the place of an input.

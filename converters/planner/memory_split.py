@@ -54,7 +54,8 @@ def plan_split(
     alignment: int = ALIGNMENT,
     budget: int = BUDGET,
 ) -> Plan | None:
-    """The plan with the fewest accesses in the slower memory that the search finds; None when it finds none that fits.
+    """Return the plan with the fewest accesses in the slower memory that the search finds, or None if it finds none
+    that fits.
 
     ``order``: the operators that run, as a plan for one memory has them. ``limits``: bytes that the arena may take of
     the first and of the second memory. ``preferred_slow``: the second memory is the faster one. ``placed``: tensors
@@ -91,7 +92,8 @@ def plan_split(
 
 
 def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
-    """Whether a block must be in the first memory (True) or in the second (False); None where either is allowed."""
+    """Return whether a block must be in the first memory (True) or in the second (False), or None where either is
+    allowed."""
     if buffer.scratch is not None:
         return True
     tensors = (t for v in buffer.values for t in demand.values[v].tensors)
@@ -99,7 +101,7 @@ def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, boo
 
 
 def _weight(demand: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
-    """The accesses to all tensors and variables of the block."""
+    """Return the accesses to all tensors and variables of the block."""
     total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in demand.values[v].tensors)
     if buffer.variable is not None:
         total += accesses.variables.get(buffer.variable, 0)

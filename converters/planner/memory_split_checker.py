@@ -22,7 +22,7 @@ def find_split_violations(
     persistent: Mapping[str, int] | None = None,
     limits: tuple[int, int] | None = None,
 ) -> list[str]:
-    """One sentence for each violation of the two memories of ``plan``; empty when one memory holds the arena.
+    """Return one sentence for each violation of the two memories of ``plan``; empty when one memory holds the arena.
 
     ``limits``: bytes that the arena may take of each.
     """

@@ -51,7 +51,7 @@ def assign_memories(
     *,
     budget: int,
 ) -> MemoryAssignment | None:
-    """The lightest assignment that ``budget`` nodes find; None when they find none that fits.
+    """Return the lightest assignment that ``budget`` nodes find, or None if they find none that fits.
 
     ``weights`` are not negative. ``pinned``: True and False keep a block in the preferred and in the other memory.
     ``limits``: bytes of the preferred and of the other memory.
@@ -214,7 +214,7 @@ class _Search:
         return pinned + self._bound_of_rest()
 
     def _bound_of_rest(self) -> int:
-        """A lower bound of the weight over all ways to decide the undecided blocks."""
+        """Return a lower bound of the weight over all ways to decide the undecided blocks."""
         best = [0.0] * (self.steps + 1)
         for t in reversed(range(self.steps)):
             excess = self.live[0][t] - self.limits[0]

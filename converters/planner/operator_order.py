@@ -80,7 +80,7 @@ class _Costs:
 
 
 def best_order(demand: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
-    """The best order, with at most ``budget`` states expanded by the exact search.
+    """Return the best order, with at most ``budget`` states expanded by the exact search.
 
     When the budget ends first, a beam search continues and ``bound`` is the bound proven until then.
     """
@@ -143,8 +143,8 @@ def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tu
 
 
 def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
-    """An order with a peak below ``limit`` by a beam search, if it finds one: each level keeps the states with the
-    fewest live bytes among those that are reached below the limit."""
+    """Return an order with a peak below ``limit`` by a beam search, if it finds one: each level keeps the states with
+    the fewest live bytes among those that are reached below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
     while level and len(level[0][2]) < len(costs.demand.ops):
         states: dict[int, tuple[int, int, tuple[int, ...]]] = {}

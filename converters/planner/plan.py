@@ -98,7 +98,7 @@ class Plan:
         return self.arena_bytes - self.fast_bytes
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON record that ``from_json`` turns back into an equal plan."""
+        """Return a JSON record that ``from_json`` turns back into an equal plan."""
         record = self._to_json()
         if self.segments:
             record["segments"] = [
@@ -127,7 +127,8 @@ class Plan:
 
     @staticmethod
     def from_json(record: object) -> Plan:
-        """The plan of a record, which may come from a file. Raises ``PlanError`` unless the record is well-formed.
+        """Return the plan of a record, which may come from a file. Raises ``PlanError`` unless the record is
+        well-formed.
 
         The checker decides whether the plan is *right* for a graph.
         """
@@ -194,5 +195,5 @@ def _read(record: object) -> Plan:
 
 
 def _segment_record(segment: Segment) -> dict[str, Any]:
-    """The fields of ``segment`` by their names in the image's metadata."""
+    """Return the fields of ``segment`` by their names in the image's metadata."""
     return {"pushed" if name == "streamed_input" else name: value for name, value in vars(segment).items()}

@@ -41,7 +41,7 @@ def plan(
     order_budget: int = ORDER_BUDGET,
     offset_budget: int = OFFSET_BUDGET,
 ) -> Plan:
-    """The smallest arena that can be found for ``graph``, and what is known about how small it could be.
+    """Return the smallest arena that can be found for ``graph``, and what is known about how small it could be.
 
     ``needs`` has one entry per operator; ``persistent`` gives the bytes of each resource variable by name; ``folded``
     are operators that do not run, whose outputs are constants. ``reorder``, ``in_place`` and ``alias`` allow the three
@@ -95,7 +95,8 @@ class _Candidate:
 def _best_candidate(
     demand: ArenaRequirements, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
 ) -> tuple[_Candidate, int]:
-    """The smallest arena over orders and ways of sharing, and the search nodes used; the first of equal ones."""
+    """Return the smallest arena over orders and ways of sharing, and the search nodes used; the first of equal
+    ones."""
     best: _Candidate | None = None
     nodes = 0
     for order in orders:

@@ -83,7 +83,7 @@ def variable_views(
 
 
 def _may_change(graph: Subgraph, k: int, name: str, names: Mapping[int, str]) -> bool:
-    """Whether an operator may write the variable: any operator that has its handle, except READ_VARIABLE."""
+    """Return whether an operator may write the variable: any operator that has its handle, except READ_VARIABLE."""
     op = graph.ops[k]
     handled = any(names.get(t) == name for t in op.inputs)
     return op.name in _BARRIERS or (handled and op.name != "READ_VARIABLE")

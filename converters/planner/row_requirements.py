@@ -21,7 +21,7 @@ class RowInput:
     pad_top: int = 0
 
     def rows(self, y: int, height: int) -> list[int]:
-        """The rows that output row ``y`` reads, in ascending order, of an input of ``height`` rows."""
+        """Return the rows that output row ``y`` reads, in ascending order, of an input of ``height`` rows."""
         first = y * self.stride - self.pad_top
         return [r for r in range(first, first + self.taps * self.dilation, self.dilation) if 0 <= r < height]
 
@@ -68,7 +68,7 @@ _ADDRESS = 8
 
 
 def state_layout(stages: tuple[RowRequirements, ...], sources: int) -> StateLayout:
-    """The working memory of a segment of ``stages`` that reads ``sources`` tensors from outside."""
+    """Return the working memory of a segment of ``stages`` that reads ``sources`` tensors from outside."""
     at = _PROGRESS * (1 + len(stages) + sources)
     accumulators = []
     for needs in stages:

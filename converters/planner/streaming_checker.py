@@ -28,9 +28,9 @@ _MAX_ARENA = 1 << 26
 
 
 def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
-    """One sentence for each violation of ``plan``, which has segments; only the first ones, because the steps after a
-    wrong one are wrong too. Empty for a plan under which every operator and every row reads the values that were
-    written for it, and all outputs are intact at the end."""
+    """Return one sentence for each violation of ``plan``, which has segments; only the first ones, because the steps
+    after a wrong one are wrong too. Empty for a plan under which every operator and every row reads the values that
+    were written for it, and all outputs are intact at the end."""
     run = _PlanExecution(graph, plan, needs)
     for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
         check()
@@ -399,7 +399,7 @@ class _PlanExecution:
             self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
 
     def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
-        """The rows of ``t`` that exist by the segment's counters."""
+        """Return the rows of ``t`` that exist by the segment's counters."""
         for s, k in enumerate(segment.stages):
             if self.graph.ops[k].outputs[0] == t:
                 if self._rows(k).accumulates:

@@ -109,5 +109,5 @@ def _plain_format(data: bytes) -> bytes:
 
 
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:
-    """The endings of files that ``spec`` takes."""
+    """Return the endings of files that ``spec`` takes."""
     return SOUND_SUFFIXES if isinstance(spec.source, AudioSource) else PICTURE_SUFFIXES

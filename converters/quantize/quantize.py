@@ -104,7 +104,7 @@ _last_equalized: dict[tuple[str, str], tuple[EqualizedModel, Observations | None
 
 
 def _equalized(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedModel, Observations | None]:
-    """The equalized model, observed again over the kept samples where it changed."""
+    """Return the equalized model, observed again over the kept samples where it changed."""
     key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
     if key not in _last_equalized:
         equalized = equalize_layers(flatbuffer)

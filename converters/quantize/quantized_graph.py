@@ -30,8 +30,8 @@ _STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", train
 def emit_quantized_graph(
     model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
 ) -> tuple[Model, tuple[int, ...], dict[int, int]]:
-    """The quantized model, the source layer of each of its operators (-1 for a conversion), and the index of its tensor
-    for each computed float tensor of the source.
+    """Return the quantized model, the source layer of each of its operators (-1 for a conversion), and the index of
+    its tensor for each computed float tensor of the source.
 
     ``weights``: integer weights by operator; ``biases``: float biases by operator that replace the model's own.
     """
@@ -220,7 +220,7 @@ class _QuantizedGraphBuilder:
         self.origins.append(op.index)
 
     def _changes(self, op: Op, position: int, mode: str) -> bool:
-        """Whether an input is a weight or bias that gets another form."""
+        """Return whether an input is a weight or bias that gets another form."""
         rule = WEIGHTS.get(op.name)
         if rule is None or not is_parameter(self.graph, op, position):
             return False
@@ -279,7 +279,7 @@ class _QuantizedGraphBuilder:
 
 
 def _integer_options(op: Op) -> dict[str, Any]:
-    """The options of ``op`` on integers."""
+    """Return the options of ``op`` on integers."""
     options = dict(op.options)
     if "pot_scale_int16" in options:
         options["pot_scale_int16"] = False

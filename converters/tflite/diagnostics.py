@@ -27,7 +27,7 @@ def op_at(subgraph: int, index: int, name: str) -> str:
 
 
 def malformed(location: str, field: str, problem: str, hint: str = _HINT) -> ModelError:
-    """The error "PLACE, field FIELD: PROBLEM."."""
+    """Return the error "PLACE, field FIELD: PROBLEM."."""
     return ModelError(f"{location}, field {field}: {problem}.", hint)
 
 

@@ -61,7 +61,7 @@ class Image:
 def image_bytes(
     model: Model, plan: Plan | None, *, source_sha256: str = "", extra: Mapping[str, Any] | None = None
 ) -> bytes:
-    """The image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
+    """Return the image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
 
     The plan refers to the operators of ``model.main`` by their numbers there; the image has them renumbered in the
     plan's order. Plan with an alignment of 16 so that TFLM uses every offset. ``extra`` is stored unchanged and must be
@@ -105,7 +105,7 @@ def load_image(path: str | Path) -> Image:
 
 
 def parse_image(data: bytes, path: str = "") -> Image:
-    """The image in ``data``; an error's sentence begins with ``path`` when it is given."""
+    """Return the image in ``data``; an error's sentence begins with ``path`` when it is given."""
     model = parse(data, path)
     digest = hashlib.sha256(data).hexdigest()
     blob = model.metadata.get(METADATA)
@@ -129,7 +129,7 @@ def parse_image(data: bytes, path: str = "") -> Image:
 
 
 def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
-    """The model with the operators of its main subgraph in the plan's order, and the plan for those operators.
+    """Return the model with the operators of its main subgraph in the plan's order, and the plan for those operators.
 
     Operators that the plan leaves out, because their results are constant, stay in the model for stock runtimes: each
     as early as its inputs allow. Raises ``PlanError`` when the plan does not fit this model.
@@ -213,7 +213,7 @@ def _version() -> str:
 
 
 def _header(blob: bytes) -> dict[str, Any]:
-    """The JSON object of the entry, with its fields checked; ``plan`` is only checked for its type."""
+    """Return the JSON object of the entry, with its fields checked; ``plan`` is only checked for its type."""
     location = f"Metadata '{METADATA}'"
     try:
         header = json.loads(blob)
@@ -241,7 +241,7 @@ def _header(blob: bytes) -> dict[str, Any]:
 
 
 def _plan(record: Mapping[str, Any], model: Model) -> Plan:
-    """The stored plan; the entry for stock runtimes must have the same one, or be absent."""
+    """Return the stored plan; the entry for stock runtimes must have the same one, or be absent."""
     try:
         plan = Plan.from_json(record)
         _check_belongs(model.main, plan)

@@ -19,7 +19,7 @@ WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
 def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """The values of an int4 constant, int8 of that shape, from its bytes (uint8, flat)."""
+    """Return the values of an int4 constant, int8 of that shape, from its bytes (uint8, flat)."""
     halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
     values = (halves.astype(np.int8) ^ 8) - 8
     unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
@@ -28,7 +28,7 @@ def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def pack_int4_weights(values: np.ndarray) -> np.ndarray:
-    """The bytes (uint8, flat) of integers from -8 to 7; ``ValueError`` for others."""
+    """Return the bytes (uint8, flat) of integers from -8 to 7; ``ValueError`` for others."""
     if values.size and (int(values.min()) < -8 or int(values.max()) > 7):
         raise ValueError("int4 values lie between -8 and 7")
     halves = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
@@ -37,7 +37,7 @@ def pack_int4_weights(values: np.ndarray) -> np.ndarray:
 
 
 def int8_weights(model: Model) -> Model:
-    """The model with int4 weights as int8 tensors whose ``stored`` is "int4"; the model itself without any.
+    """Return the model with int4 weights as int8 tensors whose ``stored`` is "int4"; the model itself without any.
 
     Only weights that every reader uses as weights are unpacked: any other int4 tensor stays unchanged.
     """

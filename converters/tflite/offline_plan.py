@@ -29,7 +29,8 @@ _ALIGNMENT = 16
 
 
 def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
-    """The entry's value for arena ``offsets`` (tensor index to bytes) of the main subgraph, operators in plan order."""
+    """Return the entry's value for arena ``offsets`` (tensor index to bytes) of the main subgraph, operators in plan
+    order."""
     safe = stock_offsets(model.main, offsets)
     others = sum(len(g.tensors) for g in model.subgraphs[1:])
     values = [_VERSION, 0, len(safe) + others, *safe, *[_ONLINE] * others]

@@ -33,7 +33,7 @@ _POSITIVE = (
 
 
 def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
-    """The operator of each entry of Model.operator_codes.
+    """Return the operator of each entry of Model.operator_codes.
 
     Files older than schema 3a keep it only in the one-byte field ``deprecated_builtin_code``; newer ones in both (the
     placeholder 127 in the old one when it does not fit). The larger of the two is valid.
@@ -73,7 +73,7 @@ def operator(
     tensors: int,
     outside: ExternalData,
 ) -> Op:
-    """The operator of ``table`` in a subgraph of ``tensors`` tensors; ``outside`` finds options kept behind
+    """Return the operator of ``table`` in a subgraph of ``tensors`` tensors; ``outside`` finds options kept behind
     the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
     number = table["opcode_index"]
     if number >= len(codes):

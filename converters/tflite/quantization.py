@@ -36,7 +36,8 @@ def quantization(
     *,
     constant: bool,
 ) -> Quantization | None:
-    """The parameters in ``table``; None without any, or when ``dtype`` is not an integer, where they have no meaning.
+    """Return the parameters in ``table``; None without any, or when ``dtype`` is not an integer, where they have no
+    meaning.
 
     A scale is finite and positive; 0 is accepted only among several (a dead channel of a per-channel weight).
     ``constant``: the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.

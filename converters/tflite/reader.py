@@ -34,7 +34,8 @@ def load(path: str | Path) -> Model:
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """The bytes of a model file. Raises ``ModelError`` when it cannot be read or is larger than any flatbuffer."""
+    """Return the bytes of a model file. Raises ``ModelError`` when it cannot be read or is larger than any
+    flatbuffer."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -148,7 +149,7 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
 
 
 def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """The subgraphs that ``op`` refers to, with the option's field."""
+    """Yield the subgraphs that ``op`` refers to, with the option's field."""
     for key, value in op.options.items():
         if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
             yield key, value

@@ -23,5 +23,5 @@ def snake(name: str) -> str:
 
 
 def options_object(options_type: str) -> Any:
-    """A fresh object-API table of the named options type."""
+    """Return a fresh object-API table of the named options type."""
     return getattr(schema, options_type + "T")()

@@ -40,8 +40,8 @@ class Constants:
 def tensor(
     subgraph: int, index: int, table: dict[str, Any], constants: Constants, repairs: Repairs
 ) -> Tensor:
-    """The tensor of ``table``. A constant's array is read-only and has the tensor's shape; see ``Tensor.data`` for
-    types that NumPy lacks. Raises ``ModelError``."""
+    """Return the tensor of ``table``. A constant's array is read-only and has the tensor's shape; see ``Tensor.data``
+    for types that NumPy lacks. Raises ``ModelError``."""
     name = table["name"] or ""
     location = tensor_at(subgraph, index, name)
     dtype = TYPE_NAMES[table["type"]]
@@ -71,7 +71,7 @@ def tensor(
 
 
 def empty_constant(t: Tensor) -> np.ndarray:
-    """The value of a constant that has no bytes to store, because one of its dimensions is 0."""
+    """Return the value of a constant that has no bytes to store, because one of its dimensions is 0."""
     dtype = DTYPES[t.dtype]
     value = np.zeros(t.shape if dtype is not None else 0, dtype if dtype is not None else np.uint8)
     value.flags.writeable = False
@@ -170,7 +170,7 @@ def _signature(
 
 
 def _buffer(location: str, table: dict[str, Any], buffers: list[memoryview]) -> int:
-    """The buffer with the tensor's value; 0, the empty buffer by convention, when it has none."""
+    """Return the buffer with the tensor's value; 0, the empty buffer by convention, when it has none."""
     index: int = table["buffer"]
     if index and index >= len(buffers):
         raise malformed(

@@ -56,7 +56,7 @@ class MalformedFlatbuffer(Exception):
 
 
 def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dict[str, Any]:
-    """The root table of ``data`` as nested dictionaries, all fields present (absent ones hold their default).
+    """Return the root table of ``data`` as nested dictionaries, all fields present (absent ones hold their default).
 
     Scalars are ``int``, ``float`` or ``bool``; strings ``str`` (invalid UTF-8 replaced); byte vectors ``memoryview``
     into ``data``; other scalar vectors tuples; vectors of tables lists; absent strings, vectors and tables None. A
@@ -84,7 +84,7 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
 
 
 def describe_path(path: list[str | int]) -> str:
-    """A decoder path in words: ``["subgraphs", 0, "tensors", 12, "quantization", "scale"]`` becomes
+    """Return a decoder path in words: ``["subgraphs", 0, "tensors", 12, "quantization", "scale"]`` becomes
     "Subgraph 0, tensor 12, field quantization.scale"."""
     parts: list[str] = []
     fields: list[str] = []
@@ -165,7 +165,7 @@ _FIELDS = _parse_schema(SCHEMA)
 
 
 def defaults_of(table: str) -> dict[str, Any]:
-    """A fresh dictionary of the named table with every field at the schema's default; KeyError if unknown."""
+    """Return a fresh dictionary of the named table with every field at the schema's default; KeyError if unknown."""
     return dict(_DEFAULTS[table])
 
 

@@ -53,7 +53,7 @@ class _Writer:
         self.bytes = 0
 
     def buffer(self, value: bytes) -> int:
-        """The buffer that holds ``value``; equal values share one."""
+        """Return the buffer that holds ``value``; equal values share one."""
         if value not in self._by_content:
             buffer: Any = schema.BufferT()
             buffer.data = np.frombuffer(value, np.uint8)
@@ -75,7 +75,7 @@ class _Writer:
 
 
 def to_flatbuffer(model: Model) -> bytes:
-    """The model as a TFLite file. Equal models give equal bytes; constants start at multiples of 16 bytes.
+    """Return the model as a TFLite file. Equal models give equal bytes; constants start at multiples of 16 bytes.
 
     Raises ``UnsupportedModelError`` when the constants take more than the 2 GiB that the format can hold.
     """

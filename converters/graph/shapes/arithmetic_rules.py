@@ -63,7 +63,7 @@ def select(s: ShapeContext) -> Sequence[Shape]:
 
 
 def _steps(size: int, window: int, stride: int, dilation: int, padding: int) -> int:
-    """Positions of a window along one dimension (``ComputeOutSize`` of LiteRT's padding.h)."""
+    """Return the positions of a window along one dimension (``ComputeOutSize`` of LiteRT's padding.h)."""
     if padding == _SAME_PADDING:
         return (size + stride - 1) // stride
     reach = (window - 1) * dilation + 1

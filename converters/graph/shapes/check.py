@@ -9,7 +9,8 @@ from arenite.errors import UnsupportedModelError
 
 
 def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
-    """The shapes of the outputs of ``op``; None when they depend on computed values, or when no rule is known.
+    """Return the shapes of the outputs of ``op``, or None if they depend on computed values, or when no rule is
+    known.
 
     Raises ``UnsupportedModelError`` when the inputs do not fit together.
     """

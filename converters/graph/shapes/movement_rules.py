@@ -259,7 +259,7 @@ def space_to_depth(s: ShapeContext) -> Sequence[Shape]:
 
 
 def _blocks(s: ShapeContext) -> tuple[Shape, list[int], list[tuple[int, int]]]:
-    """The input, the block size and the paddings or crops of each spatial dimension."""
+    """Return the input, the block size and the paddings or crops of each spatial dimension."""
     x, block, edges = s.shape(0), s.ints(1), s.ints(2)
     require(len(x) in (3, 4), f"the input {list(x)} needs 3 or 4 dimensions")
     require(len(block) == len(x) - 2 and min(block) > 0, f"the block {block} does not fit {list(x)}")

@@ -28,7 +28,7 @@ class ShapeContext:
     outputs: tuple[Tensor, ...]
 
     def shape(self, position: int) -> Shape:
-        """Shape of an input that must be there."""
+        """Return the shape of an input that must be there."""
         t = self.inputs[position] if position < len(self.inputs) else None
         if t is None:
             raise ShapeProblem(f"input {position} is missing")
@@ -38,7 +38,7 @@ class ShapeContext:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def ints(self, position: int) -> list[int]:
-        """Values of a constant integer input, flattened. Raises ``UnknownShape`` when it is computed."""
+        """Return the values of a constant integer input, flattened. Raises ``UnknownShape`` when it is computed."""
         t = self.inputs[position]
         if t is None or t.data is None:
             raise UnknownShape
@@ -97,7 +97,7 @@ def elements(shape: Shape) -> int:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """The shape to which all are broadcast, trailing dimensions aligned."""
+    """Return the shape to which all are broadcast, trailing dimensions aligned."""
     rank = max(map(len, shapes))
     out = []
     for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):

@@ -51,8 +51,8 @@ def convert(job: Any) -> Any:
 
 
 def _full_precision(model: Any) -> Any:
-    """Layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit float
-    kernels."""
+    """Return the layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit
+    float kernels."""
     changed = 0
     for layer in model._flatten_layers():
         if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):

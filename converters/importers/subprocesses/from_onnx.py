@@ -85,7 +85,7 @@ def _read(job: Any) -> Any:
 
 
 def _open_shape(value: Any) -> Any:
-    """The dimensions of a graph input, None for each that is not fixed."""
+    """Return the dimensions of a graph input, None for each that is not fixed."""
     if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
@@ -99,8 +99,8 @@ def _fix(inputs: Any, shapes: Any) -> None:
 
 
 def _simplified(model: Any) -> Any:
-    """The model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf takes
-    those for values that depend on the input."""
+    """Return the model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf
+    takes those for values that depend on the input."""
     import onnxsim
 
     try:
@@ -111,7 +111,7 @@ def _simplified(model: Any) -> Any:
 
 
 def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
-    """The Keras model that onnx2tf makes, with fixed shapes."""
+    """Return the Keras model that onnx2tf makes, with fixed shapes."""
     import onnx2tf
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:

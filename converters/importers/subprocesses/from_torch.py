@@ -148,7 +148,7 @@ def _example(shape: Any, dtype: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    """Tensors of nested lists, tuples and dictionaries, in order."""
+    """Return the tensors of nested lists, tuples and dictionaries, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     parts = value.values() if isinstance(value, dict) else value

@@ -138,7 +138,8 @@ def _versions(packages: Any) -> Any:
 
 
 def fixed_shapes(job: Any, inputs: Any) -> Any:
-    """Static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch becomes 1.
+    """Return static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch
+    becomes 1.
 
     ``job.shapes`` gives the open dimensions; a wrong or missing one is a ``Refusal``.
     """
@@ -179,7 +180,7 @@ def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
 
 
 def channels_last(shape: Any) -> Any:
-    """The permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
+    """Return the permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 
 

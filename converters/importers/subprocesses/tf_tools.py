@@ -68,7 +68,7 @@ def _frozen(concrete: Any, specs: Any) -> Any:
 
 
 def _argument_order(concrete: Any, specs: Any) -> Any:
-    """Names of the arguments in the order of the function's input tensors."""
+    """Return the names of the arguments in the order of the function's input tensors."""
     return [t.op.get_attr("_user_specified_name").decode() for t in concrete.inputs[: len(specs)]]
 
 
@@ -78,5 +78,5 @@ def _nodes(concrete: Any) -> Any:
 
 
 def has_fake_quantization(concrete: Any) -> Any:
-    """Whether the graph of a concrete function, or a function that it calls, simulates quantization."""
+    """Return whether the graph of a concrete function, or a function that it calls, simulates quantization."""
     return any(n.op.startswith("FakeQuantWithMinMax") for n in _nodes(concrete))

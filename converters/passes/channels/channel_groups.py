@@ -54,7 +54,7 @@ class ChannelGroups:
 
 
 def find_channel_groups(graph: Subgraph) -> ChannelGroups:
-    """The nodes, ties, pins and readers of ``graph``."""
+    """Return the nodes, ties, pins and readers of ``graph``."""
     return _GroupFinder(graph).links()
 
 

@@ -52,7 +52,7 @@ def contribution(layer: Layer) -> np.ndarray:
 def select_channels(
     graph: Subgraph, links: ChannelGroups, known: Mapping[int, Bounds], *, multiple: int = 1
 ) -> dict[int, np.ndarray]:
-    """The channels that stay, bool [channels], of each tensor that loses some.
+    """Return the channels that stay, bool [channels], of each tensor that loses some.
 
     Every tensor keeps at least one channel. A number of channels that is divisible by ``multiple`` stays divisible:
     kernels read several channels at a time, and an odd number would cost more than fewer channels save.

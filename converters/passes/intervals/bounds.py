@@ -32,7 +32,7 @@ class Bounds:
         return Bounds(np.clip(self.low, low, high), np.clip(self.high, low, high))
 
     def join(self, other: Bounds) -> Bounds:
-        """The smallest bounds that contain both."""
+        """Return the smallest bounds that contain both."""
         return Bounds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     def spread(self, channels: int) -> Bounds:
@@ -42,12 +42,12 @@ class Bounds:
 
 
 def is_analyzed(t: Tensor) -> bool:
-    """Whether the analysis covers ``t``: int8, with a last axis and one scale."""
+    """Return whether the analysis covers ``t``: int8, with a last axis and one scale."""
     return t.dtype == "int8" and len(t.shape) > 0 and t.elements > 0
 
 
 def is_quantized(*tensors: Tensor) -> bool:
-    """Whether each tensor has one scale and one zero point, so that scaling its values is defined."""
+    """Return whether each tensor has one scale and one zero point, so that scaling its values is defined."""
     return all(t.quant is not None and len(t.quant.scale) == 1 for t in tensors)
 
 
@@ -62,7 +62,7 @@ def unknown(t: Tensor) -> Bounds:
 
 
 def of_constant(t: Tensor) -> Bounds:
-    """The bounds of a constant's own values."""
+    """Return the bounds of a constant's own values."""
     assert t.data is not None
     rows = t.data.astype(np.int64).reshape(-1, channels_of(t))
     return Bounds(rows.min(axis=0), rows.max(axis=0))

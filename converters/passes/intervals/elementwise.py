@@ -33,7 +33,7 @@ LIMITS = {
 
 
 def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
-    """The clamp of the activation operator ``name`` in the output's quantized units."""
+    """Return the clamp of the activation operator ``name`` in the output's quantized units."""
     low, high = (
         end
         if math.isinf(end)
@@ -91,8 +91,9 @@ def extreme(site: BoundsContext) -> Bounds | None:
 
 @rule("ADD", "SUB")
 def add(site: BoundsContext) -> Bounds | None:
-    """The bounds of ADD or SUB: both inputs are scaled to a common scale, each with two roundings, and so is the sum.
-    The result never decreases in the first input; in the second it never decreases (ADD) or never increases (SUB)."""
+    """Return the bounds of ADD or SUB: both inputs are scaled to a common scale, each with two roundings, and so is
+    the sum. The result never decreases in the first input; in the second it never decreases (ADD) or never increases
+    (SUB)."""
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
     if operands is None or not is_quantized(first, second, out) or not _plain(site):

@@ -145,7 +145,7 @@ def _sides(
 
 
 def _kinds(op: Op, side: str, size: int, kernel: int, out: int) -> np.ndarray:
-    """The different sets of taps inside the image along one dimension: bool [kinds, kernel]."""
+    """Return the different sets of taps inside the image along one dimension: bool [kinds, kernel]."""
     stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
     _, before = conv_padding(op.options["padding"], size, kernel, stride, dilation)
     at = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation

@@ -41,7 +41,7 @@ def reshape(site: BoundsContext) -> Bounds | None:
 
 
 def keeps_last_axis(site: BoundsContext) -> bool:
-    """Whether a padding leaves the channels alone."""
+    """Return whether a padding leaves the channels alone."""
     pads = site.present(1)
     return pads.data is not None and not pads.data.reshape(-1, 2)[-1].any()
 

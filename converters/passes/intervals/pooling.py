@@ -20,7 +20,7 @@ def pool(site: BoundsContext) -> Bounds | None:
 
 
 def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
-    """The axes that a reduction folds, when they are constant and the last is not among them."""
+    """Return the axes that a reduction folds, when they are constant and the last is not among them."""
     inp, axes = site.present(0), site.present(1)
     if axes.data is None:
         return None
@@ -31,7 +31,7 @@ def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
 
 @rule("MEAN")
 def mean(site: BoundsContext) -> Bounds | None:
-    """The bounds of a MEAN: the sum of the positions times a multiplier that also divides, rounded twice."""
+    """Return the bounds of a MEAN: the sum of the positions times a multiplier that also divides, rounded twice."""
     known, inp, out = site.bounds(0), site.present(0), site.out
     axes = reduced_axes(site)
     if known is None or axes is None or not is_quantized(inp, out):

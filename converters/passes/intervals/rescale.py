@@ -14,7 +14,7 @@ def multipliers(reals: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fits(acc: np.ndarray, shift: np.ndarray | int) -> bool:
-    """Whether ``acc`` fits LiteRT's int32 also after the shift to the left, so that nothing wraps."""
+    """Return whether ``acc`` fits LiteRT's int32 also after the shift to the left, so that nothing wraps."""
     return bool(np.all(np.abs(acc) << np.maximum(shift, 0) < 1 << 31))
 
 

@@ -47,7 +47,7 @@ def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedB
 
 
 def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
-    """The largest sum of live bytes at any tick: no placement is smaller."""
+    """Return the largest sum of live bytes at any tick: no placement is smaller."""
     change = np.zeros(ticks + 1, np.int64)
     for b in blocks:
         sizes = b.pieces[:, 1] - b.pieces[:, 0]
@@ -89,7 +89,7 @@ class BlockPlacer:
                 self._apart[b][a] = [(-y, -x) for x, y in reversed(spans)]
 
     def place(self, order: Sequence[int]) -> list[int]:
-        """The offset of each block when they are placed in ``order``."""
+        """Return the offset of each block when they are placed in ``order``."""
         offsets: dict[int, int] = {}
         for b in order:
             spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
@@ -108,7 +108,8 @@ class BlockPlacer:
         return -(-end // self._alignment) * self._alignment
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
-        """The best offsets found, and the placements tried: at most ``budget``, fewer when one meets ``bound``."""
+        """Return the best offsets found, and the placements tried: at most ``budget``, fewer when one meets
+        ``bound``."""
         keys: list[Callable[[int], tuple[Any, ...]]] = [
             lambda k: (-self.blocks[k].size,),
             lambda k: (self.blocks[k].start, -self.blocks[k].size),

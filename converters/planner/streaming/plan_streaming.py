@@ -83,7 +83,7 @@ def plan_streaming(
     streamed_input: int | None = None,
     extra_limit: int | None = None,
 ) -> Plan | None:
-    """The smallest arena found for ``graph`` when operators may run row by row.
+    """Return the smallest arena found for ``graph`` when operators may run row by row.
 
     ``streamed_input`` is the streamed input: a graph input whose rows arrive one by one and that is never held whole.
     ``extra_limit`` bounds the estimated instructions that running by rows adds. None when nothing can be streamed: no
@@ -140,7 +140,8 @@ class _SegmentSearch:
     # -- items ---------------------------------------------------------------------------------------------
 
     def _crossing(self, first: int, end: int, inside: set[int]) -> int:
-        """Bytes of the values that live all through positions [first, end) and are not ``inside`` the item."""
+        """Return the bytes of the values that live all through positions [first, end) and are not ``inside`` the
+        item."""
         return sum(
             self.demand.values[v].size
             for v, (a, b) in enumerate(self.spans)
@@ -160,7 +161,7 @@ class _SegmentSearch:
         return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
     def _segment(self, first: int, end: int) -> _PlanItem | None:
-        """The operators at positions [first, end) as a segment."""
+        """Return the operators at positions [first, end) as a segment."""
         stages = self.order[first:end]
         streamed_input = self.streamed_input
         readers = (
@@ -202,7 +203,7 @@ class _SegmentSearch:
     # -- the choice ----------------------------------------------------------------------------------------
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
-        """The plan with the smallest arena for this order; None when none is smaller than ``other``."""
+        """Return the plan with the smallest arena for this order, or None if none is smaller than ``other``."""
         items = self._items()
         need = {id(i): i.live for here in items for i in here}
         placed: set[int] = (
@@ -236,7 +237,7 @@ class _SegmentSearch:
         return None if best is other else best
 
     def _placed_alone(self, item: _PlanItem) -> int:
-        """Bytes that a segment takes when nothing else constrains where its blocks lie."""
+        """Return the bytes that a segment takes when nothing else constrains where its blocks lie."""
         assert item.schedule is not None
         blocks = _Timeline(self, [item]).blocks()
         touched = {self.demand.value_of[t] for t in item.schedule.rows}
@@ -248,8 +249,8 @@ class _SegmentSearch:
     def _cut(
         self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
     ) -> list[_PlanItem] | None:
-        """The items that need at most ``limit`` bytes and together cost the fewest extra instructions; of equals those
-        with the fewest stages."""
+        """Return the items that need at most ``limit`` bytes and together cost the fewest extra instructions; of
+        equals those with the fewest stages."""
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
         choice: list[_PlanItem | None] = [None] * n
@@ -355,7 +356,8 @@ class _Timeline:
         return min(fewest_slots(schedule.rows[t]), whole) if inside else whole
 
     def blocks(self) -> list[PlacedBlock]:
-        """All blocks that the items need. For items that are not the whole order, only the blocks that they touch."""
+        """Return all blocks that the items need. For items that are not the whole order, only the blocks that they
+        touch."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -439,5 +441,5 @@ class _Timeline:
         ]
 
     def _later(self, readers: frozenset[int]) -> bool:
-        """Whether one of ``readers`` runs after the items."""
+        """Return whether one of ``readers`` runs after the items."""
         return any(self.cutter.position[k] >= self.items[-1].end for k in readers)

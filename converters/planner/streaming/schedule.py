@@ -41,7 +41,8 @@ class Schedule:
 
 
 def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
-    """Whether operator ``k`` can be a stage: it has a row function, and images of at least one row in and out."""
+    """Return whether operator ``k`` can be a stage: it has a row function, and images of at least one row in and
+    out."""
     rows = needs[k].rows
     if rows is None or len(graph.ops[k].outputs) != 1 or len(rows.inputs) not in range(1, MAX_INPUTS + 1):
         return False
@@ -61,7 +62,7 @@ def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
 def make_schedule(
     graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], streamed_input: int | None = None
 ) -> Schedule | None:
-    """The schedule of ``stages``, given in an order in which they could run one after the other.
+    """Return the schedule of ``stages``, given in an order in which they could run one after the other.
 
     ``streamed_input`` is the input whose rows arrive one by one. The result is None when the operators cannot form a
     segment: the result of an accumulating operator has no rows for later stages.

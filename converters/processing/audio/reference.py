@@ -45,8 +45,8 @@ def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
 
 
 def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Each stage and its values: ``spectrum`` (float64, in the training pipeline's units), ``mel`` (the same), ``log``
-    and, where there is one, ``mfcc``, both int64 in ``FEATURE_BITS`` fractional bits."""
+    """Yield each stage and its values: ``spectrum`` (float64, in the training pipeline's units), ``mel`` (the same),
+    ``log`` and, where there is one, ``mfcc``, both int64 in ``FEATURE_BITS`` fractional bits."""
     clip, top = prepare_clip(plan, samples)
     values, scale = _scaled_frames(plan, clip)
     # Only the bins up to the last one that a filter reads are computed.
@@ -100,7 +100,7 @@ def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.nd
 
 
 def bit_length(values: np.ndarray) -> np.ndarray:
-    """The number of bits of each value, which is below 2^63; 0 for the value 0."""
+    """Return the number of bits of each value, which is below 2^63; 0 for the value 0."""
     left = values.astype(np.uint64)
     bits = np.zeros(values.shape, np.int64)
     for step in (32, 16, 8, 4, 2, 1):

@@ -74,7 +74,7 @@ class Filters:
 
 
 def filters(step: Mel | None, source: AudioSource, fft: Fft) -> Filters:
-    """The mel filters, or, without them, each bin of the spectrum alone."""
+    """Return the mel filters, or, without them, each bin of the spectrum alone."""
     matrix = np.eye(fft.length // 2 + 1) if step is None else mel_matrix(step, source.rate, fft.length)
     largest = matrix.max()
     if largest <= 0:

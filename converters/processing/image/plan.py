@@ -105,15 +105,16 @@ class _PictureGeometry:
 
 
 def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
-    """The part of the outputs of ``side``, the first of which is at ``position``, that is in [0, size); and its
-    start."""
+    """Return the part of the outputs of ``side``, the first of which is at ``position``, that is in [0, size); and
+    its start."""
     first = min(max(-position, 0), side.outputs)
     last = max(min(size - position, side.outputs), first)
     return side.part(first, last - first), max(position, 0) if last > first else 0
 
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
-    """The plan for a buffer of ``format``. Raises ``UsageError`` for steps that such a picture does not allow."""
+    """Return the plan for a buffer of ``format``. Raises ``UsageError`` for steps that such a picture does not
+    allow."""
     at = _PictureGeometry(width, height, pixel_formats.order_of(format))
     for step in spec.steps:
         if isinstance(step, Colour):
@@ -168,7 +169,7 @@ def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
 
 
 def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> ImagePlan:
-    """The plan for the source that ``spec`` names; where it names no size, that of the model's input.
+    """Return the plan for the source that ``spec`` names; where it names no size, that of the model's input.
 
     Args:
         channels: of the model's input: 3 or 1.

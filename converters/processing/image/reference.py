@@ -40,7 +40,7 @@ def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.
 
 
 def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
-    """Each step that does something, with the picture after it; normalize and quantize together as the last."""
+    """Yield each step that does something, with the picture after it; normalize and quantize together as the last."""
     picture = PictureState(pixels, order)
     for step in spec.steps:
         if isinstance(step, Colour):

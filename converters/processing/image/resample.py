@@ -59,8 +59,8 @@ def identity(size: int) -> Axis:
 
 
 def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = False) -> Axis:
-    """The axis from ``size`` source positions to ``outputs``; ``down``: along columns, whose borders OpenCV treats
-    differently.
+    """Return the axis from ``size`` source positions to ``outputs``; ``down``: along columns, whose borders OpenCV
+    treats differently.
 
     Raises ``UsageError`` for a method that the convention does not have.
     """

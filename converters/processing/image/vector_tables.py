@@ -65,7 +65,8 @@ class VectorTables:
 
 
 def vector_of(plan: ImagePlan) -> VectorTables | None:
-    """The tables of the vector code for ``plan``; None where only the plain code can run: too few outputs or pixels."""
+    """Return the tables of the vector code for ``plan``, or None where only the plain code can run: too few outputs
+    or pixels."""
     across = plan.across
     row_bytes = planes_of(plan.format, plan.width, plan.height)[0][0]
     few = across.taps <= 2
@@ -98,7 +99,7 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
 
 
 def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """The tables of one or two taps: the bytes to load for each output, their order, and the weights."""
+    """Return the tables of one or two taps: the bytes to load for each output, their order, and the weights."""
     across = plan.across
     first = plan.window[0] + across.start[outputs].astype(np.int64)
     near, far, order = _fetched(plan, first, first + across.taps - 1)
@@ -117,7 +118,7 @@ def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int
 
 
 def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """The tables of more taps: the part of a row to unpack, and weights in blocks of 16."""
+    """Return the tables of more taps: the part of a row to unpack, and weights in blocks of 16."""
     across = plan.across
     low = plan.window[0] + int(across.start.min())
     high = plan.window[0] + int(across.start.max()) + across.taps
@@ -144,7 +145,7 @@ def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[in
 
 
 def _parts(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The parts of a weight above and below 11 bits."""
+    """Return the parts of a weight above and below 11 bits."""
     bits = WEIGHT_BITS // 2
     return weights >> bits, weights & ((1 << bits) - 1)
 

@@ -75,8 +75,8 @@ class CompiledImage:
         return (channels, height, width) if self.planar else (height, width, channels)
 
     def bound(self, address: int) -> tuple[c.PictureStruct, Callable[..., None], tuple[object, ...]]:
-        """A picture whose planes and strides the caller sets, and the call with its arguments that writes the tensor at
-        ``address``. All stay valid as long as this object lives."""
+        """Return a picture whose planes and strides the caller sets, and the call with its arguments that writes the
+        tensor at ``address``. All stay valid as long as this object lives."""
         picture = c.PictureStruct()
         places = (ctypes.c_void_p(address), ctypes.c_void_p(self._scratch.ctypes.data))
         return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
@@ -101,7 +101,7 @@ class CompiledImage:
 
 
 def _finish(plan: ImagePlan, planar: bool) -> str:
-    """The name of the host's own kernel for the last step; empty where the general one is as fast."""
+    """Return the name of the host's own kernel for the last step; empty where the general one is as fast."""
     if planar:
         return "ar_finish_planar"
     if _is_shift(plan):
@@ -111,7 +111,7 @@ def _finish(plan: ImagePlan, planar: bool) -> str:
 
 
 def _is_shift(plan: ImagePlan) -> bool:
-    """Whether the table adds one number to each byte, modulo 256: most often 0, or 128 for int8."""
+    """Return whether the table adds one number to each byte, modulo 256: most often 0, or 128 for int8."""
     table = plan.table
     if table is None or table.itemsize != 1 or plan.late_grey or plan.working_channels != plan.channels:
         return False

@@ -21,7 +21,7 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
 @cache
 def digest() -> str:
-    """The digest of the sources, as ``setup.py`` computes it."""
+    """Return the digest of the sources, as ``setup.py`` computes it."""
     hasher = hashlib.sha256()
     for path in PROCESSING.paths(".c", ".h"):
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -40,7 +40,7 @@ def _find_library() -> tuple[ctypes.CDLL | None, str]:
 
 
 def installed() -> list[Path]:
-    """The libraries that were built with the package."""
+    """Return the libraries that were built with the package."""
     return [
         PROCESSING.folder / f"_native{ending}"
         for ending in importlib.machinery.EXTENSION_SUFFIXES
@@ -54,12 +54,12 @@ def library() -> ctypes.CDLL | None:
 
 
 def unavailable_reason() -> str:
-    """The reason why there is no library; empty when there is one."""
+    """Return the reason why there is no library; empty when there is one."""
     return _find_library()[1]
 
 
 def _load(path: Path) -> ctypes.CDLL | None:
-    """The library at ``path``, if it is one of these sources."""
+    """Return the library at ``path``, if it is one of these sources."""
     try:
         loaded = ctypes.CDLL(str(path))
         loaded.ar_processing_sources.restype = ctypes.c_char_p

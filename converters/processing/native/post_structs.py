@@ -90,40 +90,40 @@ class SegmentsStruct(ctypes.Structure):
 
 
 def values_fields(values: TensorReader) -> dict[str, Any]:
-    """The fields of the ``ar_affine`` that reads a tensor."""
+    """Return the fields of the ``ar_affine`` that reads a tensor."""
     return affine_fields(values.affine, values.dtype)
 
 
 def softmax_fields(plan: TopKPlan) -> dict[str, Any]:
-    """The fields of ``ar_softmax`` that are numbers."""
+    """Return the fields of ``ar_softmax`` that are numbers."""
     return {"dtype": TYPE_CODES[plan.dtype], "count": plan.count, "k": plan.step.k, "least": plan.least}
 
 
 def layout_fields(layout: ElementLayout | None) -> dict[str, Any]:
-    """The fields of ``ar_layout``."""
+    """Return the fields of ``ar_layout``."""
     if layout is None:
         return {"first": 0, "step": 0, "field": 0}
     return {"first": layout.first, "step": layout.step, "field": layout.field}
 
 
 def boxes_layouts(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
-    """The fields of ``ar_boxes`` that are layouts."""
+    """Return the fields of ``ar_boxes`` that are layouts."""
     layouts = {"box": plan.box, "score": plan.score, "object": plan.object, "label": plan.label}
     return {name: layout_fields(layout) for name, layout in layouts.items()}
 
 
 def boxes_values(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
-    """The fields of ``ar_boxes`` that are affine maps."""
+    """Return the fields of ``ar_boxes`` that are affine maps."""
     return {name: values_fields(getattr(plan, name)) for name in ("centres", "sizes", "weights")}
 
 
 def boxes_powers(plan: BoxesPlan) -> bool:
-    """Whether ``ar_boxes`` needs the table of powers."""
+    """Return whether ``ar_boxes`` needs the table of powers."""
     return plan.exponential or (plan.nms.average and plan.logits)
 
 
 def boxes_fields(plan: BoxesPlan) -> dict[str, Any]:
-    """The fields of ``ar_boxes`` that are numbers."""
+    """Return the fields of ``ar_boxes`` that are numbers."""
     return {
         "least": plan.least,
         "least_object": plan.least_object,
@@ -152,7 +152,7 @@ def boxes_fields(plan: BoxesPlan) -> dict[str, Any]:
 
 
 def squares_fields(plan: MsePlan) -> dict[str, Any]:
-    """The fields of ``ar_squares`` that are numbers."""
+    """Return the fields of ``ar_squares`` that are numbers."""
     return {
         "unit": plan.unit,
         "input_dtype": TYPE_CODES[plan.input.dtype],
@@ -162,7 +162,7 @@ def squares_fields(plan: MsePlan) -> dict[str, Any]:
 
 
 def landmarks_fields(plan: PointsPlan) -> dict[str, Any]:
-    """The fields of ``ar_landmarks`` that are numbers."""
+    """Return the fields of ``ar_landmarks`` that are numbers."""
     return {
         "dtype": TYPE_CODES[plan.values.dtype],
         "count": plan.count,
@@ -174,12 +174,12 @@ def landmarks_fields(plan: PointsPlan) -> dict[str, Any]:
 
 
 def landmarks_powers(plan: PointsPlan) -> bool:
-    """Whether ``ar_landmarks`` needs the table of powers."""
+    """Return whether ``ar_landmarks`` needs the table of powers."""
     return plan.step.logits and plan.step.score is not None
 
 
 def segments_fields(plan: MaskPlan) -> dict[str, Any]:
-    """The fields of ``ar_segments`` that are numbers."""
+    """Return the fields of ``ar_segments`` that are numbers."""
     return {
         "dtype": TYPE_CODES[plan.dtype],
         "count": plan.shape[0] * plan.shape[1],

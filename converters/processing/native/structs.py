@@ -106,7 +106,7 @@ WORKING = {"rgb": 0, "bgr": 1, "grey": 2}
 
 
 def kernels(plan: ImagePlan) -> tuple[str, str, str]:
-    """The names of the functions for rows, columns and the end."""
+    """Return the names of the functions for rows, columns and the end."""
     row, column, _, _ = FLAVOURS[plan.flavour]
     bits = 8 * input_values.ELEMENT_BYTES[plan.dtype]
     finish = "ar_finish_affine" if plan.table is None else f"ar_finish_table_{bits}"
@@ -114,19 +114,19 @@ def kernels(plan: ImagePlan) -> tuple[str, str, str]:
 
 
 def image_scratch(plan: ImagePlan) -> int:
-    """Bytes of scratch memory, as image.h defines them."""
+    """Return the bytes of scratch memory, as image.h defines them."""
     _, _, waiting, line = FLAVOURS[plan.flavour]
     rows = plan.across.outputs * plan.working_channels * waiting * plan.down.taps
     return -(-rows // 4) * 4 + plan.canvas[0] * plan.working_channels * line
 
 
 def audio_scratch(plan: AudioPlan) -> int:
-    """Bytes of scratch memory, as audio.h defines them."""
+    """Return the bytes of scratch memory, as audio.h defines them."""
     return 8 * (plan.fft // 2 + 1) + 4 * plan.bins
 
 
 def affine_fields(map: input_values.Affine | None, dtype: str) -> dict[str, Any]:
-    """The fields of ``ar_affine``; one channel's parameters are repeated."""
+    """Return the fields of ``ar_affine``; one channel's parameters are repeated."""
     size = input_values.ELEMENT_BYTES[dtype]
     if map is None:
         return {"element_bytes": size}
@@ -147,7 +147,7 @@ def affine_fields(map: input_values.Affine | None, dtype: str) -> dict[str, Any]
 
 
 def image_fields(plan: ImagePlan) -> dict[str, Any]:
-    """The fields of ``ar_image`` that are numbers."""
+    """Return the fields of ``ar_image`` that are numbers."""
     _, _, waiting, line = FLAVOURS[plan.flavour]
     return {
         "grey": list(plan.grey[:3]),
@@ -171,7 +171,8 @@ def image_fields(plan: ImagePlan) -> dict[str, Any]:
 
 
 def vector_code(library: ctypes.CDLL) -> str:
-    """The instruction set of the library's vector code; empty when this processor lacks it or it is switched off."""
+    """Return the instruction set of the library's vector code; empty when this processor lacks it or it is switched
+    off."""
     if os.environ.get("ARENITE_PROCESSING") == "c":
         return ""
     library.ar_host_vector.restype = ctypes.c_char_p
@@ -187,7 +188,7 @@ def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:
 
 
 def audio_fields(plan: AudioPlan) -> dict[str, Any]:
-    """The fields of ``ar_audio`` that are numbers."""
+    """Return the fields of ``ar_audio`` that are numbers."""
     return {
         "samples": plan.samples,
         "step": plan.step,
@@ -212,7 +213,7 @@ def audio_fields(plan: AudioPlan) -> dict[str, Any]:
 
 
 def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
-    """The fields of ``ar_audio`` that point to tables."""
+    """Return the fields of ``ar_audio`` that point to tables."""
     bank = plan.filters
     return {
         "window": plan.window,

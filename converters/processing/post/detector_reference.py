@@ -95,7 +95,7 @@ def _whole(plan: BoxesPlan, stored: np.ndarray) -> int:
 
 
 def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The scores of the products of class score and objectness, as integer keys."""
+    """Return the scores of the products of class score and objectness, as integer keys."""
     if plan.weights.dtype == "float32":
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))
@@ -157,7 +157,7 @@ def _cut(value: int, low: int) -> int:
 
 
 def _overlap(plan: BoxesPlan, a: Box, b: Box) -> bool:
-    """Whether boxes of classes that meet overlap by more than ``iou``."""
+    """Return whether boxes of classes that meet overlap by more than ``iou``."""
     height = min(a.bottom, b.bottom) - max(a.top, b.top)
     width = min(a.right, b.right) - max(a.left, b.left)
     if (plan.nms.by_class and a.index != b.index) or height <= 0 or width <= 0:

@@ -51,7 +51,8 @@ PostPlan: TypeAlias = "TopKPlan | BoxesPlan | MsePlan | PointsPlan | MaskPlan"
 
 
 def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PostPlan:
-    """The plan of ``spec`` for a model. Raises ``UsageError`` when outputs are missing or of another shape or type."""
+    """Return the plan of ``spec`` for a model. Raises ``UsageError`` when outputs are missing or of another shape or
+    type."""
     first = spec.steps[0]
     if isinstance(first, TopK):
         return _top_k(first, outputs)

@@ -85,7 +85,8 @@ class Postprocessing:
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:
-    """The postprocessing in a file: the record itself, or a table ``postprocessing`` in it. Raises ``UsageError``."""
+    """Return the postprocessing in a file: the record itself, or a table ``postprocessing`` in it. Raises
+    ``UsageError``."""
     record = read_record(path)
     return Postprocessing.from_json(
         record.get(KEY, record) if isinstance(record, dict) else record, str(path)

@@ -71,7 +71,7 @@ def mse(plan: MsePlan, input: np.ndarray, output: np.ndarray) -> np.float32:
 
 
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """The landmarks; no points where ``presence`` is below its threshold."""
+    """Return the landmarks; no points where ``presence`` is below its threshold."""
     if plan.presence is not None:
         output, threshold = plan.presence
         if keys(outputs[output].reshape(-1)[:1])[0] < threshold:

@@ -38,7 +38,7 @@ class TensorReader:
 
 
 def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
-    """The tensor at ``index``. Raises ``UsageError`` for one that does not exist or cannot be read."""
+    """Return the tensor at ``index``. Raises ``UsageError`` for one that does not exist or cannot be read."""
     if index >= len(tensors):
         raise record_error(f"Postprocessing reads {side} {index}, but the model has {len(tensors)}.")
     tensor = tensors[index]
@@ -70,7 +70,7 @@ def affine_of(*channels: tuple[Tensor, float]) -> Affine:
 
 
 def threshold_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
-    """The smallest key of a value that reaches the threshold."""
+    """Return the smallest key of a value that reaches the threshold."""
     if threshold is None:
         return INT32[0]
     real = math.log(threshold / (1 - threshold)) if logits else threshold
@@ -90,7 +90,7 @@ def keys(values: np.ndarray) -> np.ndarray:
 
 
 def floats_of_keys(values: np.ndarray) -> np.ndarray:
-    """The float32 that keys stand for."""
+    """Return the float32 that keys stand for."""
     bits = np.where(values < 0, -(2**31) - values - 1, values)
     return bits.astype(np.int32).view(np.float32)
 

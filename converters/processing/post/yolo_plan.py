@@ -144,5 +144,5 @@ def _matrix(tensor: Tensor) -> tuple[int, int]:
 
 
 def _unit(unit: str, inputs: Sequence[Tensor]) -> tuple[float, float]:
-    """The divisors of y and x."""
+    """Return the divisors of y and x."""
     return input_sides(inputs) if unit == "pixels" else (1.0, 1.0)

@@ -41,7 +41,7 @@ class SoundSteps:
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
-        """The result of a library for the output of our previous stage: int16 samples for the first stage,
+        """Return the result of a library for the output of our previous stage: int16 samples for the first stage,
         ``spectrum``."""
         value: Expected = getattr(self, f"_{stage}")(before)
         return value

@@ -40,13 +40,14 @@ class Frameworks:
         self._folder.cleanup()
 
     def available(self, framework: str) -> bool:
-        """Whether steps can be run by ``framework``; it is downloaded only when ``make`` is set."""
+        """Return whether steps can be run by ``framework``; it is downloaded only when ``make`` is set."""
         spec = environments.specs()[framework]
         here = all(environments._importable(module) for module in spec.modules)
         return self._make or here or (environments.directory(spec) / "complete.json").is_file()
 
     def run(self, framework: str, job: Mapping[str, Any], value: np.ndarray) -> tuple[np.ndarray, str]:
-        """The result of ``job`` (see ``framework_child.py``) for ``value``, and the framework's name and version.
+        """Return the result of ``job`` (see ``framework_child.py``) for ``value``, and the framework's name and
+        version.
 
         Raises ``ToolError`` when it fails.
         """

@@ -25,8 +25,8 @@ def levels_of(picture: PictureState) -> np.ndarray:
 def expected(
     step: object, before: PictureState, frameworks: Frameworks
 ) -> tuple[np.ndarray, str, float] | str:
-    """The library's result for ``before`` as levels, its name and version, and the largest difference that is rounding;
-    or the reason why there is nothing to compare with."""
+    """Return the library's result for ``before`` as levels, its name and version, and the largest difference that is
+    rounding; or the reason why there is nothing to compare with."""
     if isinstance(step, Colour):
         return _colour(step, before)
     if isinstance(step, Crop):

@@ -56,7 +56,7 @@ class SkewReport:
         return self.first is None
 
     def sentence(self) -> str:
-        """The result in one or two sentences."""
+        """Return the result in one or two sentences."""
         if self.first is None:
             missing = [s.step for s in self.steps if s.why]
             more = f" Not compared: {', '.join(missing)}." if missing else ""

@@ -76,7 +76,7 @@ def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
 
 
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
-    """The result for each byte: [1 or channels, 256] of the result's type."""
+    """Return the result for each byte: [1 or channels, 256] of the result's type."""
     values = np.arange(256)
     rows = [
         quantized_values(spec, normalized_values(spec, values, m, s))
@@ -86,7 +86,7 @@ def tables(spec: Preprocessing, channels: int) -> np.ndarray:
 
 
 def affine(spec: Preprocessing, channels: int) -> Affine:
-    """The map of values with ``FRACTION_BITS`` fractional bits."""
+    """Return the map of values with ``FRACTION_BITS`` fractional bits."""
     divide = normalize_step_of(spec).divide
     q = spec.quantize_step
     offsets, multipliers, shifts, steps = [], [], [], []

@@ -51,7 +51,7 @@ def buffer_bytes(format: str, width: int, height: int) -> int:
 
 
 def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray:
-    """A buffer of uint8 without gaps as uint8 [height, width, 3 or 1], in the order of ``order_of``."""
+    """Return a buffer of uint8 without gaps as uint8 [height, width, 3 or 1], in the order of ``order_of``."""
     flat = np.ascontiguousarray(data, np.uint8).reshape(-1)
     wanted = buffer_bytes(format, width, height)
     if flat.size != wanted:

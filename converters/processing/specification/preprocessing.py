@@ -177,7 +177,7 @@ class Preprocessing:
 def record_parts(
     record: Any, schema: str, location: str, more: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """The keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
+    """Return the keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
     if not isinstance(record, Mapping):
         raise record_error(f"{location}: is not a table.")
     if record.get("schema", schema) != schema:
@@ -195,7 +195,7 @@ def record_parts(
 
 
 def steps_from_records(records: list[Any], known: Mapping[str, type], location: str) -> list[Any]:
-    """Each record as the dataclass that its ``do`` names."""
+    """Return each record as the dataclass that its ``do`` names."""
     steps: list[Any] = []
     for k, record in enumerate(records):
         where = f"{location}, step {k + 1}"
@@ -210,7 +210,7 @@ def steps_from_records(records: list[Any], known: Mapping[str, type], location: 
 
 
 def read_record(path: str | Path) -> Mapping[str, Any]:
-    """The table in a TOML or JSON file. Raises ``UsageError``."""
+    """Return the table in a TOML or JSON file. Raises ``UsageError``."""
     path = Path(path)
     try:
         text = path.read_text("utf-8")
@@ -221,7 +221,8 @@ def read_record(path: str | Path) -> Mapping[str, Any]:
 
 
 def load_preprocessing(path: str | Path) -> Preprocessing:
-    """The preprocessing in a file: the record itself, or a table ``preprocessing`` in it. Raises ``UsageError``."""
+    """Return the preprocessing in a file: the record itself, or a table ``preprocessing`` in it. Raises
+    ``UsageError``."""
     record = read_record(path)
     return Preprocessing.from_json(
         record.get(KEY, record) if isinstance(record, Mapping) else record, str(path)

@@ -62,7 +62,8 @@ _NAMES = {"float": "a finite number", "int": "a whole number", "str": "a text", 
 
 
 def record_of(step: Any) -> dict[str, Any]:
-    """The fields of a dataclass that differ from their defaults, as JSON values: what ``build_record`` reads back."""
+    """Return the fields of a dataclass that differ from their defaults, as JSON values: what ``build_record`` reads
+    back."""
     out = {}
     for field in dataclasses.fields(step):
         value = getattr(step, field.name)
@@ -90,5 +91,5 @@ def check_within(value: float, low: float, high: float, what: str) -> None:
 
 
 def record_error(problem: str) -> UsageError:
-    """A ``UsageError`` whose hint is the page of the steps."""
+    """Return a ``UsageError`` whose hint is the page of the steps."""
     return UsageError(problem, _HINT)

@@ -38,7 +38,7 @@ def minmax(stats: TensorStats, levels: int) -> ValueRange:
 
 
 def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) -> ValueRange:
-    """The range without (100 - percentile) % of the values, half of them on each side that has values."""
+    """Return the range without (100 - percentile) % of the values, half of them on each side that has values."""
     low, high = minmax(stats, levels)
     sides = (low < 0) + (high > 0)
     tail = stats.count * (100.0 - percentile) / 100.0 / max(sides, 1)
@@ -149,6 +149,6 @@ def check_calibrator(name: str, parameters: Mapping[str, float]) -> None:
 
 
 def choose_range(stats: TensorStats, levels: int, name: str, parameters: Mapping[str, float]) -> ValueRange:
-    """The range of a tensor by the calibrator ``name``."""
+    """Return the range of a tensor by the calibrator ``name``."""
     low, high = CALIBRATORS[name](stats, levels, **parameters)
     return min(float(low), 0.0), max(float(high), 0.0)

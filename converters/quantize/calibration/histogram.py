@@ -44,5 +44,5 @@ class Histogram:
         self.exponent = exponent
 
     def centres(self) -> np.ndarray:
-        """The middle of each bin: float64 [BINS]."""
+        """Return the middle of each bin: float64 [BINS]."""
         return ((np.arange(BINS) + 0.5) / (BINS / 2) - 1.0) * self.reach

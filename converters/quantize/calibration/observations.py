@@ -60,7 +60,7 @@ class TensorStats:
     channel_mean: np.ndarray
 
     def centres(self) -> np.ndarray:
-        """The middle of each bin: float64 [BINS]."""
+        """Return the middle of each bin: float64 [BINS]."""
         return Histogram(self.exponent, self.bins).centres()
 
 
@@ -181,7 +181,7 @@ class _TensorAccumulator:
 
 
 def observed_tensors(model: Model) -> list[Tensor]:
-    """The float32 tensors of the main subgraph that are inputs or computed."""
+    """Return the float32 tensors of the main subgraph that are inputs or computed."""
     g = model.main
     computed_tensors = {*g.inputs, *(i for op in g.ops for i in op.outputs)}
     return [

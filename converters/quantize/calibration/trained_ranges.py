@@ -34,7 +34,7 @@ def trained_ranges(model: Model) -> Ranges:
 
 
 def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]]) -> Model:
-    """The model with these ranges in addition to its own."""
+    """Return the model with these ranges in addition to its own."""
     if not ranges:
         return model
     every = {**trained_ranges(model), **ranges}
@@ -43,7 +43,8 @@ def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]])
 
 
 def stated_range(graph: Subgraph, op: Op, readers: Mapping[int, int]) -> tuple[float, float, Op] | None:
-    """The range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE behind it, states, and the last of them."""
+    """Return the range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE behind it, states, and the last of
+    them."""
     if op.name == "FAKE_QUANT":
         return float(op.options["min"]), float(op.options["max"]), op
     if op.name != "QUANTIZE" or graph.tensors[op.inputs[0]].dtype != "float32":

@@ -94,19 +94,20 @@ class TensorCoverage:
 
 
 def short_name(name: str) -> str:
-    """The first of the names that a converter joined when it fused operators."""
+    """Return the first of the names that a converter joined when it fused operators."""
     return name.split(";")[0]
 
 
 def range_of(quant: Quantization, dtype: str) -> ScaleRange:
-    """The real values that a per-tensor quantization holds."""
+    """Return the real values that a per-tensor quantization holds."""
     low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[dtype]
     scale, zero = quant.scale[0], quant.zero_point[0]
     return ScaleRange(scale * (low - zero), scale * (high - zero), high - low + 1)
 
 
 def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
-    """The range that ``recipe`` gives each tensor that becomes an integer, by index of the float model's tensors.
+    """Return the range that ``recipe`` gives each tensor that becomes an integer, by index of the float model's
+    tensors.
 
     A tensor that several operators read in different forms counts in the form in which it is computed. Tensors whose
     channels the recipe's equalization scales are left out: they have no range in the units of the float model.
@@ -132,7 +133,7 @@ def coverage(
     ranges: Mapping[int, ScaleRange],
     counted: Mapping[int, Clipping] | None = None,
 ) -> tuple[TensorCoverage, ...]:
-    """The coverage of each tensor of ``ranges`` that was observed, in the order in which they are computed.
+    """Return the coverage of each tensor of ``ranges`` that was observed, in the order in which they are computed.
 
     ``counted``: the result of ``count_clipped``, for tensors where the histogram is not exact enough.
     """
@@ -197,7 +198,7 @@ def tensor_coverage(
 
 
 def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
-    """The range of ``part`` of the values, with equal shares left out on each side, to a bin's width."""
+    """Return the range of ``part`` of the values, with equal shares left out on each side, to a bin's width."""
     edges = _edges(stats)
     below = np.cumsum(stats.bins)
     tail = stats.count * (1 - part) / 2

@@ -172,7 +172,8 @@ def check_data(
 
 
 def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
-    """The share of clipped values to expect: calibrators other than min-max clip some calibration values on purpose."""
+    """Return the share of clipped values to expect: calibrators other than min-max clip some calibration values on
+    purpose."""
     return field.clipped > max(_MIN_REPORTED_SHARE, 2 * calibration.clipped)
 
 
@@ -202,7 +203,7 @@ def _lost(base: Score, loss: float) -> str:
 
 
 def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str]:
-    """A sentence when the field data of an input have a very different magnitude."""
+    """Return a sentence when the field data of an input have a very different magnitude."""
     if field.made_by != "input" or field.used > _SMALL_INPUT_FACTOR * calibration.used:
         return []
     return [

@@ -16,7 +16,7 @@ _SCALE_MISMATCH_FACTOR = 20.0
 
 
 def representable_range(tensor: Tensor) -> tuple[float, float] | None:
-    """The range of real values of a quantized tensor; None for one that is not quantized."""
+    """Return the range of real values of a quantized tensor; None for one that is not quantized."""
     dtype = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or dtype is None or dtype.kind not in "iu":
         return None
@@ -25,7 +25,7 @@ def representable_range(tensor: Tensor) -> tuple[float, float] | None:
 
 
 def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
-    """Notes on samples that do not fit the scales of a quantized model's ``inputs``.
+    """Return notes on samples that do not fit the scales of a quantized model's ``inputs``.
 
     Raises ``UsageError`` for values that are many times larger or smaller than the range of the inputs.
     """

@@ -55,8 +55,8 @@ class SaturationReport:
 
 
 def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
-    """The saturation of every quantized input and computed tensor, in order, over all samples, by the reference
-    kernels."""
+    """Return the saturation of every quantized input and computed tensor, in order, over all samples, by the
+    reference kernels."""
     graph = parse(flatbuffer).main
     makers = dict.fromkeys(graph.inputs, "input")
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
@@ -87,8 +87,8 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
 def saturation_warnings(
     field: Sequence[SaturationReport], calibration: Sequence[SaturationReport] | None = None
 ) -> tuple[str, ...]:
-    """A sentence for each tensor that saturates on field data, and more than twice as often as on calibration data
-    where those are given; the worst first."""
+    """Return a sentence for each tensor that saturates on field data, and more than twice as often as on calibration
+    data where those are given; the worst first."""
     usual = {} if calibration is None else {s.index: s.share for s in calibration}
     bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
     sentences = []

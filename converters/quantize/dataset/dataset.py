@@ -55,7 +55,7 @@ class Dataset:
         return len(self.inputs)
 
     def take(self, places: Sequence[int] | np.ndarray) -> Dataset:
-        """The samples at ``places``, in that order."""
+        """Return the samples at ``places``, in that order."""
         chosen = np.asarray(places, np.int64)
         return replace(
             self,

@@ -48,7 +48,7 @@ def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
 
 
 def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
-    """The samples in the .npz or .npy file ``path``. Raises ``UsageError``."""
+    """Return the samples in the .npz or .npy file ``path``. Raises ``UsageError``."""
     suffix = path.suffix.lower()
     if suffix in PICTURES | RECORDINGS:
         raise UsageError(f"{path} is a single file.", "Give the folder that contains it and others like it.")
@@ -58,7 +58,7 @@ def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    """The arrays of an .npz by name; that of an .npy under ""."""
+    """Return the arrays of an .npz by name; that of an .npy under ""."""
     try:
         if path.suffix.lower() == ".npy":
             return {"": np.load(path, allow_pickle=False)}
@@ -79,7 +79,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
-    """The samples, labels and slices of an .npz, by the names of its arrays."""
+    """Return the samples, labels and slices of an .npz, by the names of its arrays."""
     names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
     columns = []
     for name in names:
@@ -110,7 +110,7 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
 
 
 def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
-    """The samples of an .npy: one sample, or many where it has one dimension more than the input."""
+    """Return the samples of an .npy: one sample, or many where it has one dimension more than the input."""
     if len(tensors) != 1:
         raise UsageError(
             f"{path} holds one array; the model has {len(tensors)} inputs.",
@@ -127,7 +127,8 @@ def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawDa
 
 
 def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[float, int] | None:
-    """The quantization that the file states for input ``index``: arrays ``scale`` and ``zero_point``, or scale0, ..."""
+    """Return the quantization that the file states for input ``index``: arrays ``scale`` and ``zero_point``, or
+    scale0, ..."""
     scale = arrays.get(f"scale{index}", arrays.get("scale"))
     zero = arrays.get(f"zero_point{index}", arrays.get("zero_point"))
     if scale is None:
@@ -168,5 +169,5 @@ def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
 
 
 def sample_subset_hash(sha256: str, chosen: np.ndarray) -> str:
-    """The hash of some of the samples behind ``sha256``: of that hash and their places."""
+    """Return the hash of some of the samples behind ``sha256``: of that hash and their places."""
     return hashlib.sha256(bytes.fromhex(sha256) + np.asarray(chosen, "<i8").tobytes()).hexdigest()

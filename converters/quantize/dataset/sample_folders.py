@@ -26,7 +26,7 @@ from arenite.errors import UsageError
 def read_folder(
     folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
 ) -> RawData:
-    """Every sample file under ``folder``; sub-folders are classes."""
+    """Return every sample file under ``folder``; sub-folders are classes."""
     known = PICTURES | RECORDINGS | ARRAYS
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in known)
     files = [p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
@@ -118,7 +118,7 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
 def classes_of(
     folder: Path, chosen: Sequence[Path], files: Sequence[Path]
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """One class number per chosen file and the names; None when the files are in ``folder`` itself.
+    """Return one class number per chosen file and the names, or None if the files are in ``folder`` itself.
 
     The order is that of ``labels.txt`` in the folder; else folders called by numbers are those classes; else
     alphabetical.
@@ -155,7 +155,7 @@ def classes_of(
 
 
 def _hash_files(folder: Path, files: Sequence[Path]) -> str:
-    """The digest of the names within ``folder`` and the contents of ``files``, in order."""
+    """Return the digest of the names within ``folder`` and the contents of ``files``, in order."""
     whole = hashlib.sha256()
     for p in files:
         name = p.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")

@@ -49,8 +49,8 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
 
 
 def _order(actual: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """The permutation of the dimensions ``actual`` that gives ``wanted``; None where there is none, or too many to
-    try."""
+    """Return the permutation of the dimensions ``actual`` that gives ``wanted``, or None where there is none, or too
+    many to try."""
     if len(actual) != len(wanted) or len(actual) > 5:
         return None
     orders = permutations(range(len(actual)))
@@ -102,7 +102,7 @@ def _dequantized(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray
 
 
 def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype: np.dtype) -> np.ndarray:
-    """Values for an input of plain integers, checked to be representable."""
+    """Return the values for an input of plain integers, checked to be representable."""
     if array.dtype == dtype:
         return array
     info = None if dtype.kind == "b" else np.iinfo(dtype)
@@ -133,12 +133,12 @@ def check_finite(where: str, name: str, array: np.ndarray) -> None:
 
 
 def varies(array: np.ndarray) -> bool:
-    """Whether any sample differs from the first."""
+    """Return whether any sample differs from the first."""
     return not bool((array == array[:1]).all())
 
 
 def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
-    """Notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
+    """Return notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
 
     ``alone``: no other input varies. With several inputs, one may be the same in all samples: a mode, a length.
     """
@@ -171,7 +171,7 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
 
 
 def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> list[str]:
-    """Notes with figures on real values that do not fit the range of a quantized input."""
+    """Return notes with figures on real values that do not fit the range of a quantized input."""
     kind = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
         return []
@@ -184,7 +184,7 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
 def range_mismatch_notes(
     where: str, name: str, array: np.ndarray, low: float, high: float, of: str
 ) -> list[str]:
-    """Notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
+    """Return notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
     lowest, highest = float(array.min()), float(array.max())
     room = (high - low) / 512
     outside = float(np.mean((array < low - room) | (array > high + room)))

@@ -29,7 +29,7 @@ _MAX_CELL_BITS = 6
 
 
 def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
-    """Whether ``op`` is a float LSTM of the form that this module knows, of batch 1."""
+    """Return whether ``op`` is a float LSTM of the form that this module knows, of batch 1."""
     given = {p for p, i in enumerate(op.inputs) if i >= 0}
     if op.name != NAME or given != _INPUTS or op.options["fused_activation_function"] != _TANH:
         return False
@@ -45,7 +45,7 @@ def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
 
 
 def cell_quantization(largest: float) -> Quantization:
-    """The cell state's quantization for values up to ``largest`` in magnitude."""
+    """Return the cell state's quantization for values up to ``largest`` in magnitude."""
     bits = int(np.clip(np.ceil(np.log2(max(largest, 1e-6))), 0, _MAX_CELL_BITS))
     return Quantization((2.0 ** (bits - 15),), (0,))
 
@@ -53,7 +53,8 @@ def cell_quantization(largest: float) -> Quantization:
 def largest_cells(
     flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
 ) -> Mapping[int, float]:
-    """The largest magnitude of the cell state of each of ``ops`` over all samples and steps, by operator index."""
+    """Return the largest magnitude of the cell state of each of ``ops`` over all samples and steps, by operator
+    index."""
     largest = {op.index: 0.0 for op in ops}
     if not ops:
         return largest

@@ -37,7 +37,8 @@ _AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 
 
 def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The rewritten float model, and a sentence for each change; the same bytes when there is nothing to change."""
+    """Return the rewritten float model, and a sentence for each change; the same bytes when there is nothing to
+    change."""
     model = parse(flatbuffer)
     notes: list[str] = []
     while True:
@@ -271,7 +272,7 @@ def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> s
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
-    """The constant second operand as one float64 per channel of the first; None when it has another form."""
+    """Return the constant second operand as one float64 per channel of the first, or None if it has another form."""
     value, constant = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     out = graph.tensors[op.outputs[0]]
     if constant.data is None or constant.dtype != "float32" or out.shape != value.shape or not value.shape:

@@ -235,7 +235,7 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
 
 
 def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, TensorForm]:
-    """The forms that ``op`` reads: every real input except constant weights and biases."""
+    """Return the forms that ``op`` reads: every real input except constant weights and biases."""
     out: dict[int, TensorForm] = {}
     if mode != FLOAT and op.name == lstm.NAME:
         return {lstm.INPUT: groups.add(TensorForm(op.inputs[lstm.INPUT], mode))}
@@ -253,7 +253,7 @@ def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, Ten
 
 
 def is_parameter(graph: Subgraph, op: Op, position: int) -> bool:
-    """Whether an input is the constant weights or bias of ``op``."""
+    """Return whether an input is the constant weights or bias of ``op``."""
     rule = WEIGHTS.get(op.name)
     if rule is None or not graph.tensors[op.inputs[position]].is_constant:
         return False
@@ -286,8 +286,8 @@ def _assign_quantization(
 
 
 def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
-    """Whether ``form`` is a constant of MINIMUM or MAXIMUM. Beyond the range of their output it may be clipped to that
-    range without changing the output; guards against division by zero are as large as 1e12."""
+    """Return whether ``form`` is a constant of MINIMUM or MAXIMUM. Beyond the range of their output it may be clipped
+    to that range without changing the output; guards against division by zero are as large as 1e12."""
     if form.edge is None or graph.tensors[form.tensor].data is None:
         return False
     return graph.ops[form.edge[0]].name in ("MINIMUM", "MAXIMUM")

@@ -91,7 +91,7 @@ class Recipe:
     layers: tuple[LayerRule, ...] = ()
 
     def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
-        """The settings of ``op``, all matching rules applied in order."""
+        """Return the settings of ``op``, all matching rules applied in order."""
         settings = self.settings
         for rule in self.layers:
             if rule.covers(graph, op):
@@ -99,7 +99,7 @@ class Recipe:
         return settings
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
-        """The recipe with further rules, which take precedence. Raises ``UsageError`` for a bad rule."""
+        """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a bad rule."""
         for rule in rules:
             _check_settings(f"the layers '{rule.match}'", rule.settings)
             _check_calibrator(rule.applied(self.settings))
@@ -119,7 +119,7 @@ class Recipe:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Every setting, including the defaults: equal results mean equal conversions."""
+        """Return every setting, including the defaults: equal results mean equal conversions."""
         out: dict[str, Any] = {"name": self.name}
         out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
@@ -130,7 +130,7 @@ class Recipe:
 
     @staticmethod
     def from_table(table: Mapping[str, Any], where: str) -> Recipe:
-        """The recipe in a parsed TOML table. Raises ``UsageError`` for unknown keys and values."""
+        """Return the recipe in a parsed TOML table. Raises ``UsageError`` for unknown keys and values."""
         whole = {k: v for k, v in table.items() if k != "layers"}
         _check_settings(where, whole, whole_model=True)
         own = {f.name for f in fields(LayerSettings)}
@@ -149,14 +149,14 @@ class Recipe:
 
 
 def shipped_recipes() -> dict[str, Recipe]:
-    """The recipes that come with Arenite, by name."""
+    """Return the recipes that come with Arenite, by name."""
     folder = files("arenite.converters.quantize") / "recipes"
     toml_files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     return {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in toml_files}
 
 
 def load_recipe(name_or_path: str | Path) -> Recipe:
-    """A shipped recipe by name, or the one in a TOML file.
+    """Return a shipped recipe by name, or the one in a TOML file.
 
     Raises ``UsageError`` naming the key and the known ones, or the shipped recipes when there is no such recipe.
     """

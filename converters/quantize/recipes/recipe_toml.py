@@ -13,7 +13,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(recipe: Recipe) -> str:
-    """The text of a file that ``load_recipe`` reads as an equal recipe; every setting is written out."""
+    """Return the text of a file that ``load_recipe`` reads as an equal recipe; every setting is written out."""
     whole = recipe.to_json()
     layers = whole.pop("layers")
     if recipe.description:
@@ -42,5 +42,5 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's, save that TOML wants one for DEL too."""
+    """Return a basic string: JSON's escapes are TOML's, save that TOML wants one for DEL too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -61,7 +61,8 @@ class Score:
 
 
 def metric_drop(before: Score, after: Score) -> float:
-    """The loss, positive when ``after`` is worse: a difference of fractions; for mse relative to ``before``."""
+    """Return the loss, positive when ``after`` is worse: a difference of fractions; for mse relative to
+    ``before``."""
     if before.metric != after.metric:
         raise ValueError(f"{before.metric} cannot be compared with {after.metric}")
     if METRICS[before.metric]:
@@ -98,7 +99,7 @@ def largest_drops(before: Score, after: Score, least: int = 5) -> list[MetricDro
 
 
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
-    """One class number per output: the index of the largest value; for a single value, whether it passes
+    """Return one class number per output: the index of the largest value; for a single value, whether it passes
     ``threshold``."""
     rows = np.stack([o.reshape(-1) for o in outputs])
     if rows.shape[1] == 1:

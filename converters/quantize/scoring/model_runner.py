@@ -39,7 +39,7 @@ class RealValueRunner:
         self.inputs, self.outputs = self._host.inputs, self._host.outputs
 
     def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """The outputs for one sample: float32 real values (plain integers stay integers)."""
+        """Return the outputs for one sample: float32 real values (plain integers stay integers)."""
         if len(sample) != len(self.inputs):
             raise UsageError(
                 f"A sample has {len(sample)} arrays; the model has {len(self.inputs)} inputs.",

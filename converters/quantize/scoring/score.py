@@ -67,7 +67,7 @@ def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
-    """A sentence on labels that are neither classes nor targets of the output and so have no score."""
+    """Return a sentence on labels that are neither classes nor targets of the output and so have no score."""
     labels = dataset.labels
     if metric != "mse" or labels is None or _class_labels(labels) is not None:
         return None
@@ -87,7 +87,7 @@ def score_outputs(
     reference: Sequence[np.ndarray] | None = None,
     threshold: float = 0.5,
 ) -> Score:
-    """The ``score`` of outputs that are already computed, one per sample."""
+    """Return the ``score`` of outputs that are already computed, one per sample."""
     if not len(dataset):
         raise UsageError(f"{dataset.path} has no samples.", "Write at least one.")
     metric = metric or default_metric(outputs, dataset)
@@ -202,7 +202,7 @@ def _mean_square(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
-    """Whether the model is an auto-encoder: one input, and an output of its shape."""
+    """Return whether the model is an auto-encoder: one input, and an output of its shape."""
     first = dataset.inputs[0]
     return len(first) == 1 and outputs[0].shape == first[0].shape and outputs[0].size > 1
 

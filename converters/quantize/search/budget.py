@@ -38,7 +38,7 @@ class Budget:
     accuracy: float | None = None
 
     def within(self, ram: int, flash: int) -> Budget:
-        """The budget with no more than a board's ``ram`` and ``flash``."""
+        """Return the budget with no more than a board's ``ram`` and ``flash``."""
         return Budget(
             ram if self.ram is None else min(self.ram, ram),
             flash if self.flash is None else min(self.flash, flash),
@@ -56,7 +56,7 @@ class Budget:
 
 
 def parse_budget(text: str) -> Budget:
-    """The limits that ``text`` names. Raises ``UsageError`` naming the part that cannot be understood."""
+    """Return the limits that ``text`` names. Raises ``UsageError`` naming the part that cannot be understood."""
     parsed_limits: dict[str, Any] = {}
     parts = [part.strip() for part in text.split(",")]
     if not any(parts):

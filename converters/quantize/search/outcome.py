@@ -77,11 +77,11 @@ class TrialOutcome:
         )
 
     def build(self, budget: Budget) -> BuildCost:
-        """The build that misses ``budget`` least; of those that meet it the first. There must be one."""
+        """Return the build that misses ``budget`` least; of those that meet it the first. There must be one."""
         return min(self.builds, key=lambda b: sum(_size_violations(b, budget)))
 
     def violations(self, budget: Budget) -> list[float]:
-        """The amount by which each limit is missed, as a share of the limit; 0 where it is met."""
+        """Return the amount by which each limit is missed, as a share of the limit; 0 where it is met."""
         if not self.builds:
             return [1e6]
         excesses = _size_violations(self.build(budget), budget)
@@ -96,12 +96,12 @@ class TrialOutcome:
         return not any(self.violations(budget))
 
     def figures(self, budget: Budget) -> dict[str, float]:
-        """The value of each objective, of the build for ``budget``."""
+        """Return the value of each objective, of the build for ``budget``."""
         b = self.build(budget)
         return {"drop": self.drop, "flash": b.flash, "ram": b.ram, "instructions": b.instructions}
 
     def misses(self, budget: Budget) -> list[str]:
-        """A phrase for each limit that is missed."""
+        """Return a phrase for each limit that is missed."""
         if not self.builds:
             return [self.error or "it cannot be built"]
         b, out = self.build(budget), []
@@ -118,7 +118,7 @@ class TrialOutcome:
 
 
 def objectives(budget: Budget) -> tuple[str, ...]:
-    """The objectives of the search: the loss and flash, which recipes change most, and the other limits of the
+    """Return the objectives of the search: the loss and flash, which recipes change most, and the other limits of the
     budget."""
     named = [o for o in ("ram", "instructions") if getattr(budget, o) is not None]
     return ("drop", "flash", *named)

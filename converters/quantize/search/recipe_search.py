@@ -108,7 +108,7 @@ class SearchResult:
     resumed: int
 
     def to_json(self) -> dict[str, Any]:
-        """The ``arenite.search/1`` object."""
+        """Return the ``arenite.search/1`` object."""
 
         def entry(index: int, outcome: TrialOutcome) -> dict[str, Any]:
             build = outcome.build(self.budget).to_json() if outcome.builds else None
@@ -148,7 +148,7 @@ class SearchResult:
 
 
 def label(space: SearchSpace, outcome: TrialOutcome) -> str:
-    """A short description of a recipe: "int4 in 3 of 5 layers, mse"."""
+    """Return a short description of a recipe: "int4 in 3 of 5 layers, mse"."""
     kinds = [outcome.params.get(f"layer {c.layer}", c.kinds[0]) for c in space.layers]
     parts = [
         f"{kind} in {kinds.count(kind)} of {len(kinds)} layers" for kind in ("int4", "int16") if kind in kinds
@@ -265,7 +265,7 @@ def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
 
 
 def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
-    """The bytes of flash by which plain int8 exceeds the budget."""
+    """Return the bytes of flash by which plain int8 exceeds the budget."""
     if budget.flash is None or not plain.builds:
         return None
     return min(b.flash for b in plain.builds) - budget.flash
@@ -343,7 +343,7 @@ def _result(
 
 
 def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
-    """The trials without those that repeat earlier parameters or an earlier image."""
+    """Return the trials without those that repeat earlier parameters or an earlier image."""
     seen: set[str] = set()
     unique = []
     for o in outcomes:
@@ -355,7 +355,7 @@ def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
 
 
 def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
-    """The first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
+    """Return the first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
     for k in rank_outcomes(trials, budget):
         quantized = task.quantize(trials[k].params)
         score = task.score(quantized.flatbuffer, exact=True)

@@ -50,7 +50,7 @@ class SearchSpace:
     calibrators: tuple[str, ...] = tuple(CALIBRATORS)
 
     def choices(self) -> dict[str, tuple[Any, ...]]:
-        """Every parameter with its values, the plain one first."""
+        """Return every parameter with its values, the plain one first."""
         values: dict[str, tuple[Any, ...]] = {
             f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
         }
@@ -58,11 +58,11 @@ class SearchSpace:
         return values | {"bias_correction": (False, True), "equalisation": (False, True)}
 
     def plain(self) -> dict[str, Any]:
-        """Every parameter at its first value: int8 throughout."""
+        """Return every parameter at its first value: int8 throughout."""
         return {name: values[0] for name, values in self.choices().items()}
 
     def recipe(self, params: Mapping[str, Any]) -> Recipe:
-        """The recipe for ``params``."""
+        """Return the recipe for ``params``."""
         name, parameters = CALIBRATORS[params["calibrator"]]
         settings = replace(
             self.base.settings, calibrator=name, calibrator_parameters=dict(parameters), **LAYER_KINDS["int8"]
@@ -87,7 +87,7 @@ class SearchSpace:
 
 
 def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
-    """The choices that the layers of a float model have."""
+    """Return the choices that the layers of a float model have."""
     choices = []
     for op in model.main.ops:
         rule = WEIGHTS.get(op.name)
@@ -107,7 +107,7 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
 
 
 def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
-    """The number of layers in int4 that save ``saving`` bytes, and one more, because code grows as well."""
+    """Return the number of layers in int4 that save ``saving`` bytes, and one more, because code grows as well."""
     saved = 0
     for count, layer in enumerate(packable, 1):
         saved += layer.elements // 2

@@ -69,13 +69,13 @@ class Study:
         self._asked: dict[int, Any] = {}
 
     def outcomes(self) -> list[TrialOutcome]:
-        """The outcomes of all finished trials, in the order of their numbers."""
+        """Return the outcomes of all finished trials, in the order of their numbers."""
         state = self._optuna.trial.TrialState
         done = self._study.get_trials(deepcopy=False, states=(state.COMPLETE,))
         return [TrialOutcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
 
     def ask(self) -> tuple[int, dict[str, Any]]:
-        """The number and the parameters of the next trial."""
+        """Return the number and the parameters of the next trial."""
         done = len(self.outcomes()) + len(self._asked)
         self._study.sampler = self._sampler(done)
         if self._left:
@@ -119,7 +119,8 @@ def _optuna() -> Any:
 
 
 def _storage(optuna: Any, path: Path) -> Any:
-    """The database at ``path``. Raises ``UsageError`` for another kind of file, or one that cannot be written."""
+    """Return the database at ``path``. Raises ``UsageError`` for another kind of file, or one that cannot be
+    written."""
     if path.exists() and path.stat().st_size and not path.read_bytes()[:16].startswith(b"SQLite format 3"):
         raise UsageError(f"{path} is not a file of a search.", "Give a new file.")
     try:

@@ -43,7 +43,8 @@ class SearchTask:
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
-        """The score on the task's samples; ``exact``: with the reference kernels, whose results the firmware gives."""
+        """Return the score on the task's samples; ``exact``: with the reference kernels, whose results the firmware
+        gives."""
         return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
 
     def scored(self, outputs: Sequence[np.ndarray]) -> Score:
@@ -51,7 +52,7 @@ class SearchTask:
 
 
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
-    """The outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
+    """Return the outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
 
     The score is by LiteRT's fast kernels, which differ from the firmware's by single steps; the chosen recipe is scored
     again.
@@ -70,7 +71,7 @@ def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome
 
 
 def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
-    """The standard deviation of the drop of a share: each decision that changed went one way or the other."""
+    """Return the standard deviation of the drop of a share: each decision that changed went one way or the other."""
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0
     changed = int(np.sum(decide(outputs) != decide(task.reference)))

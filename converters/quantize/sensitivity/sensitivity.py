@@ -80,7 +80,7 @@ class Sensitivity:
     layers: tuple[LayerSensitivity, ...]
 
     def worst(self, kind: str) -> list[LayerSensitivity]:
-        """Layers of one kind, the most sensitive first."""
+        """Return the layers of one kind, the most sensitive first."""
         return sorted((s for s in self.layers if s.kind == kind), key=lambda s: s.sqnr_db)
 
     def to_json(self) -> dict[str, Any]:
@@ -157,8 +157,8 @@ def _has(graph: Subgraph, layer: int, kind: str) -> bool:
 
 
 def _probe(graph: Subgraph) -> int:
-    """The tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, which would
-    hide them."""
+    """Return the tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, which
+    would hide them."""
     out = graph.outputs[0]
     for op in graph.ops:
         if out in op.outputs and op.name in ("SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"):
@@ -167,7 +167,7 @@ def _probe(graph: Subgraph) -> int:
 
 
 def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
-    """The real values of ``tensor`` for every sample."""
+    """Return the real values of ``tensor`` for every sample."""
     t = parse(flatbuffer).main.tensors[tensor]
     return [real_values(values[tensor], t) for values in run_tensor_values(flatbuffer, data.inputs, [tensor])]
 

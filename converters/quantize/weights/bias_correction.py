@@ -64,7 +64,7 @@ def _inputs(shape: tuple[int, ...]) -> int:
 def _means(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], where: Mapping[int, int], model: Model
 ) -> dict[int, np.ndarray]:
-    """The mean real value per channel of tensors ``where[name]``, by name: float64 [channels]."""
+    """Return the mean real value per channel of tensors ``where[name]``, by name: float64 [channels]."""
     sums: dict[int, np.ndarray] = {}
     for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
         for name, index in where.items():

@@ -90,7 +90,7 @@ def _frozen(values: np.ndarray) -> np.ndarray:
 
 
 def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
-    """The pairs of layers that can be equalized, in order."""
+    """Return the pairs of layers that can be equalized, in order."""
     producer, count = producers(graph), reader_counts(graph)
     layer_pairs = []
     for op in graph.ops:
@@ -114,7 +114,8 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
 
 
 def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
-    """Whether the layer has constant float weights and bias without other readers; depthwise layers one to one."""
+    """Return whether the layer has constant float weights and bias without other readers; depthwise layers one to
+    one."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]

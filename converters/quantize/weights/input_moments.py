@@ -34,7 +34,7 @@ class InputMoments:
 
 
 def can_have_moments(graph: Subgraph, op: Op) -> bool:
-    """Whether ``input_moments`` supports the layer: constant weights, not grouped, not too large."""
+    """Return whether ``input_moments`` supports the layer: constant weights, not grouped, not too large."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -50,7 +50,7 @@ def can_have_moments(graph: Subgraph, op: Op) -> bool:
 def input_moments(
     flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
 ) -> Mapping[int, InputMoments]:
-    """The moments of each of ``ops`` in the float model, by operator index."""
+    """Return the moments of each of ``ops`` in the float model, by operator index."""
     if not ops:
         return {}
     watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
@@ -91,7 +91,7 @@ class _MomentSum:
 
 
 def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
-    """The inputs of the weights at up to ``most`` positions: [groups, positions, inputs]."""
+    """Return the inputs of the weights at up to ``most`` positions: [groups, positions, inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
         return _evenly_spaced_rows(x.reshape(-1, shape[1]), most)[None]
@@ -109,7 +109,7 @@ def _evenly_spaced_rows(rows: np.ndarray, most: int) -> np.ndarray:
 
 
 def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:
-    """The window under the kernel at every output position: [positions, height, width, channels]."""
+    """Return the window under the kernel at every output position: [positions, height, width, channels]."""
     o = op.options
     spans = []
     for size, kernel, stride, dilation in (

@@ -31,7 +31,7 @@ class QuantizedWeights:
     dtype: str  # int8 or int4
 
     def real(self) -> np.ndarray:
-        """The weights that the integers stand for: float32."""
+        """Return the weights that the integers stand for: float32."""
         value: np.ndarray = self.values.astype(np.float32) * along(self.scale, self.axis, self.values.ndim)
         return value
 
@@ -65,7 +65,7 @@ def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -
 
 
 def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
-    """One scale per row of weights: float32 [rows].
+    """Return one scale per row of weights: float32 [rows].
 
     A row that is already on a grid (weights that were quantized before, or trained so) keeps it and loses nothing.
     Otherwise "max" spans the largest weight, and "mse" also tries to clip for the least squared error. A row of zeros
@@ -97,7 +97,7 @@ def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
 
 
 def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
-    """The coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
+    """Return the coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
     grid_scales = np.zeros(len(rows))
     if rows.shape[1] < 4:  # a few numbers are on some grid by accident
         return grid_scales

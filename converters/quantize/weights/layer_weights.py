@@ -34,7 +34,7 @@ def layer_weights(
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, QuantizedWeights]:
-    """The integer weights of every layer with weights, rounded by its settings, by operator index."""
+    """Return the integer weights of every layer with weights, rounded by its settings, by operator index."""
     out = _nearest_weights(graph, a, only)
     shared: dict[tuple[Any, ...], list[int]] = {}
     for op in graph.ops:
@@ -96,7 +96,8 @@ def _nearest_weights(
 
 
 def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) -> str:
-    """The type that the weights of ``op`` get: the recipe's, or int8 where an integer kernel takes no other."""
+    """Return the type that the weights of ``op`` get: the recipe's, or int8 where an integer kernel takes no
+    other."""
     if mode == FLOAT:
         return settings.weights
     if settings.weights == "int4" and mode not in WEIGHTS[op.name].int4:

@@ -94,7 +94,8 @@ def _ordered(h: np.ndarray) -> _Order:
 
 
 def _compensated(rows: np.ndarray, scale: np.ndarray, given: _Order, limit: int) -> np.ndarray:
-    """The integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after it."""
+    """Return the integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after
+    it."""
     work = np.take_along_axis(rows, given.order[:, None, :], axis=2)
     out = np.empty_like(work)
     for k in range(work.shape[2]):

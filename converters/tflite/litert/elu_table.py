@@ -19,7 +19,7 @@ _VALUES = np.arange(-128, 128, dtype=np.int8)
 
 
 def replace_elu_by_table(flatbuffer: bytes) -> bytes:
-    """The same model with each ELU of int8 values in its main subgraph as a table; the same bytes where
+    """Return the same model with each ELU of int8 values in its main subgraph as a table; the same bytes where
     there is none. Tensors keep their indices."""
     model = parse(flatbuffer)
     tensors = list(model.main.tensors)
@@ -52,7 +52,7 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
 
 
 def _table(source: Tensor, out: Tensor) -> np.ndarray:
-    """The result of LiteRT's kernel for each int8 value."""
+    """Return the result of LiteRT's kernel for each int8 value."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     tensors = (

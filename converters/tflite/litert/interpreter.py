@@ -85,11 +85,11 @@ class LiteRtModel:
             ) from error
 
     def value(self, index: int) -> np.ndarray:
-        """A copy of tensor ``index`` of the main subgraph, after ``run``."""
+        """Return a copy of tensor ``index`` of the main subgraph, after ``run``."""
         return np.array(self._interpreter.get_tensor(index))
 
     def computes_quantized(self) -> bool:
-        """Whether any input or computed value is an integer with a scale; weights alone do not count."""
+        """Return whether any input or computed value is an integer with a scale; weights alone do not count."""
         computed = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
         computed |= {int(d["index"]) for d in self.inputs}
         return any(
@@ -98,14 +98,14 @@ class LiteRtModel:
         )
 
     def results(self) -> list[np.ndarray]:
-        """A copy of every graph output, after ``run``."""
+        """Return a copy of every graph output, after ``run``."""
         return [self.value(d["index"]) for d in self.outputs]
 
 
 def run_outputs(
     flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """The graph outputs of every sample, as the model has them (integers stay integers)."""
+    """Yield the graph outputs of every sample, as the model has them (integers stay integers)."""
     host = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
         host.run(sample)
@@ -119,7 +119,8 @@ def run_tensor_values(
     *,
     exact: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
-    """The values of ``tensors`` (indices in the main subgraph) for every sample, one sample in memory at a time."""
+    """Yield the values of ``tensors`` (indices in the main subgraph) for every sample, one sample in memory at a
+    time."""
     host = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
         host.run(sample)
@@ -127,7 +128,7 @@ def run_tensor_values(
 
 
 def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """The real values of ``tensor`` from its stored values, as float64."""
+    """Return the real values of ``tensor`` from its stored values, as float64."""
     if tensor.quant is None or tensor.dtype == "float32":
         return value.astype(np.float64)
     return (value.astype(np.float64) - tensor.zero_point) * tensor.scale
