@@ -1,8 +1,7 @@
 """The graph: small value types over the TFLite schema.
 
-A ``Model`` holds subgraphs; a ``Subgraph`` holds tensors and operators by index, as in the file. Nothing
-here knows how to plan, lower or run a graph. All types are frozen: a pass makes new values with
-``dataclasses.replace``.
+A ``Model`` holds subgraphs; a ``Subgraph`` holds tensors and operators by index, as in the file. This module
+does not plan, lower or run graphs. All types are frozen: a pass creates new values with ``dataclasses.replace``.
 """
 
 from __future__ import annotations
@@ -22,8 +21,8 @@ class Op:
     """One operator. ``inputs`` holds tensor indices, -1 for an optional input that is absent.
 
     ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
-    and the schema's integers as values; arrays are tuples (``bytes`` for byte arrays), None for one that is absent. The
-    reader fills in the schema's defaults, so that every field of the operator's own options table is there.
+    and the schema's integers as values. Arrays are tuples (``bytes`` for byte arrays); an absent array is None. The
+    reader fills in the schema's defaults, so ``options`` has every field of the operator's options table.
     """
 
     index: int
@@ -38,13 +37,13 @@ class Op:
     intermediates: tuple[int, ...] = ()
 
     def input(self, position: int) -> int:
-        """Return the tensor index at ``position``, -1 when that input is absent or not listed."""
+        """Return the tensor index at ``position``, or -1 if that input is absent or not listed."""
         return self.inputs[position] if position < len(self.inputs) else -1
 
 
 @dataclass(frozen=True)
 class Subgraph:
-    """Operators over tensors.
+    """A graph of operators over tensors.
 
     Each tensor that an operator reads, or that the subgraph returns, is a constant, a variable, a subgraph input, or
     the output of exactly one operator, which comes earlier.

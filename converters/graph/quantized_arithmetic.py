@@ -1,4 +1,4 @@
-"""The arithmetic with which TFLite turns real scales into integers, in Python.
+"""TFLite's arithmetic that turns real scales into integers, in Python.
 
 Sources: TFLite's quantization_util (QuantizeMultiplier) and kernel_util (activation ranges).
 """
@@ -6,6 +6,7 @@ Sources: TFLite's quantization_util (QuantizeMultiplier) and kernel_util (activa
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -23,7 +24,7 @@ INTEGER_RANGE = {
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """``real`` as ``(multiplier, shift)`` with real = multiplier * 2**(shift - 31).
+    """Return ``(multiplier, shift)`` with real = multiplier * 2**(shift - 31).
 
     The multiplier is 0 or in [2**30, 2**31). Multipliers below 2**-32 become 0, as in TFLite.
     """
@@ -42,9 +43,9 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def round_half_away(x: float) -> int:
-    """C's ``round``: to nearest, ties away from zero, exact for every finite double."""
-    whole = math.floor(abs(x))
-    return int(math.copysign(whole + (abs(x) - whole >= 0.5), x))
+    """Round as C's ``round``: to nearest, ties away from zero, exact for every finite double."""
+    integer = math.floor(abs(x))
+    return int(math.copysign(integer + (abs(x) - integer >= 0.5), x))
 
 
 def activation_range(activation: int, output: Tensor) -> tuple[int, int]:
@@ -69,20 +70,19 @@ SAME, VALID = 0, 1
 
 
 def conv_padding(padding: int, size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
-    """``(output size, padding before)`` of one spatial dimension, as TFLite computes them."""
+    """Return ``(output size, padding before)`` of one spatial dimension, as TFLite computes them."""
     effective = (kernel - 1) * dilation + 1
     out = -(-size // stride) if padding == SAME else (size + stride - effective) // stride
     return out, max((out - 1) * stride + effective - size, 0) // 2
 
 
 def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``): int64.
+    """Return acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``), as int64.
 
-    Arrays broadcast together; multiplier in [0, 2**31). Exact while ``acc`` stays in
+    The arrays are broadcast together; ``multiplier`` is in [0, 2**31). The result is exact if ``acc`` fits into
     32 bits after a shift to the left. Source: TFLite's MultiplyByQuantizedMultiplier.
     """
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     high = ((acc << left) * multiplier + (1 << 30)) >> 31
     mask = (np.int64(1) << right) - 1
-    value: np.ndarray = (high >> right) + ((high & mask) > (mask >> 1) + (high < 0))
-    return value
+    return cast(np.ndarray, (high >> right) + ((high & mask) > (mask >> 1) + (high < 0)))

@@ -1,6 +1,6 @@
-"""One value of the graph: its type, shape, scale and, where it has one, its constant.
+"""The tensor type: data type, shape, quantization and, for a constant, its value.
 
-This file is separate from the graph because the camera loop needs nothing else before its first answer.
+This module is separate from ``model.py`` because the camera loop imports only the tensors before its first answer.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DTYPES: dict[str, np.dtype | None] = {
     "float8_e5m2": None,
 }
 
-#: Bits of one element of the fixed-size types that NumPy lacks; several elements share a byte below 8.
+#: Bits per element of the fixed-size types that NumPy lacks. Below 8 bits, several elements share a byte.
 PACKED_BITS: dict[str, int] = {
     "int2": 2,
     "int4": 4,
@@ -49,10 +49,10 @@ PACKED_BITS: dict[str, int] = {
 
 @dataclass(frozen=True)
 class Quantization:
-    """Affine quantisation: real = scale * (q - zero_point), per tensor or per slice along ``axis``."""
+    """Affine quantization: real = scale * (q - zero_point), per tensor or per slice along ``axis``."""
 
     scale: tuple[float, ...]  # each exactly a float32, finite, > 0 (0 only for a dead channel among several)
-    zero_point: tuple[int, ...]  # as many as scales, each a value of the tensor's type
+    zero_point: tuple[int, ...]  # one per scale, each a value of the tensor's type
     axis: int = 0  # used only with more than one scale; shape[axis] is then the number of scales
 
     @property
@@ -64,8 +64,9 @@ class Quantization:
 class Tensor:
     """A value of the graph.
 
-    ``data`` is the constant value, shaped, typed and read-only; None when computed at run time. For a type without a
-    NumPy equivalent (``PACKED_BITS``, string) it is the file's bytes as a flat uint8 array.
+    ``data`` is the value of a constant: a read-only array of the tensor's shape and type. It is None for a tensor that
+    is computed at run time. For a type without a NumPy equivalent (``PACKED_BITS``, string) ``data`` is the file's
+    bytes as a flat uint8 array.
     """
 
     index: int
@@ -76,9 +77,7 @@ class Tensor:
     data: np.ndarray | None = None
     is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
     shape_signature: tuple[int, ...] | None = None  # as in the file; no -1 (a dynamic batch is fixed at 1)
-    stored: str = (
-        ""  # "int4" for an int8 constant that a file stores as int4 (see int4.py); "": as its type says
-    )
+    stored: str = ""  # "int4" for an int8 constant that a file stores as int4 (see int4.py); "" otherwise
 
     @property
     def elements(self) -> int:
@@ -89,7 +88,7 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element; 0 for ``PACKED_BITS`` and for handles (resource, variant, string: no arena)."""
+        """Bytes of one element. 0 for ``PACKED_BITS`` and for types that take no arena (resource, variant, string)."""
         dtype = DTYPES[self.dtype]
         return dtype.itemsize if dtype is not None else 0
 
@@ -99,7 +98,7 @@ class Tensor:
 
     @property
     def data_bytes(self) -> int:
-        """Bytes of the constant value in a file; 0 without one."""
+        """Bytes of the constant in a file; 0 for a computed tensor."""
         if self.data is None:
             return 0
         return (self.elements + 1) // 2 if self.stored == "int4" else self.data.nbytes

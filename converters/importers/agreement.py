@@ -1,4 +1,4 @@
-"""The agreement of a converted model with its source: both run on the same inputs."""
+"""Measure how closely a converted model agrees with its source. Both have run on the same inputs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from arenite.errors import ModelError
 
 @dataclass(frozen=True)
 class Agreement:
-    """Differences over all values of all outputs.
+    """The differences over all values of all outputs.
 
-    ``sqnr_db`` is 10 log10(sum of squares of the source's values / sum of squares of the differences); infinite when
-    there are none. ``source`` names what ran the source, for example "keras 3.15.1".
+    ``sqnr_db`` is 10 log10(sum of squares of the source's values / sum of squares of the differences). It is infinite
+    if no value differs. ``source`` names the program that ran the source, for example "keras 3.15.1".
     """
 
     samples: int
@@ -34,7 +34,7 @@ class Agreement:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """``sqnr_db`` is None where there is no difference."""
+        """Return the JSON object; ``sqnr_db`` is None if it is infinite."""
         finite = math.isfinite(self.sqnr_db)
         return {
             "samples": self.samples,
@@ -46,25 +46,25 @@ class Agreement:
 
 
 def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source: str) -> Agreement | None:
-    """From (values of the source, values of the flatbuffer) per sample; None without samples.
+    """Compare (outputs of the source, outputs of the flatbuffer) of each sample. Return None if there are no samples.
 
-    A value that is not a number on one side only counts as an infinite difference. Raises ``ModelError`` for an output
-    of another size.
+    A value that is NaN on one side only counts as an infinite difference. Raises ``ModelError`` if an output has
+    another size.
     """
     samples = values = 0
     largest = total = signal = noise = 0.0
     for expected, actual in pairs:
         samples += 1
-        for e, g in zip(expected, actual, strict=True):
-            if np.size(e) != np.size(g):
+        for e, a in zip(expected, actual, strict=True):
+            if np.size(e) != np.size(a):
                 raise ModelError(
-                    f"The converted model gives an output of shape {np.shape(g)} where {source} gives {np.shape(e)}.",
+                    f"The converted model gives an output of shape {np.shape(a)} where {source} gives {np.shape(e)}.",
                     "The converter misread the model: export it with another version or with constants folded.",
                 )
-            e64, g64 = np.asarray(e, np.float64).ravel(), np.asarray(g, np.float64).ravel()
-            same = (e64 == g64) | (np.isnan(e64) & np.isnan(g64))
+            e64, a64 = np.asarray(e, np.float64).ravel(), np.asarray(a, np.float64).ravel()
+            same = (e64 == a64) | (np.isnan(e64) & np.isnan(a64))
             with np.errstate(invalid="ignore"):
-                difference = np.where(same, 0.0, np.abs(e64 - g64))
+                difference = np.where(same, 0.0, np.abs(e64 - a64))
             difference[np.isnan(difference)] = math.inf
             values += difference.size
             largest = max(largest, float(difference.max(initial=0.0)))

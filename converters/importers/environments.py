@@ -1,4 +1,4 @@
-"""Python environments for frameworks that cannot be installed together: created once and kept in the cache.
+"""Create Python environments for frameworks that cannot be installed together, and keep them in the cache.
 
 ``environments.toml`` describes each one, and pip installs the packages of its lock file in ``lockfiles/``, checking
 the SHA-256 hash of every file. An environment whose creation was interrupted has no stamp and is created again.
@@ -32,7 +32,8 @@ from arenite.locks import file_lock
 _STAMP = "complete.json"
 LOCK_FOLDER = Path(__file__).parent / "lockfiles"
 
-#: Environment variables of a framework's process: quiet, deterministic, on the CPU, without the user's own packages.
+#: Environment variables that make a framework's process quiet and deterministic, keep it on the CPU and hide the
+#: packages in the user's own site-packages folder.
 _VARIABLES = {
     "TF_CPP_MIN_LOG_LEVEL": "3",
     "TF_ENABLE_ONEDNN_OPTS": "0",
@@ -45,6 +46,7 @@ _VARIABLES = {
     "PYTHONUTF8": "1",
 }
 
+#: The number of lines of standard error that an error message quotes.
 _LAST_LINES = 12
 
 
@@ -52,9 +54,9 @@ _LAST_LINES = 12
 class EnvironmentSpec:
     """One table of ``environments.toml``, with its lock files.
 
-    ``lock`` lists every package with its hashes. Where there is a ``first_lock``, pip tries it before, on Linux alone,
-    with ``index`` besides its own indexes; when that fails for any reason but a wrong hash, ``fallback_lock`` is
-    installed together with ``lock``.
+    ``lock`` lists every package with its hashes. If there is a ``first_lock``, pip installs it before ``lock``, on
+    Linux only, and searches ``index`` in addition to its own indexes. If that fails for any reason other than a wrong
+    hash, pip installs ``fallback_lock`` together with ``lock``.
     """
 
     name: str
@@ -69,7 +71,7 @@ class EnvironmentSpec:
 
     @property
     def key(self) -> str:
-        """A digest that differs between environments with other packages or for another Python."""
+        """A digest of the packages, the Python version and the platform; it is part of the folder's name."""
         digest = hashlib.sha256()
         for lock in (self.lock, self.first_lock, self.fallback_lock):
             digest.update((lock.read_bytes() if lock else b"") + b"\0")
@@ -79,14 +81,14 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True)
 class Environment:
-    """An interpreter with a framework. ``own`` is false when it is the one that runs Arenite."""
+    """A Python interpreter with a framework. ``own`` is false if it is the interpreter that runs Arenite."""
 
     name: str
     python: Path
     own: bool
 
     def variables(self) -> dict[str, str]:
-        """Return the environment variables of its processes."""
+        """Return the environment variables for processes of this environment."""
         inherited = {
             k: v for k, v in os.environ.items() if not (self.own and k in ("PYTHONPATH", "PYTHONHOME"))
         }
@@ -96,9 +98,10 @@ class Environment:
     def start(
         self, script: Path, *args: str, log: Path, pipe_stdout: bool = False
     ) -> subprocess.Popen[bytes]:
-        """Start ``script`` with its standard error, and its output too unless ``pipe_stdout``, in the file ``log``.
+        """Start ``script`` and write its standard error and standard output to the file ``log``.
 
-        With ``pipe_stdout`` standard input and output are pipes. Raises ``ToolError`` when it cannot be started.
+        With ``pipe_stdout`` standard input and output are pipes instead. Raises ``ToolError`` if the process cannot be
+        started.
         """
         pipe = subprocess.PIPE if pipe_stdout else None
         try:
@@ -113,7 +116,7 @@ class Environment:
         except OSError as error:
             raise ToolError(
                 f"Cannot start {self.python}: {error.strerror or error}.",
-                f"Delete {self.python.parent.parent}.",
+                f"Delete {self.python.parent.parent}; Arenite then creates the environment again.",
             ) from error
 
     def run(
@@ -125,8 +128,8 @@ class Environment:
     ) -> str:
         """Run ``script`` to its end and return what it wrote on standard output.
 
-        ``on_line`` gets each line as it comes. ``timeout`` is in seconds. Raises ``ToolError`` with the last lines of
-        standard error when it fails or takes longer.
+        ``on_line`` is called with each line as soon as it is written. ``timeout`` is in seconds. Raises ``ToolError``
+        with the last lines of standard error if the script fails or takes longer.
         """
         with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
             log = Path(folder) / "stderr.txt"
@@ -153,7 +156,7 @@ class Environment:
         return "".join(lines)
 
     def failure(self, script: Path, returncode: int, log: Path) -> ToolError:
-        """Return the error for a process of this environment that failed, with its last lines."""
+        """Return the error for a failed process of this environment; it quotes the last lines of its log."""
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         ending = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
@@ -165,7 +168,7 @@ class Environment:
 
 
 def specs() -> dict[str, EnvironmentSpec]:
-    """Return every environment that Arenite knows, by name."""
+    """Return every environment of ``environments.toml``, by name."""
     return dict(_specs())
 
 
@@ -191,13 +194,15 @@ def _spec(name: str, table: Mapping[str, Any]) -> EnvironmentSpec:
 
 
 def environment(name: str, *, progress: bool = True) -> Environment:
-    """The environment called ``name``, which is created first when it does not exist.
+    """Return the environment called ``name``, and create it first if it does not exist.
 
-    The Python that runs Arenite is used when it has every module. Two processes at the same time create it only once.
+    If the Python that runs Arenite has every module, that Python is returned. If two processes ask at the same time,
+    only one of them creates the environment.
 
     Raises:
-        UsageError: no such environment.
-        ToolError: it cannot be created: no network, no disk space, no version for this Python, or a wrong hash.
+        UsageError: ``environments.toml`` has no environment of this name.
+        ToolError: the environment cannot be created: no network, no disk space, no version for this Python, or a wrong
+            hash.
     """
     known = specs()
     if name not in known:
@@ -209,13 +214,13 @@ def environment(name: str, *, progress: bool = True) -> Environment:
 
 
 def make(spec: EnvironmentSpec, *, progress: bool = True) -> Environment:
-    """The environment of ``spec`` in the cache, created first when it does not exist. Raises ``ToolError``."""
+    """Return the environment of ``spec`` in the cache, and create it if it does not exist. Raises ``ToolError``."""
     folder = directory(spec)
     env = Environment(spec.name, _python(folder), own=True)
     if (folder / _STAMP).is_file() and env.python.exists():
         return env
     try:
-        with file_lock(folder.with_suffix(".lock"), lambda: _tell_waiting(spec, progress)):
+        with file_lock(folder.with_suffix(".lock"), lambda: _report_waiting(spec, progress)):
             if (folder / _STAMP).is_file() and env.python.exists():
                 return env
             _make(spec, folder, env, progress)
@@ -236,13 +241,13 @@ def _make(spec: EnvironmentSpec, folder: Path, env: Environment, progress: bool)
     if folder.exists():
         shutil.rmtree(folder)  # left by a process that was interrupted
     _check_python(spec)
-    _check_room(spec, folder)
-    done = subprocess.run(
+    _check_disk_space(spec, folder)
+    venv = subprocess.run(
         [sys.executable, "-m", "venv", "--without-pip", str(folder)], capture_output=True, text=True
     )
-    if done.returncode != 0:
+    if venv.returncode != 0:
         raise ToolError(
-            f"Python cannot make a virtual environment: {(done.stderr or done.stdout).strip()[-300:]}.",
+            f"Python cannot make a virtual environment: {(venv.stderr or venv.stdout).strip()[-300:]}.",
             "Install Python's venv module (python3-venv on Debian and Ubuntu).",
         )
     try:
@@ -273,7 +278,7 @@ def _check_python(spec: EnvironmentSpec) -> None:
         )
 
 
-def _check_room(spec: EnvironmentSpec, folder: Path) -> None:
+def _check_disk_space(spec: EnvironmentSpec, folder: Path) -> None:
     folder.parent.mkdir(parents=True, exist_ok=True)
     free = shutil.disk_usage(folder.parent).free // 1_000_000
     if free < spec.disk_mb:
@@ -283,7 +288,7 @@ def _check_room(spec: EnvironmentSpec, folder: Path) -> None:
         )
 
 
-def _tell_waiting(spec: EnvironmentSpec, progress: bool) -> None:
+def _report_waiting(spec: EnvironmentSpec, progress: bool) -> None:
     if progress:
         print(f"Waiting for another process that creates the environment '{spec.name}' ...", file=sys.stderr)
 
@@ -306,7 +311,7 @@ def versions(env: Environment, packages: Sequence[str]) -> dict[str, str]:
         "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"
         "print(json.dumps({p: have[p.lower()] for p in sys.argv[1:] if p.lower() in have}))"
     )
-    done = subprocess.run(
+    run = subprocess.run(
         [str(env.python), "-c", code, *packages], capture_output=True, text=True, env=env.variables()
     )
-    return json.loads(done.stdout) if done.returncode == 0 else {}
+    return json.loads(run.stdout) if run.returncode == 0 else {}

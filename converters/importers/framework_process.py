@@ -1,9 +1,8 @@
-"""Sources that need their framework: converted and run by a child process in that framework's environment.
+"""Convert and run a source in a child process, in the environment of the source's framework.
 
-
-The child converts the source and reports that; the parent reads the flatbuffer, chooses samples and has the child run
-the source on them; then LiteRT runs the flatbuffer here and both results are compared. ``subprocesses/protocol.py`` is
-the other side.
+The child converts the source and reports the end of the conversion. The parent reads the flatbuffer and chooses
+samples, and the child runs the source on them. Then LiteRT runs the flatbuffer in the parent, which compares both
+results. The child's side is ``subprocesses/protocol.py``.
 """
 
 from __future__ import annotations
@@ -37,7 +36,8 @@ from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, ToolError, UsageError
 
-#: Kind of source to the environment that converts it, and environment to its script in ``subprocesses``.
+#: ``_ENVIRONMENTS`` maps the kind of a source to the environment that converts it, ``_SCRIPTS`` the environment to its
+#: script in ``subprocesses``.
 _ENVIRONMENTS = {
     source_kinds.KERAS: "tensorflow",
     source_kinds.KERAS_H5: "tensorflow",
@@ -48,7 +48,8 @@ _ENVIRONMENTS = {
 }
 _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
 
-#: Below the first, a float32 conversion differs by more than rounding; below the second, it computes something else.
+#: Below ``_POOR_SQNR_DB``, a float32 conversion differs by more than rounding: a note says so. Below
+#: ``_WRONG_SQNR_DB``, it computes something else: an error.
 _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
@@ -57,8 +58,9 @@ _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelErr
 
 @dataclass(frozen=True)
 class SourceRun:
-    """The child's report on the source: versions of its packages, the program that ran it, notes on the conversion, and
-    whether its outputs are only close to the flatbuffer's because it was trained with quantization."""
+    """The child's report on the source: versions of its packages, the program that ran it, and notes on the conversion.
+    ``quantized`` is true if the source was trained with quantization, so that its outputs are only close to the
+    flatbuffer's."""
 
     versions: Mapping[str, str]
     ran_by: str
@@ -67,7 +69,7 @@ class SourceRun:
 
     @staticmethod
     def read(folder: Path) -> SourceRun:
-        """Return the report in the folder of a job."""
+        """Read the report in the folder of a job."""
         record = json.loads((folder / "result.json").read_text("utf-8"))
         return SourceRun(record["versions"], record["ran_by"], tuple(record["notes"]), record["quantized"])
 
@@ -81,7 +83,7 @@ def import_framework(source: str, kind: str, inputs: Inputs | None, options: Imp
 class FrameworkProcess:
     """A process of a framework's environment that converts one source after the other; a context manager.
 
-    Loading a framework takes seconds, so that many sources are best converted by one process.
+    Loading a framework takes seconds, so use one process for many sources.
     """
 
     def __init__(self, name: str, *, progress: bool = True) -> None:
@@ -143,13 +145,13 @@ class FrameworkProcess:
 
     def _send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with suppress(OSError):  # it has ended; _wait reports why
+        with suppress(OSError):  # the process has ended; _wait reports why
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
 
     def _wait(self, expected: str, folder: Path) -> None:
-        """Wait until the process writes ``expected``. Raises the error that it reports, or ``ToolError`` when it
-        fails."""
+        """Wait until the process writes ``expected``. Raises the error that the process reports, or ``ToolError`` if it
+        ends."""
         assert self._process.stdout is not None
         for raw in self._process.stdout:
             line = raw.decode("utf-8", "replace").strip()
@@ -181,9 +183,9 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
 
 
 def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
-    """Return the inputs and outputs of the graph in the order of the source, under its names.
+    """Return the model with inputs and outputs in the order and with the names of the source.
 
-    Converters sort them and change their names.
+    Converters sort inputs and outputs and change their names.
     """
     g = model.main
     signature = next((s for s in model.signatures if s.subgraph == 0), None)
@@ -193,7 +195,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
         indices = dict(getattr(signature, side)) if signature else {}
         if sorted(indices) != sorted(order[side]):
             raise ToolError(
-                f"The converter gave a model with the {side} {', '.join(indices) or 'nameless'}, not "
+                f"The converter gave a model with the {side} {', '.join(indices) or '(none)'}, not "
                 f"{', '.join(order[side])}.",
                 "This is an error in Arenite: please report it with the model.",
             )
@@ -210,7 +212,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
 
 
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
-    """Return random and given samples, as real values where the flatbuffer has quantized inputs."""
+    """Return random samples, then those of ``inputs``. Values for quantized inputs are real values."""
     g = model.main
     random_samples = []
     for sample in random_inputs(model):
@@ -221,12 +223,12 @@ def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
                 value = ((value.astype(np.float32) - t.zero_point) * np.float32(t.scale)).astype(np.float32)
             row.append(value)
         random_samples.append(row)
-    given = inputs(model) if callable(inputs) else inputs
-    return [*random_samples, *(typed_samples(model, given) if given is not None else [])]
+    samples = inputs(model) if callable(inputs) else inputs
+    return [*random_samples, *(typed_samples(model, samples) if samples is not None else [])]
 
 
 def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
-    """Write ``inputs.npz``, with the number of samples and arrays by sample and input."""
+    """Write ``inputs.npz``: the number of samples, and one array ``SAMPLE_INPUT`` per sample and input."""
     arrays = {f"{k}_{i}": value for k, sample in enumerate(samples) for i, value in enumerate(sample)}
     with (folder / "inputs.npz").open("wb") as file:
         np.savez(file, samples=np.array(len(samples)), **arrays)  # type: ignore[arg-type]
@@ -262,7 +264,7 @@ def _verdict(source: str, compared: Agreement | None, varies: bool, run: SourceR
         return notes
     if compared.sqnr_db < _WRONG_SQNR_DB:
         raise ModelError(
-            f"The model converted from {source} computes something else than its source: {compared.sqnr_db:.1f} dB "
+            f"The model converted from {source} does not compute the same as its source: {compared.sqnr_db:.1f} dB "
             f"against {compared.source}, largest difference {compared.max_abs:.3g}.",
             "This framework's converter cannot convert it correctly: give the model in another format, or as .tflite.",
         )

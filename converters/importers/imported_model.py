@@ -16,8 +16,8 @@ from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.modernize import has_quantized_operators
 from arenite.converters.tflite.reader import parse
 
-#: ``samples[k][i]``: input ``i`` of sample ``k``, in the layout of the flatbuffer with its batch of 1; or a function
-#: that gives them once the flatbuffer, which tells the shapes, is known.
+#: ``samples[k][i]`` is input ``i`` of sample ``k``, in the layout of the flatbuffer with its batch of 1. A function
+#: that returns the samples is called with the converted model, which has the shapes.
 Inputs = Sequence[Sequence[np.ndarray]] | Callable[[Model], Sequence[Sequence[np.ndarray]]]
 
 
@@ -25,9 +25,9 @@ Inputs = Sequence[Sequence[np.ndarray]] | Callable[[Model], Sequence[Sequence[np
 class ImportOptions:
     """Options for what a source does not state.
 
-    ``shape``: input name to its shape as the source has it (NCHW for PyTorch and ONNX), "" for the only input.
-    ``signature``: the signature of a SavedModel to convert. ``keep_layout``: leave NCHW inputs and outputs as they are.
-    ``progress``: show long steps on standard error.
+    ``shape`` maps the name of an input to its shape in the source's layout (NCHW for PyTorch and ONNX); "" names the
+    only input. ``signature`` is the signature of a SavedModel to convert. ``keep_layout`` leaves NCHW inputs and
+    outputs as they are. ``progress`` shows long steps on standard error.
     """
 
     shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
@@ -40,9 +40,10 @@ class ImportOptions:
 class ImportedModel:
     """A model as TFLite: batch 1, static shapes, NHWC for images.
 
-    ``flatbuffer`` is float32, or quantized where the source already was (``quantized``). ``sha256`` is of the source's
-    bytes. ``agreement`` compares it with the source run by its own framework; None where nothing was changed.
-    ``made_by`` has the versions of the packages that determine the bytes, ``notes`` a sentence for each change.
+    ``flatbuffer`` is float32, or quantized if the source was already quantized (``quantized``). ``sha256`` is the hash
+    of the source's bytes. ``agreement`` compares ``flatbuffer`` with the source run by its own framework; it is None if
+    nothing was changed. ``made_by`` has the versions of the packages that determine the bytes, ``notes`` a sentence for
+    each change.
     """
 
     kind: str
@@ -54,12 +55,12 @@ class ImportedModel:
 
     @cached_property
     def quantized(self) -> bool:
-        """Whether it is already quantised: nothing is left to calibrate."""
+        """Whether the model is already quantized and needs no calibration."""
         return has_quantized_operators(parse(self.flatbuffer))
 
 
 def source_sha256(source: str, kind: str) -> str:
-    """SHA-256 of a file, or of the names and bytes of a folder's files in order; "" for a factory, which is code."""
+    """Return the SHA-256 of a file, or of the sorted names and bytes of a folder's files; "" for a Python factory."""
     if kind == source_kinds.TORCH_FACTORY:
         return ""
     path = Path(source)

@@ -1,17 +1,17 @@
-"""Run a converted model in LiteRT, for comparison with its source."""
+"""Run a converted model in LiteRT, to compare it with its source."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from importlib.metadata import version
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from arenite.converters.graph.model import DTYPES, Model, Tensor
 from arenite.errors import ModelError, UsageError
 
-#: Random inputs per comparison, and the largest number of the given ones that are run as well.
+#: The number of random samples per comparison, and the largest number of the user's samples that are run as well.
 RANDOM_SAMPLES = 8
 GIVEN_SAMPLES = 64
 
@@ -21,7 +21,7 @@ def litert_version() -> str:
 
 
 def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.ndarray]]:
-    """``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and truth values of 0 and 1.
+    """Return ``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and booleans of 0 and 1.
 
     Integers stay small because most are indices, which must not point outside a table.
     """
@@ -34,7 +34,7 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     if dtype is None:
         raise ModelError(
-            f"Input '{t.name}' is of type {t.dtype}, which cannot be filled.",
+            f"Input '{t.name}' is of type {t.dtype}, for which Arenite cannot make random values.",
             "Use a model with numeric inputs.",
         )
     if t.dtype in ("int8", "uint8", "int16") and t.quant is not None:
@@ -46,8 +46,7 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
 
 
 def batch_notes(model: Model) -> tuple[str, ...]:
-    """Return a sentence for each input whose first dimension, usually the batch, is fixed at a number other than
-    1."""
+    """Return a sentence for each input whose first dimension, usually the batch, is not 1."""
     g = model.main
     return tuple(
         f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
@@ -57,14 +56,14 @@ def batch_notes(model: Model) -> tuple[str, ...]:
 
 
 def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """Return the first ``GIVEN_SAMPLES`` samples, typed as the model's inputs. Raises ``UsageError`` for a wrong
-    count or shape."""
+    """Return the first ``GIVEN_SAMPLES`` samples with the types of the model's inputs. Raises ``UsageError`` for a
+    wrong number of arrays or a wrong shape."""
     g = model.main
     typed_inputs = []
     for number, sample in enumerate(samples[:GIVEN_SAMPLES]):
         if len(sample) != len(g.inputs):
             raise UsageError(
-                f"Sample {number} has {len(sample)} arrays, the model {len(g.inputs)} inputs.",
+                f"Sample {number} has {len(sample)} arrays, but the model has {len(g.inputs)} inputs.",
                 "Give one array per input.",
             )
         row = []
@@ -86,8 +85,8 @@ def run_litert(
 ) -> Iterator[list[np.ndarray]]:
     """Yield the outputs of each sample by LiteRT's builtin kernels without a delegate.
 
-    ``real``: quantized inputs are typed_inputs from real values, and quantized outputs are given as real values. Raises
-    ``ModelError`` when LiteRT refuses the model.
+    With ``real``, samples hold real values that are quantized for the model, and quantized outputs become real values.
+    Raises ``ModelError`` if LiteRT refuses the model.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -121,8 +120,8 @@ def _quantized(value: np.ndarray, detail: Any) -> np.ndarray:
     if not scale or value.dtype == detail["dtype"]:
         return value
     info = np.iinfo(detail["dtype"])
-    result: np.ndarray = np.clip(np.round(value / scale) + zero, info.min, info.max).astype(detail["dtype"])
-    return result
+    quantized = np.clip(np.round(value / scale) + zero, info.min, info.max)
+    return cast(np.ndarray, quantized.astype(detail["dtype"]))
 
 
 def _real(value: np.ndarray, detail: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Read a model file that a user gives, of any kind."""
+"""Read an image or a plain ``.tflite`` file. For a model of another format the error says how to convert it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.converters.graph.model import Model
 from arenite.converters.tflite.image import Image, load_image
 from arenite.errors import AreniteError, ModelError, UsageError
 
-#: Descriptions of the kinds of sources (``source_kinds``).
+#: Descriptions of the kinds of sources (``source_kinds``) for error messages.
 _KINDS = {
     "keras": "a Keras model",
     "keras-h5": "a Keras model",
@@ -19,8 +19,8 @@ _KINDS = {
 
 
 def load_any(path: str | Path) -> Model:
-    """Return the model in an image or a plain ``.tflite``; repairs (also those recorded in the image) in
-    ``Model.repairs``.
+    """Return the model in an image or a plain ``.tflite``. ``Model.repairs`` includes the repairs recorded in the
+    image.
 
     Raises ``ModelError``.
     """
@@ -28,7 +28,10 @@ def load_any(path: str | Path) -> Model:
 
 
 def load_any_image(path: str | Path) -> Image:
-    """Like ``load_any``, with the plan (None for a plain ``.tflite``) and the file's hash."""
+    """Return the image: the model, the plan (None for a plain ``.tflite``) and the file's hash.
+
+    Raises ``ModelError``.
+    """
     folder = Path(path).is_dir()
     try:
         if folder:
@@ -42,16 +45,16 @@ def load_any_image(path: str | Path) -> Image:
 
 
 def _other_source_message(path: str | Path) -> AreniteError | None:
-    """Return the error for a file or folder that is a model of another kind, or None if it is not one."""
+    """Return the error for a file or folder that is not a TFLite file, or None if no better error is known."""
     from arenite.converters.importers.source_kinds import source_kind
 
-    given = Path(path)
-    if not given.exists() or given.suffix.lower() == ".tflite":
+    source = Path(path)
+    if not source.exists() or source.suffix.lower() == ".tflite":
         return None
     try:
         kind = _KINDS.get(source_kind(str(path)))
     except UsageError as error:  # a checkpoint, weights alone, or not a model at all
-        return None if given.is_dir() else ModelError(error.problem, error.hint)
+        return None if source.is_dir() else ModelError(error.problem, error.hint)
     except ModelError as error:
         return error
     if kind is None:

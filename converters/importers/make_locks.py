@@ -28,9 +28,9 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def resolve(requires: Sequence[str], *options: str) -> str:
-    """Return a requirements file for ``requires`` and everything that they need, with hashes, as uv resolves it.
+    """Return a requirements file with the packages ``requires``, all their dependencies and hashes, resolved by uv.
 
-    Raises ``ToolError`` when uv is missing or finds no set of versions.
+    Raises ``ToolError`` if uv is missing or finds no set of versions.
     """
     uv = shutil.which("uv")
     if uv is None:
@@ -58,12 +58,13 @@ def resolve(requires: Sequence[str], *options: str) -> str:
 
 
 def entries(lock: str) -> list[str]:
-    """Split a requirements file into its requirements, each with the lines of its hashes."""
+    """Split a requirements file into its requirements. Each includes the lines of its hashes."""
     return [entry for entry in re.split(r"\n(?=[^\s#])", "\n" + lock.strip() + "\n") if _NAME.match(entry)]
 
 
 def partition(lock: str, replaces: Sequence[str]) -> tuple[str, str]:
-    """Split a requirements file into what is always needed and what the names in ``replaces`` (with ``*``) cover."""
+    """Split a requirements file into two: packages that are always needed, and those that a pattern of ``replaces``
+    (with ``*``) matches."""
     always: list[str] = []
     fallback: list[str] = []
     for entry in entries(lock):

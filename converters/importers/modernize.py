@@ -1,6 +1,6 @@
-"""Rewrite a flatbuffer as current tools expect it, and turn stored weights back into float32.
+"""Rewrite a flatbuffer as current tools expect it, and convert stored weights back to float32.
 
-Quantizers look only at ``builtin_code`` and call a model by its signature; files of old converters have neither.
+Quantizers read only ``builtin_code`` and call a model by its signature. Files of old converters have neither.
 """
 
 from __future__ import annotations
@@ -20,13 +20,12 @@ from arenite.converters.tflite.writer import to_flatbuffer
 #: A computed tensor of one of these types shows that a model is quantized.
 _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
-#: Weights of these types can stand beside float32 activations; the kernel turns one of the two into the other.
+#: Kernels accept weights of these types together with float32 activations, and convert one of the two.
 _STORED = frozenset({"int8", "uint8"})
 
 
 def modernize(flatbuffer: bytes) -> bytes:
-    """Return the same model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16
-    bytes.
+    """Return the model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16 bytes.
 
     No value and no operator changes. Raises ``ModelError`` as ``tflite.parse`` does.
     """
@@ -36,7 +35,8 @@ def modernize(flatbuffer: bytes) -> bytes:
 def has_quantized_operators(model: Model) -> bool:
     """Return whether some operator computes a quantized tensor.
 
-    Stored weights alone do not count, nor does a QUANTIZE: in a float model it states a range that training chose.
+    Quantized weights alone do not count. A QUANTIZE does not count either: in a float model it states a range that
+    training chose.
     """
     return any(
         g.tensors[i].dtype in _QUANTIZED and g.tensors[i].quant is not None

@@ -20,7 +20,7 @@ TIMEOUT_SECONDS = 3600.0
 
 
 class HashError(ToolError):
-    """A package whose file differs from the one in the lock file."""
+    """The downloaded file of a package does not have the hash in the lock file."""
 
 
 def install(
@@ -33,14 +33,14 @@ def install(
     fallback_lock: Path | None = None,
     index: str = "",
 ) -> None:
-    """Install the packages of ``lock``, with its hashes and no others, into the environment of ``python``.
+    """Install the packages of ``lock``, and only files with its hashes, into the environment of ``python``.
 
-    ``first_lock`` is installed before, from ``index`` besides pip's own indexes. If that fails, ``fallback_lock`` is
-    installed instead, together with ``lock``. Any index, mirror or proxy that pip is configured for is used.
+    ``first_lock`` is installed before ``lock``, from ``index`` and pip's own indexes. If that fails, ``fallback_lock``
+    is installed together with ``lock`` instead. pip uses the index, mirror or proxy that it is configured for.
     ``progress`` shows the current download on standard error.
 
     Raises:
-        ToolError: pip failed, or a file did not have one of its hashes.
+        ToolError: pip failed, or a file has none of the hashes that the lock file lists for it.
     """
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--prefer-binary", "--no-input")
     quiet = ("--progress-bar=off", "--disable-pip-version-check")
@@ -93,7 +93,7 @@ def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
 
 
 def _step(line: str) -> str:
-    """A line of pip's output as a short text: "downloading tensorflow-2.21.0-...whl (570 MB)"; None for other lines."""
+    """Shorten a line of pip's output: "downloading tensorflow-2.21.0-...whl (570 MB)". Return "" for other lines."""
     words = line.split()
     if line.startswith(("Collecting", "  Downloading", "Downloading")) and len(words) > 1:
         file_name = words[1].rpartition("/")[2].partition("-cp")[0]
@@ -103,7 +103,7 @@ def _step(line: str) -> str:
 
 
 def _failure(name: str, lines: Sequence[str]) -> ToolError:
-    """pip's error as one sentence, with a remedy."""
+    """Return pip's error as one sentence, with a remedy."""
     text = "\n".join(lines)
     if "No module named pip" in text:
         return ToolError(
@@ -118,7 +118,9 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
     if _WRONG_HASH in text:
         return _hash_failure(name, lines)
     errors = [line.partition("ERROR: ")[2] for line in lines if "ERROR: " in line]
-    reason = errors[-1].rstrip(".") if errors else next((x for x in reversed(lines) if x), "pip said nothing")
+    reason = (
+        errors[-1].rstrip(".") if errors else next((x for x in reversed(lines) if x), "pip gave no reason")
+    )
     if "after connection broken" in text:  # pip then only reports that it did not find that version
         reason = "the package index cannot be reached"
     return ToolError(
@@ -128,7 +130,7 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
 
 
 def _hash_failure(name: str, lines: Sequence[str]) -> HashError:
-    """pip's error about a hash: it lists the package, the hashes of the lock file and the actual one."""
+    """Return the error for a wrong hash. pip lists the package, the hashes of the lock file and the actual hash."""
     at = next(i for i, line in enumerate(lines) if _WRONG_HASH in line)
     below = [line.split() for line in lines[at + 1 :] if line.strip()]
     package = below[0][0] if below else "a package"

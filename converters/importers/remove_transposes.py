@@ -1,8 +1,9 @@
-"""Remove the transposes that move channels back to the front before a layer that does not need them there.
+"""Remove transposes from NHWC to NCHW before reductions and fully connected layers.
 
-PyTorch and ONNX networks reduce or flatten images as NCHW. Converted to NHWC, a TRANSPOSE remains before the reduction
-or the first fully connected layer. The reduction takes other axes instead, and the layer gets its weights in another
-order. For float32 models, before calibration: sums are then added up in another order.
+PyTorch and ONNX networks reduce or flatten images as NCHW. After the conversion to NHWC, a TRANSPOSE remains before the
+reduction or the first fully connected layer. This module changes the axes of the reduction, or the order of the layer's
+weights, and removes the TRANSPOSE. It is used on float32 models before calibration, because sums are then added up in
+another order.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ _REDUCTIONS = frozenset({"MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD
 
 
 def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """``model`` with TRANSPOSE absorbed into reductions and fully connected layers, and a sentence if any was."""
+    """Absorb TRANSPOSE into reductions and fully connected layers. Return the model and at most one note on it."""
     work = _TransposeRemover(model.main)
     for op in model.main.ops:
         if op.name in _REDUCTIONS:
@@ -37,7 +38,7 @@ def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
 
 
 class _TransposeRemover:
-    """The main graph while it changes; indices of tensors and operators stay what they were."""
+    """Changes the main graph in place. Indices of existing tensors and operators do not change."""
 
     def __init__(self, g: Subgraph) -> None:
         self.outputs = frozenset(g.outputs)
@@ -60,12 +61,12 @@ class _TransposeRemover:
         reduced = {int(a) % len(order) for a in axes.data.ravel()}
         left = [order[k] for k in range(len(order)) if k not in reduced]
         if left != sorted(left):
-            return  # the dimensions that remain would change places
+            return  # the remaining dimensions would be in another order
         new = np.array(sorted(order[a] for a in reduced), axes.data.dtype).reshape(-1)
         self._replace(op, inputs=(source, self._constant(axes, new), *op.inputs[2:]))
 
     def flatten(self, op: Op) -> None:
-        """Flatten the input of the TRANSPOSE before ``op``, and reorder the weights of the layers behind it alike."""
+        """Flatten the input of the TRANSPOSE before ``op``, and reorder the weights of the layers that read ``op``."""
         transposed_source = self._transposed(op.inputs[0])
         flat = op.outputs[0]
         layers = [self.ops[k] for k in self.users.get(flat, ())]
@@ -86,7 +87,7 @@ class _TransposeRemover:
         self._replace(op, inputs=(source, *op.inputs[1:]))
 
     def _transposed(self, tensor: int) -> tuple[int, list[int]] | None:
-        """(input, permutation) of the TRANSPOSE that produces ``tensor``; None when it is not a TRANSPOSE."""
+        """Return (input, permutation) of the TRANSPOSE that produces ``tensor``, or None if no TRANSPOSE does."""
         op = self.ops[self.maker[tensor]] if tensor in self.maker else None
         if op is None or op.name != "TRANSPOSE":
             return None

@@ -1,4 +1,4 @@
-"""Detect the kind of a model source: by its content, and by its name only where the content does not show it."""
+"""Detect the format of a model source from its content, or from its name if the content does not show the format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ONNX, TORCH_EXPORT, TORCH_FACTORY = "onnx", "torch-export", "torch-factory"
 TFLITE_FLOAT32, TFLITE_FLOAT16 = "tflite-float32", "tflite-float16"
 TFLITE_DYNAMIC, TFLITE_QUANTIZED = "tflite-dynamic", "tflite-quantised"
 
-#: Every kind that ``source_kind`` can answer. "tflite-dynamic": int8 weights, float32 activations.
+#: Every kind that ``source_kind`` can return. "tflite-dynamic" has int8 weights and float32 activations.
 KINDS = (
     KERAS, KERAS_H5, SAVED_MODEL, ONNX, TORCH_EXPORT, TORCH_FACTORY,
     TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTIZED,
@@ -30,8 +30,8 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
 _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
-#: The formats that endings stand for, to report files whose content is something else.
-_PROMISES = {
+#: The format that each file ending stands for, for the error if the content is something else.
+_FORMATS = {
     ".keras": "Keras 3",
     ".h5": "HDF5",
     ".hdf5": "HDF5",
@@ -100,9 +100,9 @@ def _file_kind(path: Path) -> str:
     if suffix in _OTHERS:
         description, hint = _OTHERS[suffix]
         raise UsageError(f"{path} is {description}.", hint)
-    if suffix in _PROMISES:
+    if suffix in _FORMATS:
         raise ModelError(
-            f"{path} is not a {_PROMISES[suffix]} file: it starts with {head[:8].hex(' ')}.",
+            f"{path} is not a {_FORMATS[suffix]} file: it starts with {head[:8].hex(' ')}.",
             "The file was damaged or has the wrong ending: save or download it again.",
         )
     raise UsageError(f"{path} is not a kind of model that Arenite can read.", ACCEPTED_SOURCES)
@@ -118,7 +118,7 @@ def _tflite_kind(path: Path) -> str:
 
 
 def _zip_kind(path: Path) -> str:
-    """Return the kind of an archive by its members: Keras 3, torch.export or another PyTorch file."""
+    """Return the kind of a ZIP archive, Keras 3 or torch.export. Raises ``UsageError`` for other archives."""
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()

@@ -1,4 +1,4 @@
-"""Convert any trained model to one flatbuffer: float32 and ready for calibration, or unchanged if quantized."""
+"""Convert a trained model of any supported format to a float32 flatbuffer. A quantized flatbuffer stays unchanged."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["Agreement", "ImportOptions", "ImportedModel", "import_source", "pars
 def import_source(
     source: str, *, inputs: Inputs | None = None, options: ImportOptions | None = None
 ) -> ImportedModel:
-    """Read or convert ``source``, a path or ``module:function``, and compare it with its framework.
+    """Read or convert ``source``, a path or ``module:function``, and compare the result with the source.
 
-    ``inputs``, for example calibration samples, are run in addition to random ones for ``agreement``.
+    ``ImportedModel.agreement`` compares both on random samples and on ``inputs``, for example calibration samples.
 
     Raises:
-        UsageError: a missing or unknown source, or one that needs a setting of ``options``.
+        UsageError: a missing or unknown source, or a source that needs a setting of ``options``.
         ModelError: a damaged file, or a model that its framework or TensorFlow Lite refuses.
         ToolError: the framework's environment could not be created, or its process failed.
     """
@@ -36,7 +36,7 @@ def import_source(
 
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """``["1,3,96,96"]`` or ``["image=1,3,96,96", "state=1,8"]`` as ``ImportOptions.shape`` wants it."""
+    """Parse ``["1,3,96,96"]`` or ``["image=1,3,96,96", "state=1,8"]`` for ``ImportOptions.shape``."""
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")

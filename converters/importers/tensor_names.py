@@ -1,4 +1,4 @@
-"""Short, unique tensor names for recipes and reports; converters write long paths, or one name for all tensors."""
+"""Shorten tensor names for recipes and reports. Converters write long paths, or the same name for all tensors."""
 
 from __future__ import annotations
 
@@ -7,31 +7,30 @@ from dataclasses import replace
 
 from arenite.converters.graph.model import Model
 
-#: Parts that wrappers and packages put before or between the names that the model's author gave.
-_NOISE = re.compile(
+#: Parts that wrappers and packages add before or between the names that the model's author chose.
+_GENERATED_PARTS = re.compile(
     r"(Stateful)?PartitionedCall(_\d+)?(:\d+)?(/|$)|__main__\._ChannelsLast(/|$)|torch\.nn\.modules\.\w+\."
     r"|[\w.]*_module(/|$)|serving_default_"
 )
 
 
 def shorten_tensor_names(model: Model) -> Model:
-    """Return the main graph of ``model`` with each tensor's name shortened and unique; inputs and outputs keep
-    theirs.
+    """Return ``model`` with short, unique tensor names in its main graph. Inputs and outputs keep their names.
 
-    A computed tensor that has no name of its own is named after its operator: "conv_2d_3".
+    A computed tensor without a unique name is named after its operator: "conv_2d_3".
     """
     g = model.main
-    kept = {*g.inputs, *g.outputs}
-    makers = {i: f"{op.name.lower()}_{op.index}" for op in g.ops for i in op.outputs}
-    names = {i: g.tensors[i].name for i in kept}
+    interface = {*g.inputs, *g.outputs}
+    operator_names = {i: f"{op.name.lower()}_{op.index}" for op in g.ops for i in op.outputs}
+    names = {i: g.tensors[i].name for i in interface}
     used_names = set(names.values())
-    # Computed tensors first: they are the layers, and constants often share their names.
-    for t in sorted(g.tensors, key=lambda t: t.index not in makers):
-        if t.index in kept:
+    # Computed tensors come first: they are the layers, and constants often have the same names.
+    for t in sorted(g.tensors, key=lambda t: t.index not in operator_names):
+        if t.index in interface:
             continue
         name = _short(t.name)
         if not name or name in used_names:
-            name = makers.get(t.index) or f"{name or 'constant'}_{t.index}"
+            name = operator_names.get(t.index) or f"{name or 'constant'}_{t.index}"
         while name in used_names:
             name += "_"
         used_names.add(name)
@@ -41,6 +40,6 @@ def shorten_tensor_names(model: Model) -> Model:
 
 
 def _short(name: str) -> str:
-    """Return the first of the fused names in ``name`` that is meaningful, without the generated parts."""
-    parts = (_NOISE.sub("", part).strip("/: ") for part in name.split(";"))
+    """Return the first of the names joined by ";" in ``name`` that is not empty or a number without generated parts."""
+    parts = (_GENERATED_PARTS.sub("", part).strip("/: ") for part in name.split(";"))
     return next((part for part in parts if part and not part.isdecimal()), "")

@@ -1,4 +1,4 @@
-"""TensorFlow Lite files: quantized ones as they are, all others with float32 weights."""
+"""Import TensorFlow Lite files: quantized files stay unchanged, all others get float32 weights."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 
 def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
-    """Return the file at ``path``; ``agreement`` compares the float32 weights with the stored ones."""
+    """Import the file at ``path``. ``agreement`` compares the model with float32 weights to the original file."""
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
     version = {"ai-edge-litert": litert_version()}
@@ -38,7 +38,7 @@ def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
 def _compare(
     before: bytes, after: bytes, model: Model, inputs: Inputs | None, version: str
 ) -> Agreement | None:
-    given: Sequence[Sequence[np.ndarray]] = inputs(model) if callable(inputs) else inputs or ()
-    samples = [*random_inputs(model), *given]
+    user_samples: Sequence[Sequence[np.ndarray]] = inputs(model) if callable(inputs) else inputs or ()
+    samples = [*random_inputs(model), *user_samples]
     pairs = zip(run_litert(before, samples), run_litert(after, samples), strict=True)
     return agreement(pairs, f"ai-edge-litert {version}")

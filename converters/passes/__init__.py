@@ -1,1 +1,1 @@
-"""Graph rewrites: one per file, each a function from a model to a model and one sentence per change."""
+"""Graph rewrites, one per module. Each function takes a model and returns a model and one sentence per change."""

@@ -1,8 +1,8 @@
 """Remove channels that have the same value for every input, and channels that no output needs.
 
-Trained networks have many: a channel whose sums never exceed a ReLU's zero for any image is a constant. Its
-contribution to the layers that read it is added to their biases; the weights that produced it and those that read it
-are removed. docs/passes.md argues that no output changes; ``channels.prove`` checks it on the rewritten graph.
+Trained networks have many such channels: if the sums of a channel never exceed a ReLU's zero for any image, the channel
+is a constant. Its contribution to the layers that read it is added to their biases, and the weights that produce or
+read it are removed. docs/passes.md argues that no output changes; ``channels.prove`` checks it on the rewritten graph.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.pass_report import LayerChange, PassReport, layer_macs
 from arenite.converters.passes.prune import compact
 
-#: Channels that kernels read at a time.
+#: The number of channels that kernels read at a time.
 MULTIPLE = 4
 
 
 def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model, PassReport | None]:
-    """Return the model without the removable channels of its main subgraph; the model itself and None when there are
-    none.
+    """Return the model without the removable channels of its main subgraph, and a report. If there are none, return the
+    model itself and None.
 
-    ``multiple``: tensors with a number of channels that this divides keep such a number (see ``select_channels``).
+    A number of channels that is divisible by ``multiple`` stays divisible by it (see ``select_channels``).
     """
     graph = model.main
-    known = analyze_intervals(graph)
-    kept = select_channels(graph, find_channel_groups(graph), known, multiple=multiple)
-    if not kept:
+    bounds_by_tensor = analyze_intervals(graph)
+    kept_channels = select_channels(graph, find_channel_groups(graph), bounds_by_tensor, multiple=multiple)
+    if not kept_channels:
         return model, None
-    small = rewrite(graph, kept, known)
-    prove(graph, small, kept, known)
+    small = rewrite(graph, kept_channels, bounds_by_tensor)
+    prove(graph, small, kept_channels, bounds_by_tensor)
     changes = _changes(graph, small)
     model = compact(replace(model, subgraphs=(small, *model.subgraphs[1:])), 0)
     return model, PassReport("constant channels", tuple(_sentence(c) for c in changes), changes)
 
 
 def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
-    """Return the channels and multiply-accumulates that each operator with weights lost."""
+    """Return how many channels and multiply-accumulates each operator with weights lost."""
     changes = []
     for a, b in zip(old.ops, new.ops, strict=True):
         before, after = layer_macs(old, a), layer_macs(new, b)

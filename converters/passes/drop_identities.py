@@ -6,7 +6,7 @@ from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.passes.pass_report import PassReport
 from arenite.converters.passes.producers import with_ops
 
-#: Their data is input 0 and they may keep every byte of it.
+#: Operators that can return input 0 unchanged.
 _MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION")
 
 
@@ -26,10 +26,10 @@ def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _is_identity(graph: Subgraph, op: Op) -> bool:
-    """The same shape, type and quantization before and after.
+    """Return whether ``op`` returns its input unchanged: shape, type and quantization are the same.
 
-    RESHAPE and its like, PAD and CONCATENATION copy bytes: with the same shape there is nothing else to copy. QUANTIZE
-    from one scale to the same is a multiplication by exactly one.
+    RESHAPE, SQUEEZE, EXPAND_DIMS, PAD and CONCATENATION copy bytes, so they change nothing if the shape is the same.
+    QUANTIZE to the same scale multiplies by exactly one.
     """
     if op.name not in _MOVES or len(op.outputs) != 1 or op.outputs[0] in graph.outputs:
         return False

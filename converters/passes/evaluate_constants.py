@@ -1,7 +1,7 @@
-"""Run a model once in LiteRT's reference kernels, in a process of its own.
+"""Run a model once in LiteRT's reference kernels, in a separate process.
 
-The reference kernels trust their input; a hostile model that crashes them takes only the child process with it.
-The child is this module: a flatbuffer on standard input, an ``.npz`` on standard output.
+The reference kernels do not check their input. A hostile model that crashes them ends only the child process. The child
+runs this module: it reads a flatbuffer from standard input and writes an ``.npz`` to standard output.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ import numpy as np
 from arenite.converters.graph.model import Model
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Seconds and bytes of address space that one evaluation may take.
+#: The seconds and the bytes of address space that one evaluation may take.
 TIME_LIMIT = 120
 MEMORY_LIMIT = 8 << 30
 
 #: Largest number of bytes of output values that the child returns.
 OUTPUT_LIMIT = 256 << 20
 
-#: The child's argument for shapes alone.
+#: The child's argument to return only shapes, not values.
 _SHAPES = "--shapes"
 
 
 class EvaluationError(Exception):
-    """LiteRT refused the model or crashed; the text is the reason, in one line."""
+    """LiteRT refused the model or crashed. The text is the reason, in one line."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Evaluation:
 
 
 def evaluate(model: Model, *, values: bool = True) -> Evaluation:
-    """Run one inference of ``model`` with every graph input filled with zeros; without ``values``, only shapes return.
+    """Run one inference of ``model`` with zeros in every graph input. If ``values`` is false, return only shapes.
 
     Raises ``EvaluationError``.
     """
@@ -57,7 +57,7 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
             timeout=TIME_LIMIT,
         )
     except subprocess.TimeoutExpired as error:
-        raise EvaluationError(f"it takes more than {TIME_LIMIT} s") from error
+        raise EvaluationError(f"LiteRT takes more than {TIME_LIMIT} s") from error
     if child.returncode < 0:
         raise EvaluationError(f"LiteRT was ended by signal {-child.returncode}")
     if child.returncode:
@@ -77,7 +77,7 @@ def _child() -> int:
 
         resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
     except (ImportError, ValueError, OSError):
-        pass  # no such limits on this system: the time limit still holds
+        pass  # this system has no such limit; the time limit still applies
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     try:
@@ -95,7 +95,7 @@ def _child() -> int:
         details = [] if _SHAPES in sys.argv else interpreter.get_output_details()
         size = sum(int(np.prod(d["shape"], dtype=np.int64)) * np.dtype(d["dtype"]).itemsize for d in details)
         if size > OUTPUT_LIMIT:
-            print(f"its results take {size:,} bytes, the limit is {OUTPUT_LIMIT:,}", file=sys.stderr)
+            print(f"the results take {size:,} bytes, the limit is {OUTPUT_LIMIT:,}", file=sys.stderr)
             return 3
         for k, d in enumerate(details):
             arrays[f"value_{k}"] = interpreter.get_tensor(d["index"])

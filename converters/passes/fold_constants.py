@@ -1,9 +1,9 @@
 """Evaluate operators that do not depend on the inputs at conversion time, and remove those that no output needs.
 
-The pass folds operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend on a
-shape alone. That removes the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the
-dequantization of stored weights. LiteRT's own reference kernels compute the values, so folding never changes a
-result. A shape that still depends on the data afterwards is refused.
+The pass folds operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend only on
+a shape. This removes the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the dequantization
+of stored weights. LiteRT's own reference kernels compute the values, so folding never changes a result. A shape that
+still depends on the data afterwards is an error.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from arenite.errors import UnsupportedModelError
 #: Operators whose value depends only on the shape of their input.
 SHAPE_ONLY = frozenset({"SHAPE", "RANK", "ZEROS_LIKE"})
 
-#: State, randomness and handles: never known at conversion time.
-NEVER = EFFECTS | {
+#: Operators with state, randomness or handles. Their outputs are never known at conversion time.
+NEVER_CONSTANT = EFFECTS | {
     "VAR_HANDLE",
     "READ_VARIABLE",
     "HASHTABLE",
@@ -70,15 +70,15 @@ SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
     "TRANSPOSE_CONV": (0,),
 }
 
-#: A constant larger than this would not fit any device: the operator is left to be refused or run there.
-_LARGEST = 64 << 20
+#: A constant of more bytes would not fit any device, so its operator is not folded.
+_MAX_CONSTANT_BYTES = 64 << 20
 
 
 def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """Return the model with everything known at conversion time as constants, and one sentence per change.
+    """Replace every value that is known at conversion time by a constant. Return the model and one sentence per change.
 
-    Without a change the model itself is returned. Raises ``UnsupportedModelError`` for a shape that depends on the
-    data, naming the tensor, and for constant operators that LiteRT cannot evaluate.
+    If nothing changes, the model itself is returned. Raises ``UnsupportedModelError``, which names the tensor, for a
+    shape that depends on the data, and for constant operators that LiteRT cannot evaluate.
     """
     notes: list[str] = []
     for subgraph in range(len(model.subgraphs)):
@@ -92,7 +92,7 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
         model = compact(model, subgraph)
         removed = tensors - len(model.subgraphs[subgraph].tensors)
         if removed:
-            notes.append(f"{removed} tensor{'s' * (removed > 1)} without a use removed.")
+            notes.append(f"Removed {removed} unused tensor{'s' * (removed > 1)}.")
     return model, tuple(notes)
 
 
@@ -100,20 +100,20 @@ def _with(model: Model, subgraph: int, graph: Subgraph) -> Model:
     return replace(model, subgraphs=(*model.subgraphs[:subgraph], graph, *model.subgraphs[subgraph + 1 :]))
 
 
-def _prune(model: Model, subgraph: int, notes: list[str], why: str) -> Model:
+def _prune(model: Model, subgraph: int, notes: list[str], reason: str) -> Model:
     graph = model.subgraphs[subgraph]
     ops = live_ops(graph)
     if len(ops) == len(graph.ops):
         return model
-    kept = {op.index for op in ops}
-    notes += [f"Operator {op.index} {op.name} {why}: removed." for op in graph.ops if op.index not in kept]
+    live = {op.index for op in ops}
+    notes += [f"Operator {op.index} {op.name} {reason}: removed." for op in graph.ops if op.index not in live]
     return _with(model, subgraph, replace(graph, ops=ops))
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
-    """Return the model with the shapes that LiteRT computes where the shapes in the file are doubtful."""
+    """Return the model with the shapes that LiteRT computes, if the file has a shape that may be wrong."""
     graph = model.main
-    doubtful = next((op for op in graph.ops if _guessed(graph, op)), None)
+    doubtful = next((op for op in graph.ops if _has_placeholder_shape(graph, op)), None)
     if doubtful is None:
         return model
     try:
@@ -121,7 +121,7 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
     except EvaluationError as error:
         out = graph.tensors[doubtful.outputs[0]]
         raise UnsupportedModelError(
-            f"operator {doubtful.index} {doubtful.name}, tensor {out.index} '{out.name}': is not of the shape "
+            f"operator {doubtful.index} {doubtful.name}, tensor {out.index} '{out.name}': does not have the shape "
             f"{list(out.shape)} that the file states, and LiteRT does not run the model: {error}.",
             "Export the model with fixed shapes.",
         ) from error
@@ -136,15 +136,15 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
     return _with(model, 0, replace(graph, tensors=tuple(tensors)))
 
 
-def _guessed(graph: Subgraph, op: Op) -> bool:
-    """Return whether an output has 1 in the file where the operator makes another dimension.
+def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
+    """Return whether the file has a dimension of 1 for an output where the operator computes another size.
 
-    Converters write 1 for a dimension they do not know, also where it is a product of known ones (batch x time).
+    Converters write 1 for a dimension that they do not know, even if it is a product of known ones (batch x time).
     """
     try:
         shapes = infer(graph, op)
     except UnsupportedModelError:
-        return False  # damaged, or of doubtful input; refused later, with all shapes known
+        return False  # the operator or its input shape is wrong; a later check refuses it when all shapes are known
     for index, shape in zip(op.outputs, shapes or (), strict=False):
         stated = graph.tensors[index].shape
         if stated != shape and len(stated) == len(shape):
@@ -153,32 +153,32 @@ def _guessed(graph: Subgraph, op: Op) -> bool:
 
 
 def _foldable(graph: Subgraph) -> list[Op]:
-    """Operators whose outputs are known, in order, except those that only copy a constant to an output."""
-    known = {t.index for t in graph.tensors if t.data is not None}
+    """Return the operators with constant outputs, in order, except those that only copy a constant to an output."""
+    constants = {t.index for t in graph.tensors if t.data is not None}
     foldable = []
     for op in graph.ops:
         outs = list(graph.out_tensors(op))
-        if op.name in NEVER or op.name.startswith("STABLEHLO_") or not op.inputs or op.intermediates:
+        if op.name in NEVER_CONSTANT or op.name.startswith("STABLEHLO_") or not op.inputs or op.intermediates:
             continue
-        if any(DTYPES[t.dtype] is None or t.nbytes > _LARGEST for t in outs):
+        if any(DTYPES[t.dtype] is None or t.nbytes > _MAX_CONSTANT_BYTES for t in outs):
             continue
         if any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
             continue
         if op.name in SHAPE_ONLY:
             if DTYPES[graph.tensors[op.inputs[0]].dtype] is None:
                 continue
-        elif not all(i < 0 or i in known for i in op.inputs):
+        elif not all(i < 0 or i in constants for i in op.inputs):
             continue
-        if _brings_constant(graph, op):
+        if _copies_constant_to_output(graph, op):
             continue
         foldable.append(op)
-        known.update(op.outputs)
+        constants.update(op.outputs)
     return foldable
 
 
-def _brings_constant(graph: Subgraph, op: Op) -> bool:
-    """Return whether ``op`` is a RESHAPE of a constant into a graph output: an output is in RAM, so it has to be
-    copied there."""
+def _copies_constant_to_output(graph: Subgraph, op: Op) -> bool:
+    """Return whether ``op`` is a RESHAPE of a constant into a graph output. It must stay, because outputs are in
+    RAM."""
     return (
         op.name == "RESHAPE"
         and graph.tensors[op.inputs[0]].data is not None
@@ -190,8 +190,8 @@ def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
     graph = model.subgraphs[subgraph]
     ops = _foldable(graph)
     values = _values(graph, ops)
-    bare = [i for i in graph.outputs if graph.tensors[i].data is not None]
-    if not ops and not bare:
+    constant_outputs = [i for i in graph.outputs if graph.tensors[i].data is not None]
+    if not ops and not constant_outputs:
         return model
     tensors = list(graph.tensors)
     for index, value in values.items():
@@ -209,7 +209,7 @@ def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
             outputs[position] = outputs[graph.outputs.index(index)]
             if graph.outputs.index(index) == position:
                 outputs[position] = len(tensors)
-                _bring(tensors, remaining, index, len(graph.ops))
+                _copy_to_output(tensors, remaining, index, len(graph.ops))
     renamed = {old: new for old, new in zip(graph.outputs, outputs, strict=True) if old != new}
     signatures = tuple(
         replace(s, outputs=tuple((n, renamed.get(i, i)) for n, i in s.outputs))
@@ -221,22 +221,22 @@ def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
     return replace(_with(model, subgraph, graph), signatures=signatures)
 
 
-def _bring(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
-    """Append a copy of the constant ``source`` and the RESHAPE that makes it."""
+def _copy_to_output(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
+    """Append a computed tensor and the RESHAPE that copies the constant ``source`` to it."""
     t = tensors[source]
     out = len(tensors)
     tensors.append(replace(t, index=out, data=None))
     tensors[source] = replace(t, name=f"{t.name}/constant")
     shape = np.asarray(t.shape, np.int32)
     tensors.append(Tensor(out + 1, f"{t.name}/shape", shape.shape, "int32", data=shape))
-    # Later than every other operator; ``compact`` numbers them in order.
+    # The index is larger than that of every other operator; ``compact`` numbers the operators in order.
     ops.append(
         Op(index + len(ops), "RESHAPE", (source, out + 1), (out,), {"new_shape": None}, "ReshapeOptions")
     )
 
 
 def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
-    """Return the value of every output of ``ops``, from one run of LiteRT over them alone."""
+    """Return the value of every output of ``ops``. One run of LiteRT computes them."""
     if not ops:
         return {}
     computed = {i for op in ops for i in op.outputs if i >= 0}
@@ -251,9 +251,9 @@ def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
     try:
         values = evaluate(part).values
     except EvaluationError as error:
-        named = ", ".join(f"{op.index} {op.name}" for op in ops[:8])
+        op_names = ", ".join(f"{op.index} {op.name}" for op in ops[:8])
         raise UnsupportedModelError(
-            f"The constant operators {named}{' …' if len(ops) > 8 else ''} cannot be evaluated: {error}.",
+            f"The constant operators {op_names}{' …' if len(ops) > 8 else ''} cannot be evaluated: {error}.",
             "Export the model with fixed shapes.",
         ) from error
     for value in values:

@@ -1,8 +1,8 @@
 """Fuse a RELU after a layer into the layer's own clamp.
 
-With one quantization before and after, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The layer before
-clamps as well. Two clamps in a row are one clamp, and where a fused activation has exactly these two limits, the
-layer applies it.
+If the quantization before and after is the same, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The
+layer before clamps as well. Two clamps in a row are one clamp. If a fused activation has exactly the limits of this
+clamp, the layer gets that activation and the RELU is removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FUSED = (NONE, RELU, RELU_N1_TO_1, RELU6)
 
 
 def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
-    """Return the model with activations fused into the only operator that they follow."""
+    """Return the model with activations fused into the operator before them, if that has no other reader."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
@@ -42,7 +42,7 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
         before = producer.get(op.inputs[0])
         if before is None or before.name not in _CLAMPING:
             continue
-        activation = _together(graph, before, op)
+        activation = _combined_activation(graph, before, op)
         if activation is None:
             continue
         options = {**before.options, "fused_activation_function": activation}
@@ -57,14 +57,14 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
     return with_ops(model, ops.values()), PassReport("fused activations", tuple(notes))
 
 
-def _together(graph: Subgraph, before: Op, op: Op) -> int | None:
-    """The fused activation that clamps as ``before`` followed by ``op`` does; None when there is none."""
+def _combined_activation(graph: Subgraph, before: Op, op: Op) -> int | None:
+    """Return the fused activation that clamps as ``before`` followed by ``op`` does, or None if there is none."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-    now = before.options["fused_activation_function"]
+    current = before.options["fused_activation_function"]
     if inp.dtype != "int8" or (inp.shape, inp.dtype, inp.quant) != (out.shape, out.dtype, out.quant):
         return None
-    if not is_quantized(inp) or now not in _FUSED:
+    if not is_quantized(inp) or current not in _FUSED:
         return None
     low, high = quantized_limits(op.name, out)
-    ends = tuple(min(max(end, low), high) for end in activation_range(now, inp))
+    ends = tuple(min(max(end, low), high) for end in activation_range(current, inp))
     return next((a for a in _FUSED if activation_range(a, out) == ends), None)

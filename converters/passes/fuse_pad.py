@@ -1,9 +1,9 @@
 """Fuse a PAD before a convolution into the convolution's own padding.
 
 PAD writes the zero point, and a tap on the zero point adds 0 to the sum, as a tap outside the image does. TFLite's
-convolutions have one padding, SAME, which places the image by its size, kernel and stride. The PAD is therefore
-removed where SAME gives the same number of outputs from the same position. (PyTorch's symmetric padding with stride 2
-often differs.)
+convolutions have only one padding, SAME, which follows from image size, kernel and stride. The PAD is removed if SAME
+gives the same number of outputs and the same padding before the image. PyTorch's symmetric padding with stride 2 often
+differs.
 """
 
 from __future__ import annotations

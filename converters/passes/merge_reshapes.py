@@ -1,4 +1,4 @@
-"""Let a RESHAPE of a RESHAPE read the first one's input: both only give the same bytes another shape."""
+"""Let a RESHAPE of a RESHAPE read the input of the first RESHAPE. Both only change the shape, not the bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.passes.prune import live_ops
 
 
 def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:
-    """The model with every RESHAPE reading past earlier ones; those that nothing else reads disappear."""
+    """Let every RESHAPE skip the RESHAPEs before it, and remove those that have no other reader."""
     graph = model.main
     producer = producers(graph)
     ops, notes = [], []
@@ -21,7 +21,7 @@ def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:
             while (earlier := producer.get(source)) is not None and earlier.name == "RESHAPE":
                 source = earlier.inputs[0]
             if source != op.inputs[0] and graph.tensors[source].data is None:
-                notes.append(f"Reshapes: layer {op.index} RESHAPE reads past the one before it.")
+                notes.append(f"Reshapes: layer {op.index} RESHAPE skips the RESHAPE before it.")
                 op = replace(op, inputs=(source, *op.inputs[1:]))
         ops.append(op)
     if not notes:

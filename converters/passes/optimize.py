@@ -1,4 +1,4 @@
-"""The optional rewrites, in order: none changes a byte of any output, for any input."""
+"""Run the optional rewrites in order. None of them changes a byte of any output, for any input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.converters.passes.pass_report import PassReport
 
 Pass = Callable[[Model], tuple[Model, PassReport | None]]
 
-#: Fewer operators first: the analysis of channels follows them.
+#: The passes in order. ``constant_channels`` is last, because it analyzes fewer operators then.
 PASSES: tuple[Pass, ...] = (
     drop_identities,
     merge_reshapes,
@@ -25,10 +25,11 @@ PASSES: tuple[Pass, ...] = (
 
 
 def run_passes(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
-    """Return the model after all passes, and a report for each pass that changed it; the model itself when none did.
+    """Return the model after all passes, and a report for each pass that changed it. If no pass changed the model, the
+    model itself is returned.
 
-    The model must be one that the firmware supports: shapes that agree, and operators that it runs exactly. Layers are
-    numbered in each report as they were before that pass.
+    The firmware must support the model: its shapes agree, and the firmware runs all its operators exactly. Each report
+    numbers layers as they were before that pass.
     """
     reports = []
     for rewrite in PASSES:

@@ -44,7 +44,7 @@ class PassReport:
 
 
 def layer_macs(graph: Subgraph, op: Op) -> int:
-    """Return the multiply-accumulates of a layer with weights, 0 for another operator."""
+    """Return the multiply-accumulates of a layer with weights, or 0 for another operator."""
     if op.name not in WEIGHTED:
         return 0
     out, weights = graph.tensors[op.outputs[0]], graph.tensors[op.inputs[1]]

@@ -1,4 +1,4 @@
-"""The producer and the readers of a tensor, and the model with other operators."""
+"""Find the producer and the readers of tensors, and replace the operators of a model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def producers(graph: Subgraph) -> dict[int, Op]:
 
 
 def reader_counts(graph: Subgraph) -> dict[int, int]:
-    """Return the number of reads of each tensor; a graph output counts as one more."""
+    """Return how often each tensor is read. Being a graph output counts as one read."""
     count: dict[int, int] = {}
     for i in (*graph.outputs, *(i for op in graph.ops for i in (*op.inputs, *op.intermediates))):
         count[i] = count.get(i, 0) + 1
@@ -23,8 +23,8 @@ def reader_counts(graph: Subgraph) -> dict[int, int]:
 
 
 def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] | None = None) -> Model:
-    """Return the model with these operators in its main subgraph (None: removed), reading ``renamed`` tensors instead
-    of those that map to them, and without the tensors that have no use left."""
+    """Return the model with ``ops`` as the operators of its main subgraph, and without unused tensors. None entries are
+    skipped. ``renamed`` maps a tensor to the tensor that operators read in its place."""
     names = dict(renamed or {})
 
     def final(i: int) -> int:

@@ -1,4 +1,4 @@
-"""Remove operators that no output needs, then unused tensors; the others are renumbered."""
+"""Remove operators that no output needs, then unused tensors, and renumber the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.tflite.offline_plan import NAME as TFLM_PLAN
 
-#: Operators with effects besides their outputs; a custom operator may have some.
+#: Operators with effects other than their outputs. A custom operator may have such effects.
 EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "CALL", "HASHTABLE_IMPORT"})
 
 
@@ -23,7 +23,8 @@ def live_ops(graph: Subgraph) -> tuple[Op, ...]:
 
 
 def compact(model: Model, subgraph: int) -> Model:
-    """Subgraph ``subgraph`` without its unused tensors; indices of operators and tensors renumbered."""
+    """Return the model with the unused tensors of subgraph ``subgraph`` removed, and its operators and tensors
+    renumbered."""
     graph = model.subgraphs[subgraph]
     used = {*graph.inputs, *graph.outputs}
     for op in graph.ops:

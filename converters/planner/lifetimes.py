@@ -83,20 +83,20 @@ class Buffer:
 
 
 def arena_addresses(
-    demand: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
+    requirements: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
     """Return the addresses of tensors by index, of scratch by operator and of resource variables by name, where
     buffer i is at ``at[i]``."""
-    tensors = dict.fromkeys(demand.empty, 0)
+    tensors = dict.fromkeys(requirements.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
     for buffer, offset in zip(buffers, at, strict=True):
-        tensors.update((t, offset) for v in buffer.values for t in demand.values[v].tensors)
+        tensors.update((t, offset) for v in buffer.values for t in requirements.values[v].tensors)
         if buffer.scratch is not None:
             scratch[buffer.scratch] = offset
         if buffer.variable is not None:
             variables[buffer.variable] = offset
-    tensors.update((t, variables[name]) for t, name in demand.views.items())
+    tensors.update((t, variables[name]) for t, name in requirements.views.items())
     return dict(sorted(tensors.items())), scratch, variables
 
 
@@ -260,7 +260,7 @@ def _in_place(
 
 
 def in_place_pairs(
-    demand: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
+    requirements: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
 ) -> list[tuple[int, int, int, int]]:
     """Return the in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
 
@@ -269,9 +269,9 @@ def in_place_pairs(
     where several are possible.
     """
     offers: dict[int, list[tuple[int, int, int, int]]] = {}
-    for pair in demand.in_place[op]:
+    for pair in requirements.in_place[op]:
         if pair[2] in dying:
-            offers.setdefault(pair[3], []).insert(0 if last else len(demand.values), pair)
+            offers.setdefault(pair[3], []).insert(0 if last else len(requirements.values), pair)
     used: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
 
     def settle(output: int, tried: set[int]) -> bool:
@@ -283,16 +283,16 @@ def in_place_pairs(
                     return True
         return False
 
-    for output in sorted(offers, key=lambda v: -demand.values[v].size):
+    for output in sorted(offers, key=lambda v: -requirements.values[v].size):
         settle(output, set())
     return list(used.values())
 
 
-def value_lifetimes(demand: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
+def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
     """(first step, end step) of every value, half-open."""
     step = {k: p for p, k in enumerate(order)}
     spans = []
-    for value in demand.values:
+    for value in requirements.values:
         start = 0 if value.writer is None else step[value.writer]
         end = max((step[k] + 1 for k in value.readers), default=start + 1)
         spans.append((start, max(len(order), 1) if value.stays else end))
@@ -300,30 +300,36 @@ def value_lifetimes(demand: ArenaRequirements, order: Sequence[int]) -> list[tup
 
 
 def lifetimes(
-    demand: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
+    requirements: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
     """Return the buffers of ``order``, and the (operator, input position, output position) that share an address in
     place."""
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
-    spans = value_lifetimes(demand, order)
+    spans = value_lifetimes(requirements, order)
     follows: dict[int, int] = {}  # value -> the value that takes its memory
     pairs = []
     if in_place:
         for p, k in enumerate(order):
-            dying = {v for v in demand.inputs_of[k] if spans[v][1] == p + 1}
-            for i, o, a, b in in_place_pairs(demand, k, dying, last=last):
+            dying = {v for v in requirements.inputs_of[k] if spans[v][1] == p + 1}
+            for i, o, a, b in in_place_pairs(requirements, k, dying, last=last):
                 follows[a] = b
                 pairs.append((k, i, o))
     buffers = []
-    heads = set(range(len(demand.values))) - set(follows.values())
+    heads = set(range(len(requirements.values))) - set(follows.values())
     for head in sorted(heads):
         chain = [head]
         while chain[-1] in follows:
             chain.append(follows[chain[-1]])
-        buffers.append(Buffer(_pieces([(*spans[v], demand.values[v].size) for v in chain]), tuple(chain)))
-    buffers += [Buffer(((step[k], step[k] + 1, size),), scratch=k) for k, size in demand.scratch.items()]
-    buffers += [Buffer(((0, horizon, size),), variable=name) for name, size in demand.persistent.items()]
+        buffers.append(
+            Buffer(_pieces([(*spans[v], requirements.values[v].size) for v in chain]), tuple(chain))
+        )
+    buffers += [
+        Buffer(((step[k], step[k] + 1, size),), scratch=k) for k, size in requirements.scratch.items()
+    ]
+    buffers += [
+        Buffer(((0, horizon, size),), variable=name) for name, size in requirements.persistent.items()
+    ]
     return buffers, tuple(pairs)
 
 

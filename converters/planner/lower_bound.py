@@ -29,45 +29,46 @@ def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
     return max(live_bytes(buffers, steps), default=0)
 
 
-def predecessors_and_successors(demand: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
-    """For each operator, the bit sets (bit = position in ``demand.ops``) of those that must run before and after it."""
-    position = {k: p for p, k in enumerate(demand.ops)}
+def predecessors_and_successors(requirements: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
+    """For each operator, the bit sets (bit = position in ``requirements.ops``) of those that must run before and
+    after it."""
+    position = {k: p for p, k in enumerate(requirements.ops)}
     ancestors: dict[int, int] = {}
-    descendants = dict.fromkeys(demand.ops, 0)
-    for k in demand.ops:  # the graph's own order is topological
+    descendants = dict.fromkeys(requirements.ops, 0)
+    for k in requirements.ops:  # the graph's own order is topological
         mask = 0
-        for j in demand.before[k]:
+        for j in requirements.before[k]:
             mask |= ancestors[j] | 1 << position[j]
         ancestors[k] = mask
-    for k in reversed(demand.ops):
-        for j in demand.before[k]:
+    for k in reversed(requirements.ops):
+        for j in requirements.before[k]:
             descendants[j] |= descendants[k] | 1 << position[k]
     return ancestors, descendants
 
 
-def graph_bound(demand: ArenaRequirements, *, in_place: bool = True) -> int:
+def graph_bound(requirements: ArenaRequirements, *, in_place: bool = True) -> int:
     """Return a bound for any order: for each operator, the values that live during it in every order.
 
     A value certainly lives during operator k when k reads or computes it, or when it is computed before k and read
     after k in every order. An output is not counted when it might take the place of an input.
     """
-    ancestors, descendants = predecessors_and_successors(demand)
-    position: Mapping[int, int] = {k: p for p, k in enumerate(demand.ops)}
-    readers = [sum(1 << position[k] for k in value.readers) for value in demand.values]
-    fixed = sum(demand.persistent.values())
-    values = demand.values
+    ancestors, descendants = predecessors_and_successors(requirements)
+    position: Mapping[int, int] = {k: p for p, k in enumerate(requirements.ops)}
+    readers = [sum(1 << position[k] for k in value.readers) for value in requirements.values]
+    fixed = sum(requirements.persistent.values())
+    values = requirements.values
     # All inputs live before the first operator, all outputs after the last.
     bound = sum(v.size for v in values if v.writer is None)
     bound = max(bound, sum(v.size for v in values if v.stays))
-    for k in demand.ops:
-        live = demand.scratch.get(k, 0)
-        own = {*demand.inputs_of[k], *demand.outputs_of[k]}
+    for k in requirements.ops:
+        live = requirements.scratch.get(k, 0)
+        own = {*requirements.inputs_of[k], *requirements.outputs_of[k]}
         for v, value in enumerate(values):
             known = value.writer is None or ancestors[k] >> position[value.writer] & 1
             if v in own or (known and (value.stays or readers[v] & descendants[k])):
                 live += value.size
         if in_place:
-            dying = {v for v in demand.inputs_of[k] if not readers[v] & descendants[k]}
-            live -= sum(values[pair[3]].size for pair in in_place_pairs(demand, k, dying))
+            dying = {v for v in requirements.inputs_of[k] if not readers[v] & descendants[k]}
+            live -= sum(values[pair[3]].size for pair in in_place_pairs(requirements, k, dying))
         bound = max(bound, live)
     return bound + fixed

@@ -63,18 +63,18 @@ def plan_split(
     ``budget`` counts nodes of the search, so that equal arguments give equal plans everywhere. Raises ``PlanError`` for
     a graph that cannot be planned.
     """
-    demand = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
+    requirements = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
     usable = tuple(limit // alignment * alignment for limit in limits)
     best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
     bound, nodes = None, 0
     seen: list[list[Buffer]] = []
     for share, last in _VARIANTS:
-        buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
+        buffers, pairs = lifetimes(requirements, order, in_place=share, last=last)
         if buffers in seen:
             continue
         seen.append(buffers)
-        weights = [_weight(demand, b, accesses) for b in buffers]
-        decided = [_decided(demand, b, placed or {}) for b in buffers]
+        weights = [_weight(requirements, b, accesses) for b in buffers]
+        decided = [_decided(requirements, b, placed or {}) for b in buffers]
         pinned = [None if d is None else d != preferred_slow for d in decided]
         sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
         assignment = assign_memories(buffers, weights, pinned, sides, budget=budget)
@@ -88,31 +88,31 @@ def plan_split(
             break
     if best is None:
         return None
-    return _plan(demand, order, best, bound or 0, preferred_slow, alignment, (nodes, budget))
+    return _plan(requirements, order, best, bound or 0, preferred_slow, alignment, (nodes, budget))
 
 
-def _decided(demand: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
+def _decided(requirements: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
     """Return whether a block must be in the first memory (True) or in the second (False), or None where either is
     allowed."""
     if buffer.scratch is not None:
         return True
-    tensors = (t for v in buffer.values for t in demand.values[v].tensors)
+    tensors = (t for v in buffer.values for t in requirements.values[v].tensors)
     return next((placed[t] for t in tensors if t in placed), None)
 
 
-def _weight(demand: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
+def _weight(requirements: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
     """Return the accesses to all tensors and variables of the block."""
-    total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in demand.values[v].tensors)
+    total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in requirements.values[v].tensors)
     if buffer.variable is not None:
         total += accesses.variables.get(buffer.variable, 0)
         total += sum(
-            accesses.tensors.get(t, 0) for t, name in demand.views.items() if name == buffer.variable
+            accesses.tensors.get(t, 0) for t, name in requirements.views.items() if name == buffer.variable
         )
     return total
 
 
 def _plan(
-    demand: ArenaRequirements,
+    requirements: ArenaRequirements,
     order: Sequence[int],
     best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]],
     bound: int,
@@ -127,7 +127,7 @@ def _plan(
         first.arena + next(slow) if preferred == preferred_slow else next(fast)
         for preferred in split.preferred
     ]
-    offsets, scratch, variables = arena_addresses(demand, buffers, at)
+    offsets, scratch, variables = arena_addresses(requirements, buffers, at)
     arena = first.arena + second.arena
     live = live_bound(buffers, max(len(order), 1))
     return Plan(
@@ -139,7 +139,7 @@ def _plan(
         lower_bound=live,
         status="optimal" if arena == live else "gap",
         alignment=alignment,
-        sharing=tuple(sorted(pairs + demand.aliases)),
+        sharing=tuple(sorted(pairs + requirements.aliases)),
         statistics=SearchStatistics(offset_nodes=spent[0], offset_budget=spent[1], live_bound=live),
         split=MemorySplit(
             fast_bytes=first.arena,

@@ -32,22 +32,22 @@ class OrderResult:
 
 
 class _Costs:
-    """Live bytes of states. A state is a bit set over positions in ``demand.ops``."""
+    """Live bytes of states. A state is a bit set over positions in ``requirements.ops``."""
 
-    def __init__(self, demand: ArenaRequirements, in_place: bool) -> None:
-        self.demand, self.in_place = demand, in_place
-        self.position = {k: p for p, k in enumerate(demand.ops)}
+    def __init__(self, requirements: ArenaRequirements, in_place: bool) -> None:
+        self.requirements, self.in_place = requirements, in_place
+        self.position = {k: p for p, k in enumerate(requirements.ops)}
         bits = {k: 1 << p for k, p in self.position.items()}
-        self.readers = [sum(bits[k] for k in v.readers) for v in demand.values]
-        self.before = [sum(bits[j] for j in demand.before[k]) for k in demand.ops]
-        self.fixed = sum(demand.persistent.values())
-        inputs = [v for v, value in enumerate(demand.values) if value.writer is None]
-        self.start = sum(demand.values[v].size for v in inputs)
+        self.readers = [sum(bits[k] for k in v.readers) for v in requirements.values]
+        self.before = [sum(bits[j] for j in requirements.before[k]) for k in requirements.ops]
+        self.fixed = sum(requirements.persistent.values())
+        inputs = [v for v, value in enumerate(requirements.values) if value.writer is None]
+        self.start = sum(requirements.values[v].size for v in inputs)
         #: Unread inputs live during the first step only.
-        self.unread = sum(demand.values[v].size for v in inputs if self.dead(v, 0))
+        self.unread = sum(requirements.values[v].size for v in inputs if self.dead(v, 0))
 
     def dead(self, value: int, state: int) -> bool:
-        return not self.demand.values[value].stays and not self.readers[value] & ~state
+        return not self.requirements.values[value].stays and not self.readers[value] & ~state
 
     def ready(self, state: int) -> Iterator[int]:
         for p, before in enumerate(self.before):
@@ -56,15 +56,17 @@ class _Costs:
 
     def step(self, state: int, live: int, p: int) -> tuple[int, int]:
         """Run the operator at position ``p``: (live bytes during it, live bytes after it)."""
-        demand, k, after_state = self.demand, self.demand.ops[p], state | 1 << p
-        dying = [v for v in demand.inputs_of[k] if self.dead(v, after_state)]
-        fresh = sum(demand.values[v].size for v in demand.outputs_of[k])
+        requirements, k, after_state = self.requirements, self.requirements.ops[p], state | 1 << p
+        dying = [v for v in requirements.inputs_of[k] if self.dead(v, after_state)]
+        fresh = sum(requirements.values[v].size for v in requirements.outputs_of[k])
         saved = 0
-        if self.in_place and dying and demand.in_place[k]:
-            saved = sum(demand.values[pair[3]].size for pair in in_place_pairs(demand, k, dying))
-        during = live + fresh - saved + demand.scratch.get(k, 0)
-        unread = sum(demand.values[v].size for v in demand.outputs_of[k] if self.dead(v, after_state))
-        after = live + fresh - unread - sum(demand.values[v].size for v in dying)
+        if self.in_place and dying and requirements.in_place[k]:
+            saved = sum(requirements.values[pair[3]].size for pair in in_place_pairs(requirements, k, dying))
+        during = live + fresh - saved + requirements.scratch.get(k, 0)
+        unread = sum(
+            requirements.values[v].size for v in requirements.outputs_of[k] if self.dead(v, after_state)
+        )
+        after = live + fresh - unread - sum(requirements.values[v].size for v in dying)
         return during + self.fixed, after - (0 if state else self.unread)
 
     def lasting(self, state: int, live: int) -> int:
@@ -79,23 +81,23 @@ class _Costs:
         return peak
 
 
-def best_order(demand: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
+def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
     """Return the best order, with at most ``budget`` states expanded by the exact search.
 
     When the budget ends first, a beam search continues and ``bound`` is the bound proven until then.
     """
-    costs = _Costs(demand, in_place)
-    own = costs.peak(demand.ops)
-    bound = graph_bound(demand, in_place=in_place)
+    costs = _Costs(requirements, in_place)
+    own = costs.peak(requirements.ops)
+    bound = graph_bound(requirements, in_place=in_place)
     if own == bound:
-        return OrderResult(demand.ops, own, bound, 0)
+        return OrderResult(requirements.ops, own, bound, 0)
     order, bound, nodes = _best_first(costs, own, bound, budget)
     if order is None:
         peak = own
         while bound < peak and (better := _beam(costs, peak)) is not None:
             order, peak = better, costs.peak(better)
     if order is None:
-        return OrderResult(demand.ops, own, bound, nodes)
+        return OrderResult(requirements.ops, own, bound, nodes)
     return OrderResult(order, costs.peak(order), bound, nodes)
 
 
@@ -103,7 +105,7 @@ def _best_first(
     costs: _Costs, limit: int, bound: int, budget: int
 ) -> tuple[tuple[int, ...] | None, int, int]:
     """(an order with a peak below ``limit`` or None, proven lower bound of every order's peak, states expanded)."""
-    full = (1 << len(costs.demand.ops)) - 1
+    full = (1 << len(costs.requirements.ops)) - 1
     first = max(costs.start + costs.fixed, bound)
     # Deeper states first among equals, then the order of discovery, which follows the graph's own order.
     heap: list[tuple[int, int, int, int, int]] = [(first, 0, 0, 0, costs.start)]
@@ -138,7 +140,7 @@ def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tu
     order = []
     while state:
         state, p = previous[state]
-        order.append(costs.demand.ops[p])
+        order.append(costs.requirements.ops[p])
     return tuple(reversed(order))
 
 
@@ -146,7 +148,7 @@ def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
     """Return an order with a peak below ``limit`` by a beam search, if it finds one: each level keeps the states with
     the fewest live bytes among those that are reached below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
-    while level and len(level[0][2]) < len(costs.demand.ops):
+    while level and len(level[0][2]) < len(costs.requirements.ops):
         states: dict[int, tuple[int, int, tuple[int, ...]]] = {}
         for live, state, path in level:
             moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
@@ -155,4 +157,4 @@ def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
             for p, _, after in free[:1] or moves:
                 states.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
         level = sorted(states.values())[:_BEAM]
-    return tuple(costs.demand.ops[p] for p in level[0][2]) if level else None
+    return tuple(costs.requirements.ops[p] for p in level[0][2]) if level else None

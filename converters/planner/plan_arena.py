@@ -49,19 +49,19 @@ def plan(
 
     Raises ``PlanError`` for a graph that cannot be planned.
     """
-    demand = arena_requirements(
+    requirements = arena_requirements(
         graph, needs, alignment=alignment, persistent=persistent, folded=folded, alias=alias
     )
-    orders = [demand.ops]
-    nodes, bound = 0, graph_bound(demand, in_place=in_place)
+    orders = [requirements.ops]
+    nodes, bound = 0, graph_bound(requirements, in_place=in_place)
     if reorder:
-        result = best_order(demand, budget=order_budget, in_place=in_place)
+        result = best_order(requirements, budget=order_budget, in_place=in_place)
         nodes, bound = result.nodes, result.bound
-        if result.order != demand.ops:
+        if result.order != requirements.ops:
             orders.insert(0, result.order)
-    best, offset_nodes = _best_candidate(demand, orders, in_place, bound, offset_budget)
-    buffers, _ = lifetimes(demand, best.order, in_place=in_place)
-    offsets, scratch, variables = arena_addresses(demand, best.buffers, best.placement.offsets)
+    best, offset_nodes = _best_candidate(requirements, orders, in_place, bound, offset_budget)
+    buffers, _ = lifetimes(requirements, best.order, in_place=in_place)
+    offsets, scratch, variables = arena_addresses(requirements, best.buffers, best.placement.offsets)
     return Plan(
         order=best.order,
         offsets=offsets,
@@ -72,7 +72,7 @@ def plan(
         status="optimal" if best.placement.arena == best.placement.bound else "gap",
         alignment=alignment,
         order_proven=live_bound(buffers, max(len(best.order), 1)) == bound,
-        sharing=tuple(sorted(best.pairs + demand.aliases)),
+        sharing=tuple(sorted(best.pairs + requirements.aliases)),
         statistics=SearchStatistics(
             order_nodes=nodes,
             order_budget=order_budget if reorder else 0,
@@ -93,7 +93,11 @@ class _Candidate:
 
 
 def _best_candidate(
-    demand: ArenaRequirements, orders: Sequence[tuple[int, ...]], in_place: bool, bound: int, budget: int
+    requirements: ArenaRequirements,
+    orders: Sequence[tuple[int, ...]],
+    in_place: bool,
+    bound: int,
+    budget: int,
 ) -> tuple[_Candidate, int]:
     """Return the smallest arena over orders and ways of sharing, and the search nodes used; the first of equal
     ones."""
@@ -103,7 +107,7 @@ def _best_candidate(
         for share, last in _VARIANTS:
             if share and not in_place:
                 continue
-            buffers, pairs = lifetimes(demand, order, in_place=share, last=last)
+            buffers, pairs = lifetimes(requirements, order, in_place=share, last=last)
             if best is not None and live_bound(buffers, max(len(order), 1)) >= best.placement.arena:
                 continue
             placement = search_offsets(buffers, budget=(budget - nodes + 1) // 2)

@@ -1,1 +1,1 @@
-"""Quantization of float models: calibration data, recipes, sensitivity, search under a budget."""
+"""Quantize float models: calibration data, recipes, sensitivity, and a search under a budget."""

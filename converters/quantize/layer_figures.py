@@ -17,7 +17,7 @@ from arenite.converters.quantize.weights.integer_weights import QuantizedWeights
 class LayerFigures:
     """One layer of the source model after quantization."""
 
-    index: int  # of the operator in the source model
+    index: int  # index of the operator in the source model
     name: str
     output: str  # name of its first output
     activations: str  # int8, int16, float32; "" for a layer without real numbers
@@ -25,9 +25,9 @@ class LayerFigures:
     weight_bytes_before: int  # weights and bias
     weight_bytes: int
     weight_sqnr_db: float | None
-    scale: float | None  # of the first output
+    scale: float | None  # scale of the first output
     zero_point: int | None
-    low: float | None  # real values of the first output's smallest and largest integer
+    low: float | None  # real values of the smallest and the largest integer of the first output
     high: float | None
 
 

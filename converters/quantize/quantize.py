@@ -1,4 +1,4 @@
-"""Quantization of a float model by a recipe."""
+"""Quantize a float model by a recipe."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ from arenite.errors import UsageError
 class QuantizedModel:
     """The quantized model.
 
-    ``tensors`` maps float tensors of the source to the tensors that stand for them: float where no integer kernel makes
-    them, absent where equalization scaled their channels. ``origins`` has for each operator its layer in the source, -1
-    for a conversion.
+    ``tensors`` maps float tensors of the source to the tensors with the same values in the quantized model. Such a
+    tensor is float if no integer kernel computes it. Tensors whose channels were scaled by equalization are not in
+    the map. ``origins`` has the source layer of each operator, -1 for a conversion.
     """
 
     flatbuffer: bytes
@@ -44,7 +44,7 @@ class QuantizedModel:
 
 
 @dataclass(frozen=True)
-class _KeptSamples:
+class _StoredSamples:
     inputs: Sequence[Sequence[np.ndarray]]
 
 
@@ -55,14 +55,17 @@ def quantize(
     *,
     only: Collection[int] | None = None,
 ) -> QuantizedModel:
-    """Quantise a float32 model as ``recipe`` says; the same arguments give the same bytes.
+    """Quantize a float32 model by ``recipe``. The same arguments give the same bytes.
 
     Args:
-        observations: of this very model; None only for recipes with float activations throughout.
-        only: quantize these layers (operator indices of ``flatbuffer``) alone; all others, and the model's inputs and
-            outputs, stay float32.
+        flatbuffer: the float32 model.
+        recipe: the settings.
+        observations: the observations of this model; None only if the recipe has float activations for all layers.
+        only: if set, only these layers (operator indices of ``flatbuffer``) are quantized; all others, and the model's
+            inputs and outputs, stay float32.
 
-    Raises ``UsageError`` for a model that is already quantized and for observations of another model.
+    Raises:
+        UsageError: the model is already quantized, or the observations belong to another model.
     """
     model = parse(flatbuffer)
     if has_quantized_operators(model):
@@ -79,41 +82,42 @@ def quantize(
             f"The recipe '{recipe.name}' needs calibration samples.",
             "Give samples, or use a recipe for float kernels.",
         )
-    kept = observations.inputs if observations is not None else ()
+    samples = observations.inputs if observations is not None else ()
     notes: tuple[str, ...] = ()
     scaled: frozenset[int] = frozenset()
     trained = trained_ranges(model)
-    if recipe.equalisation and not trained:  # whose observations would no longer fit the channels
-        equalized, again = _equalized(flatbuffer, observations)
+    if recipe.equalisation and not trained:  # trained ranges would no longer fit the scaled channels
+        equalized, new_observations = _equalized(flatbuffer, observations)
         flatbuffer, notes, scaled = equalized.flatbuffer, equalized.notes, equalized.scaled
         model = parse(flatbuffer)
-        stats = dict(again.tensors) if again is not None else stats
+        stats = dict(new_observations.tensors) if new_observations is not None else stats
     a = assign_types(model.main, recipe, stats, only, trained)
     cells = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
-    a.cells = lstm.largest_cells(flatbuffer, model.main, cells, kept)
-    weights = layer_weights(flatbuffer, model.main, a, only, kept)
-    biases = _biases(flatbuffer, model, a, weights, kept) if recipe.bias_correction and kept else {}
+    a.cells = lstm.largest_cells(flatbuffer, model.main, cells, samples)
+    weights = layer_weights(flatbuffer, model.main, a, only, samples)
+    biases = _biases(flatbuffer, model, a, weights, samples) if recipe.bias_correction and samples else {}
     new, origins, tensors = emit_quantized_graph(model, a, weights, biases)
     tensors = {i: k for i, k in tensors.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
     return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
 
 
-#: The last equalized model with its observations: searches and sensitivity use it repeatedly.
+#: A cache of the last equalized model and its observations, because searches and sensitivity use it repeatedly.
 _last_equalized: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
 
 
-def _equalized(flatbuffer: bytes, seen: Observations | None) -> tuple[EqualizedModel, Observations | None]:
-    """Return the equalized model, observed again over the kept samples where it changed."""
-    key = hashlib.sha256(flatbuffer).hexdigest(), seen.data_sha256 if seen is not None else ""
+def _equalized(
+    flatbuffer: bytes, observations: Observations | None
+) -> tuple[EqualizedModel, Observations | None]:
+    """Return the equalized model. If it changed, return its observations on the stored samples too."""
+    key = hashlib.sha256(flatbuffer).hexdigest(), observations.data_sha256 if observations is not None else ""
     if key not in _last_equalized:
         equalized = equalize_layers(flatbuffer)
-        anew = seen is not None and seen.inputs and equalized.scaled
-        again = (
-            observe(equalized.flatbuffer, _KeptSamples(seen.inputs)) if seen is not None and anew else None
-        )
+        new_observations = None
+        if observations is not None and observations.inputs and equalized.scaled:
+            new_observations = observe(equalized.flatbuffer, _StoredSamples(observations.inputs))
         _last_equalized.clear()
-        _last_equalized[key] = equalized, again
+        _last_equalized[key] = equalized, new_observations
     return _last_equalized[key]
 
 

@@ -1,5 +1,4 @@
-"""Rewrite the graph with the forms of a ``TypeAssignment``: integer operators, and conversions where forms
-differ."""
+"""Rewrite the graph with the types of a ``TypeAssignment``: insert integer operators and conversions."""
 
 from __future__ import annotations
 
@@ -20,20 +19,21 @@ from arenite.converters.quantize.weights.integer_weights import (
     quantize_weights,
 )
 
-#: The schema's TensorType of a 64-bit bias, which is among the options of FULLY_CONNECTED.
+#: The type of a bias for each type of activations.
 _BIAS = {"int8": "int32", "int16": "int64"}
 
-#: Metadata with the float model's requirements, which no longer hold.
+#: Metadata entries that are only valid for the float model.
 _STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", trained_ranges.NAME})
 
 
 def emit_quantized_graph(
     model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
 ) -> tuple[Model, tuple[int, ...], dict[int, int]]:
-    """Return the quantized model, the source layer of each of its operators (-1 for a conversion), and the index of
-    its tensor for each computed float tensor of the source.
+    """Return the quantized model, the source layer of each of its operators (-1 for a conversion), and a map from each
+    computed float tensor of the source to its tensor in the quantized model.
 
-    ``weights``: integer weights by operator; ``biases``: float biases by operator that replace the model's own.
+    ``weights`` has the integer weights by operator. ``biases`` has float biases by operator that replace the model's
+    biases.
     """
     return _QuantizedGraphBuilder(model, a, weights, biases).run()
 
@@ -52,16 +52,16 @@ class _QuantizedGraphBuilder:
         self.ops: list[Op] = []
         self.origins: list[int] = []
         self.constants: dict[tuple[Any, ...], int] = {}
-        self.at: dict[TensorForm | int, int] = {}  # new index of a form, or of an unchanged tensor
+        self.at: dict[TensorForm | int, int] = {}  # form, or unchanged tensor -> index of the new tensor
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
-            self._place(self.a.made[i]) if i in self.a.made else self._as_it_is(i) for i in self.graph.inputs
+            self._place(self.a.made[i]) if i in self.a.made else self._unchanged(i) for i in self.graph.inputs
         )
         for op in self.graph.ops:
             self._op(op)
         outputs = tuple(
-            self._as_it_is(i) if form is None else self._form(form)
+            self._unchanged(i) if form is None else self._form(form)
             for i, form in zip(self.graph.outputs, self.a.results, strict=True)
         )
         graph = Subgraph(self.graph.name, tuple(self.tensors), tuple(self.ops), inputs, outputs)
@@ -99,7 +99,7 @@ class _QuantizedGraphBuilder:
             self.constants[key] = self._add(Tensor(0, name, shape, dtype, quant, data))
         return self.constants[key]
 
-    def _as_it_is(self, i: int) -> int:
+    def _unchanged(self, i: int) -> int:
         if i < 0:
             return -1
         if i not in self.at:
@@ -107,7 +107,7 @@ class _QuantizedGraphBuilder:
         return self.at[i]
 
     def _place(self, form: TensorForm) -> int:
-        """A new computed tensor for ``form``."""
+        """Add a computed tensor for ``form`` and return its index."""
         t = self.graph.tensors[form.tensor]
         first = self.a.made.get(form.tensor) == form
         name = t.name if first else f"{t.name}/{form.dtype}"
@@ -118,13 +118,13 @@ class _QuantizedGraphBuilder:
         return self.at[form]
 
     def _form(self, form: TensorForm) -> int:
-        """The tensor of ``form``, converted from the form in which its value was made where that is another."""
+        """Return the tensor of ``form``. If its value is computed in another form, add a conversion."""
         if form in self.at:
             return self.at[form]
         t = self.graph.tensors[form.tensor]
         if t.data is not None:
             if form.dtype == FLOAT:
-                return self._as_it_is(form.tensor)
+                return self._unchanged(form.tensor)
             quant = self.a.quant[form]
             low, high = np.iinfo(form.dtype).min, np.iinfo(form.dtype).max
             steps = np.rint(t.data.astype(np.float64) / quant.scale[0]) + quant.zero_point[0]
@@ -157,13 +157,13 @@ class _QuantizedGraphBuilder:
             if key in self.a.read:
                 inputs.append(self._form(self.a.read[key]))
             elif i < 0 or mode is None or not self._changes(op, position, mode):
-                inputs.append(self._as_it_is(i))
+                inputs.append(self._unchanged(i))
             elif rule is not None and position == rule.weights:
                 inputs.append(self._weights(op, mode))
             else:
                 inputs.append(self._bias(op, mode))
         outputs = tuple(
-            -1 if i < 0 else self._place(self.a.made[i]) if i in self.a.made else self._as_it_is(i)
+            -1 if i < 0 else self._place(self.a.made[i]) if i in self.a.made else self._unchanged(i)
             for i in op.outputs
         )
         new = replace(
@@ -171,7 +171,7 @@ class _QuantizedGraphBuilder:
             index=len(self.ops),
             inputs=tuple(inputs),
             outputs=outputs,
-            intermediates=tuple(self._as_it_is(i) for i in op.intermediates),
+            intermediates=tuple(self._unchanged(i) for i in op.intermediates),
         )
         if mode in ("int8", "int16"):
             integers = self.weights.get(op.index)
@@ -185,7 +185,8 @@ class _QuantizedGraphBuilder:
         self.origins.append(op.index)
 
     def _lstm(self, op: Op) -> None:
-        """Write a plain LSTM on int8: its states are variables, quantized like the output and by a power of two."""
+        """Add an LSTM on int8. Its states are variables: the output state is quantized like the output, the cell state
+        with a power of two as its scale."""
         source = self._form(self.a.read[op.index, lstm.INPUT])
         result = self._place(self.a.made[op.outputs[0]])
         quant = self.tensors[result].quant
@@ -257,7 +258,7 @@ class _QuantizedGraphBuilder:
         unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
         if op.index in self.weights:
             scale = self.weights[op.index].scale.astype(np.float64) * unit
-        else:  # weights that are computed, with the scale of a value
+        else:  # computed weights have the scale of a value
             scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * unit
         dtype = _BIAS[mode]
         stored = tuple(float(np.float32(s)) for s in scale)
@@ -265,7 +266,7 @@ class _QuantizedGraphBuilder:
         return self._constant(t.name, quantize_bias(value, scale, dtype), dtype, t.shape, quant)
 
     def _half(self, t: Tensor) -> int:
-        """``t`` stored as float16 behind a DEQUANTIZE."""
+        """Add ``t`` as float16 and a DEQUANTIZE that reads it."""
         assert t.data is not None
         largest = float(np.finfo(np.float16).max)
         data = np.clip(t.data, -largest, largest).astype(np.float16)
@@ -279,7 +280,7 @@ class _QuantizedGraphBuilder:
 
 
 def _integer_options(op: Op) -> dict[str, Any]:
-    """Return the options of ``op`` on integers."""
+    """Return the options of ``op`` for integer tensors."""
     options = dict(op.options)
     if "pot_scale_int16" in options:
         options["pot_scale_int16"] = False

@@ -56,14 +56,17 @@ def select_v2(s: ShapeContext) -> Sequence[Shape]:
 def select(s: ShapeContext) -> Sequence[Shape]:
     condition, x, y = s.shape(0), s.shape(1), s.shape(2)
     require(x == y, f"inputs {list(x)} and {list(y)} differ")
-    whole = condition == x or (elements(condition) == 1 and len(condition) <= 1)
-    rows = len(condition) == 1 and len(x) > 0 and condition[0] == x[0]
-    require(whole or rows, f"the condition {list(condition)} fits neither the input {list(x)} nor its rows")
+    fits_input = condition == x or (elements(condition) == 1 and len(condition) <= 1)
+    fits_rows = len(condition) == 1 and len(x) > 0 and condition[0] == x[0]
+    require(
+        fits_input or fits_rows,
+        f"the condition {list(condition)} fits neither the input {list(x)} nor its rows",
+    )
     return [x]
 
 
 def _steps(size: int, window: int, stride: int, dilation: int, padding: int) -> int:
-    """Return the positions of a window along one dimension (``ComputeOutSize`` of LiteRT's padding.h)."""
+    """Return the number of window positions along one dimension (``ComputeOutSize`` of LiteRT's padding.h)."""
     if padding == _SAME_PADDING:
         return (size + stride - 1) // stride
     reach = (window - 1) * dilation + 1
@@ -202,8 +205,8 @@ def top_k(s: ShapeContext) -> Sequence[Shape]:
 @rule("SVDF")
 def svdf(s: ShapeContext) -> Sequence[Shape]:
     x, feature, time, state = s.shape(0), s.shape(1), s.shape(2), s.shape(4)
-    for shape, what in ((x, "the input"), (feature, "the feature weights"), (time, "the time weights")):
-        require_rank(shape, 2, what)
+    for shape, name in ((x, "the input"), (feature, "the feature weights"), (time, "the time weights")):
+        require_rank(shape, 2, name)
     filters, rank = feature[0], s.option("rank")
     require(feature[1] == x[1], f"the feature weights {list(feature)} do not fit the input {list(x)}")
     require(

@@ -9,10 +9,9 @@ from arenite.errors import UnsupportedModelError
 
 
 def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
-    """Return the shapes of the outputs of ``op``, or None if they depend on computed values, or when no rule is
-    known.
+    """Return the shapes of the outputs of ``op``, or None if they depend on computed values or ``op`` has no rule.
 
-    Raises ``UnsupportedModelError`` when the inputs do not fit together.
+    Raises ``UnsupportedModelError`` if the inputs do not fit together.
     """
     shape_rule = RULES.get(op.name)
     if shape_rule is None:
@@ -34,8 +33,11 @@ def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
 
 
 def check_shapes(graph: Subgraph) -> None:
-    """Raise ``UnsupportedModelError`` for the first operator whose inputs do not fit together, or whose output has
-    another shape in the file, naming the operator and the tensor."""
+    """Compare the shape of every operator's outputs in the file with the shape that its rule computes.
+
+    Raises ``UnsupportedModelError`` for the first operator whose inputs do not fit together, or whose output has
+    another shape in the file. The error names the operator and the tensor.
+    """
     for op in graph.ops:
         shapes = infer(graph, op)
         if shapes is None:

@@ -34,17 +34,17 @@ def reshape(s: ShapeContext) -> Sequence[Shape]:
         wanted = out
     if list(wanted) == [0] and elements(x) == 1:  # how old converters wrote a scalar
         wanted = ()
-    known = elements(tuple(d for d in wanted if d != -1))
+    known_elements = elements(tuple(d for d in wanted if d != -1))
     require(
         list(wanted).count(-1) <= 1 and all(d >= -1 for d in wanted),
         f"the new shape {list(wanted)} is impossible",
     )
     if -1 in wanted:
         require(
-            known > 0 and elements(x) % known == 0,
+            known_elements > 0 and elements(x) % known_elements == 0,
             f"the input {list(x)} does not fit the new shape {list(wanted)}",
         )
-    target_shape = tuple(elements(x) // known if d == -1 else d for d in wanted)
+    target_shape = tuple(elements(x) // known_elements if d == -1 else d for d in wanted)
     require(
         elements(target_shape) == elements(x),
         f"the input {list(x)} does not fit the new shape {list(wanted)}",
@@ -82,16 +82,16 @@ def concatenation(s: ShapeContext) -> Sequence[Shape]:
     first = shapes[0]
     axis = axis_of(s.option("axis"), len(first))
     for shape in shapes[1:]:
-        beside = shape[:axis] == first[:axis] and shape[axis + 1 :] == first[axis + 1 :]
-        same = len(shape) == len(first) and beside
-        require(same, f"inputs {list(first)} and {list(shape)} differ beside axis {axis}")
+        same_other_sizes = shape[:axis] == first[:axis] and shape[axis + 1 :] == first[axis + 1 :]
+        can_join = len(shape) == len(first) and same_other_sizes
+        require(can_join, f"inputs {list(first)} and {list(shape)} differ in a dimension other than {axis}")
     return [(*first[:axis], sum(shape[axis] for shape in shapes), *first[axis + 1 :])]
 
 
 @rule("PACK")
 def pack(s: ShapeContext) -> Sequence[Shape]:
     shapes = {s.shape(i) for i in range(len(s.inputs))}
-    require(len(shapes) == 1, "its inputs differ in shape")
+    require(len(shapes) == 1, "the inputs differ in shape")
     require(s.option("values_count") == len(s.inputs), f"values_count is {s.option('values_count')}")
     x = shapes.pop()
     axis = axis_of(s.option("axis"), len(x) + 1)
@@ -161,10 +161,10 @@ def strided_slice(s: ShapeContext) -> Sequence[Shape]:
                     step,
                 )
             )
-    # NumPy cuts as TensorFlow does; the array is one byte seen through strides of 0.
-    whole = np.broadcast_to(np.zeros((), np.uint8), x)
+    # NumPy slices as TensorFlow does. The array takes one byte of memory, because all its strides are 0.
+    array = np.broadcast_to(np.zeros((), np.uint8), x)
     try:
-        return [whole[tuple(index)].shape]
+        return [array[tuple(index)].shape]
     except IndexError as error:
         raise ShapeProblem(f"the slice reaches outside {list(x)}") from error
 
@@ -259,7 +259,7 @@ def space_to_depth(s: ShapeContext) -> Sequence[Shape]:
 
 
 def _blocks(s: ShapeContext) -> tuple[Shape, list[int], list[tuple[int, int]]]:
-    """Return the input, the block size and the paddings or crops of each spatial dimension."""
+    """Return the input's shape, the block sizes, and (before, after) padding or crop of each spatial dimension."""
     x, block, edges = s.shape(0), s.ints(1), s.ints(2)
     require(len(x) in (3, 4), f"the input {list(x)} needs 3 or 4 dimensions")
     require(len(block) == len(x) - 2 and min(block) > 0, f"the block {block} does not fit {list(x)}")
@@ -300,9 +300,9 @@ def pad(s: ShapeContext) -> Sequence[Shape]:
     )
     if s.op.name == "MIRROR_PAD":
         reflect = 1 if s.option("mode") == 0 else 0
-        most = [d - reflect for d in x for _ in range(2)]
+        limits = [d - reflect for d in x for _ in range(2)]
         require(
-            all(p <= m for p, m in zip(pads, most, strict=True)),
+            all(p <= limit for p, limit in zip(pads, limits, strict=True)),
             f"the paddings {pads} mirror more than {list(x)} has",
         )
     return [tuple(d + pads[2 * i] + pads[2 * i + 1] for i, d in enumerate(x))]

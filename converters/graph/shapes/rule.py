@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 
 class ShapeProblem(Exception):
-    """Inputs that no output shape fits; the text continues "operator 3 CONV_2D: "."""
+    """The inputs of an operator do not fit together. The text continues "operator 3 CONV_2D: "."""
 
 
 class UnknownShape(Exception):
@@ -21,14 +21,14 @@ class UnknownShape(Exception):
 
 @dataclass(frozen=True)
 class ShapeContext:
-    """An operator with its tensors, as a rule sees it."""
+    """An operator with its tensors: the argument of a rule."""
 
     op: Op
     inputs: tuple[Tensor | None, ...]
     outputs: tuple[Tensor, ...]
 
     def shape(self, position: int) -> Shape:
-        """Return the shape of an input that must be there."""
+        """Return the shape of an input. Raises ``ShapeProblem`` if the input is absent."""
         t = self.inputs[position] if position < len(self.inputs) else None
         if t is None:
             raise ShapeProblem(f"input {position} is missing")
@@ -38,7 +38,7 @@ class ShapeContext:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def ints(self, position: int) -> list[int]:
-        """Return the values of a constant integer input, flattened. Raises ``UnknownShape`` when it is computed."""
+        """Return the values of a constant integer input, flattened. Raises ``UnknownShape`` if it is computed."""
         t = self.inputs[position]
         if t is None or t.data is None:
             raise UnknownShape
@@ -56,8 +56,8 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the shape rule of the named operators. It returns one shape per output, raises
-    ``ShapeProblem`` for inputs that do not fit together and ``UnknownShape`` for what only the run time knows."""
+    """Register a function as the shape rule of the named operators. It returns one shape per output. It raises
+    ``ShapeProblem`` if the inputs do not fit together, and ``UnknownShape`` if the shape depends on computed values."""
 
     def add(function: Rule) -> Rule:
         for name in names:
@@ -74,18 +74,18 @@ def require(condition: bool, problem: str) -> None:
         raise ShapeProblem(problem)
 
 
-def require_rank(shape: Shape, rank: int, what: str) -> None:
-    require(len(shape) == rank, f"{what} {list(shape)} has {len(shape)} dimensions, expected {rank}")
+def require_rank(shape: Shape, rank: int, name: str) -> None:
+    require(len(shape) == rank, f"{name} {list(shape)} has {len(shape)} dimensions, expected {rank}")
 
 
 def axis_of(value: int, rank: int) -> int:
-    """``value`` counted from the front; negative ones count from the end."""
+    """Return the axis ``value`` as an index from 0; negative values count from the last dimension."""
     require(-rank <= value < rank, f"axis {value} is outside the {rank} dimensions")
     return value % rank
 
 
-def single_value(values: Sequence[int], what: str) -> int:
-    require(len(values) == 1, f"{what} has {len(values)} values, expected 1")
+def single_value(values: Sequence[int], name: str) -> int:
+    require(len(values) == 1, f"{name} has {len(values)} values, expected 1")
     return values[0]
 
 
@@ -97,7 +97,7 @@ def elements(shape: Shape) -> int:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """Return the shape to which all are broadcast, trailing dimensions aligned."""
+    """Return the shape to which all ``shapes`` are broadcast, with trailing dimensions aligned."""
     rank = max(map(len, shapes))
     out = []
     for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):

@@ -1,4 +1,4 @@
-"""Keras files to TFLite: Keras 3 and Keras 2, with or without wrappers of the model optimization toolkit."""
+"""Convert Keras 3 and Keras 2 files to TFLite, with or without wrappers of the model optimization toolkit."""
 
 import json
 import re
@@ -51,8 +51,8 @@ def convert(job: Any) -> Any:
 
 
 def _full_precision(model: Any) -> Any:
-    """Return the layers that compute in 16 bits compute in float32, as their weights are kept; TFLite has no 16-bit
-    float kernels."""
+    """Make layers that compute in 16 bits compute in float32, and return a note on them. Their weights are float32
+    already, and TFLite has no 16-bit float kernels."""
     changed = 0
     for layer in model._flatten_layers():
         if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):
@@ -65,7 +65,8 @@ def _full_precision(model: Any) -> Any:
 
 
 def _unroll(model: Any) -> Any:
-    """Recurrent layers as plain steps, which microcontrollers run; a loop of a subgraph is left where it is long."""
+    """Unroll recurrent layers of at most ``_MAX_UNROLLED_STEPS`` steps, and return a note for each: microcontrollers
+    run plain steps, not loops over a subgraph."""
     notes = []
     for outer in getattr(model, "layers", []):
         inner: list[Any] = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
@@ -76,14 +77,14 @@ def _unroll(model: Any) -> Any:
             if steps is None or steps > _MAX_UNROLLED_STEPS:
                 continue
             layer.unroll = True
-            if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 has a loop of its own for those
+            if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 keeps a loop for layers with a GPU kernel
                 layer._could_use_gpu_kernel = False
             notes.append(f"Layer '{layer.name}' became {steps} steps without a loop.")
     return notes
 
 
 def load(job: Any) -> Any:
-    """(model, what loaded it, notes, whether it was trained with quantization)."""
+    """Return (model, package that loaded it, notes, whether the model was trained with quantization)."""
     version, config = _saved_by(job)
     if config is None:
         raise Refusal(
@@ -114,7 +115,7 @@ def load(job: Any) -> Any:
 
 
 def _saved_by(job: Any) -> Any:
-    """(version of Keras, the model's configuration as JSON text or None for weights alone)."""
+    """Return (version of Keras, the model's configuration as JSON text, or None if the file holds only weights)."""
     if job.kind == "keras":
         with zipfile.ZipFile(job.source) as archive:
             metadata = json.loads(archive.read("metadata.json"))
@@ -145,17 +146,17 @@ def _load_wrapped(job: Any, wrapped: Any) -> Any:
     notes = []
     if "PruneLowMagnitude" in wrapped:
         model = tfmot.sparsity.keras.strip_pruning(model)
-        notes.append("The wrappers of pruning were taken off; the zeros stay.")
+        notes.append("The wrappers of pruning were removed; the zeros stay.")
     if "ClusterWeights" in wrapped:
         model = tfmot.clustering.keras.strip_clustering(model)
-        notes.append("The wrappers of clustering were taken off; the shared values stay.")
+        notes.append("The wrappers of clustering were removed; the shared values stay.")
     if quantized:
-        notes.append("The model was trained with quantisation: its trained ranges became int8.")
+        notes.append("The model was trained with quantization: its trained ranges became int8.")
     return model, notes, quantized
 
 
 class _explained:
-    """Reports the loading errors that have a remedy as sentences."""
+    """A context manager that turns loading errors with a known remedy into a ``Refusal``."""
 
     def __init__(self, job: Any) -> None:
         self.job = job
@@ -177,7 +178,7 @@ class _explained:
 
 
 def _names(tensors: Any) -> Any:
-    """A name for each input that can be a Python argument, unique."""
+    """Return a unique name for each input that is a valid Python argument."""
     unique_names = []
     for i, t in enumerate(tensors):
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in t.name.split(":")[0]) or f"input_{i}"
@@ -188,7 +189,7 @@ def _names(tensors: Any) -> Any:
 
 
 def _structured(model: Any, flat: Any) -> Any:
-    """``flat`` as the model takes its inputs: alone, in a list or by name."""
+    """Return the tensors ``flat`` in the structure of the model's inputs: one tensor, a list or a dictionary."""
     structure = getattr(model, "_inputs_struct", None)
     if structure is None:
         structure = getattr(model, "_nested_inputs", None)

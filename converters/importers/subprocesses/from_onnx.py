@@ -1,4 +1,4 @@
-"""ONNX files to TFLite by onnx2tf. Runs in the environment "onnx"."""
+"""Convert ONNX files to TFLite with onnx2tf. This script runs in the environment "onnx"."""
 
 import os
 import re
@@ -99,8 +99,8 @@ def _fix(inputs: Any, shapes: Any) -> None:
 
 
 def _simplified(model: Any) -> Any:
-    """Return the model with constants computed, such as paddings that exporters leave as chains of operators: onnx2tf
-    takes those for values that depend on the input."""
+    """Return the model with constants folded. Exporters leave paddings as chains of operators, and onnx2tf would treat
+    these as values that depend on the input."""
     import onnxsim
 
     try:
@@ -111,11 +111,11 @@ def _simplified(model: Any) -> Any:
 
 
 def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
-    """Return the Keras model that onnx2tf makes, with fixed shapes."""
+    """Return the Keras model that onnx2tf creates, with fixed shapes."""
     import onnx2tf
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # It runs both models on pictures that it looks for here before it downloads them.
+        # onnx2tf runs both models on pictures, which it downloads unless the current folder has them.
         start = os.getcwd()
         os.chdir(folder)
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
@@ -142,7 +142,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
 
 
 def _in_layout(value: Any, shape: Any) -> Any:
-    """``value`` of ONNX in the layout that the converter chose for an output of ``shape``."""
+    """Return the ONNX output ``value`` in the layout that the converter chose for an output of ``shape``."""
     if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:
         return np.transpose(value, (0, 2, 3, 1))
     return value

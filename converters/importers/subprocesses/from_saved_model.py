@@ -1,4 +1,4 @@
-"""SavedModel folders to TFLite. Runs in the environment "tensorflow"."""
+"""Convert SavedModel folders to TFLite. This module runs in the environment "tensorflow"."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def convert(job: Any) -> Any:
         values = {n: tf.constant(sample[n], specs[n].dtype) for n in names}
         return {name: y.numpy() for name, y in function(**values).items()}
 
-    notes = ["The model was trained with quantisation: its trained ranges became int8."] if quantized else []
+    notes = ["The model was trained with quantization: its trained ranges became int8."] if quantized else []
     return Converted(flatbuffer, names, outputs, run, f"tensorflow {tf.__version__}", notes, quantized)
 
 
@@ -52,8 +52,8 @@ def _signature(job: Any, keys: Any) -> Any:
 def _open_shape(name: Any, spec: Any) -> Any:
     if spec.shape.rank is None:
         raise Refusal(
-            f"Input '{name}' has no shape at all, not even a number of dimensions.",
-            "Export the model with an input signature that has one.",
+            f"Input '{name}' has no shape, not even a number of dimensions.",
+            "Export the model with an input signature that states the shape.",
             "model",
         )
     return tuple(spec.shape.as_list())

@@ -1,4 +1,4 @@
-"""Keras files and SavedModel folders to TFLite. Runs in the environment "tensorflow"."""
+"""Convert Keras files and SavedModel folders to TFLite. This script runs in the environment "tensorflow"."""
 
 import from_keras
 import from_saved_model

@@ -1,4 +1,5 @@
-"""PyTorch programs (.pt2) and factories (module:function) to TFLite. Runs in the environment "torch"."""
+"""Convert PyTorch programs (.pt2) and factories (module:function) to TFLite. This script runs in the environment
+"torch"."""
 
 import importlib
 import inspect
@@ -32,9 +33,9 @@ def convert(job: Any) -> Any:
     outputs = [f"output_{i}" for i in range(len(results))]
 
     def run(sample: Any) -> Any:
-        given = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
+        tensors = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
         with torch.no_grad():
-            result = _flat(last(*given))
+            result = _flat(last(*tensors))
         return {n: y.numpy() for n, y in zip(outputs, result, strict=True)}
 
     notes = [
@@ -47,7 +48,7 @@ def convert(job: Any) -> Any:
 
 
 class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
-    """A model with NHWC in place of NCHW at the given inputs and outputs."""
+    """A model whose inputs and outputs at the given indices are NHWC instead of NCHW."""
 
     def __init__(self, module: Any, inputs: Any, outputs: Any) -> None:
         super().__init__()
@@ -67,7 +68,7 @@ def _exported(edge: Any) -> Any:
 
 
 def _program(job: Any) -> Any:
-    """(module, names, shapes, dtypes) of a file of torch.export.save."""
+    """Return (module, names, shapes, dtypes) of a file that torch.export.save wrote."""
     try:
         program = torch.export.load(job.source)
     except Exception as error:
@@ -91,7 +92,7 @@ def _open_shape(shape: Any) -> Any:
 
 
 def _factory(job: Any) -> Any:
-    """(module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
+    """Return (module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
     job.stage = f"run {job.source}"
     result = _called(job.source)
     module: Any
@@ -109,7 +110,7 @@ def _factory(job: Any) -> Any:
         if not job.shapes:
             raise Refusal(
                 f"{job.source} returned a model without example inputs, so their shapes are not known.",
-                "Give --input-shape 1,3,96,96 (the model's own layout), or return (model, (example,)).",
+                "Give --input-shape 1,3,96,96 in the layout of the PyTorch model, or return (model, (example,)).",
             )
         names = [n or (known or ["x"])[0] for n in job.shapes]
         return module, names, list(job.shapes.values()), [torch.float32] * len(names)
@@ -133,7 +134,7 @@ def _called(source: Any) -> Any:
             ) from error
         raise Refusal(
             f"The module '{name}' needs '{error.name}', which the environment for PyTorch does not have.",
-            "Install it with torch and litert-torch in the Python that runs Arenite, which is then used instead.",
+            "Install it, torch and litert-torch in the Python that runs Arenite; that Python is then used instead.",
         ) from error
     if not callable(getattr(module, function, None)):
         raise Refusal(f"The module '{name}' has no function '{function}'.", "Check the name.")
@@ -148,7 +149,7 @@ def _example(shape: Any, dtype: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    """Return the tensors of nested lists, tuples and dictionaries, in order."""
+    """Return the tensors in nested lists, tuples and dictionaries, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     parts = value.values() if isinstance(value, dict) else value

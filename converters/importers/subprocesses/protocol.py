@@ -1,6 +1,7 @@
 """The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
 
-This runs in the framework's environment, where Arenite is not installed: standard library and NumPy only. The folder
+This runs in the framework's environment, where Arenite is not installed, so it imports only the standard library and
+NumPy. The folder
 of a job has ``job.json``; the child writes ``model.tflite`` and ``order.json``, then ``outputs.npz`` and
 ``result.json``, or ``error.json``. ``framework_process.py`` is the parent's side.
 """
@@ -29,8 +30,8 @@ class Converted:
 
     ``inputs`` and ``outputs`` are names of the flatbuffer's signature in the order of the source, ``input_names`` and
     ``output_names`` are their names in the source (by default the same). ``run`` takes {signature name: array} in the
-    layout of the flatbuffer and returns the outputs alike. ``ran_by`` names what runs the source. ``quantized``: its
-    outputs are close to the flatbuffer's, not equal.
+    layout of the flatbuffer and returns the outputs in the same form. ``ran_by`` names the program that runs the
+    source. ``quantized`` is true if the source's outputs are close to the flatbuffer's but not equal.
     """
 
     def __init__(
@@ -53,7 +54,7 @@ class Converted:
 
 
 class Job:
-    """A job of the parent. ``stage`` is the current step, for the error message when it fails."""
+    """A job of the parent. ``stage`` is the current step, for the error message if the step fails."""
 
     def __init__(self, folder: Any) -> None:
         self.folder = Path(folder)
@@ -65,13 +66,14 @@ class Job:
 
 
 def main(converters: Any, packages: Any) -> None:
-    """Serve the parent until it closes standard input; ``converters``: kind to ``convert(job) -> Converted``.
+    """Serve the parent until it closes standard input.
 
-    Lines of the parent: a job folder, then "go" when its ``inputs.npz`` is there, or "skip". Lines of the child:
-    "converted", and "done" or "failed". ``packages``: packages whose versions are reported.
+    ``converters`` maps the kind of a source to its function ``convert(job) -> Converted``. ``packages`` are the
+    packages whose versions are reported. The parent writes the line of a job folder, then "go" when the folder has
+    ``inputs.npz``, or "skip". The child writes "converted", and "done" or "failed".
     """
     replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what frameworks print goes to the log
+    os.dup2(2, 1)  # the output of frameworks goes to the log
     for line in sys.stdin:
         job = Job(line.rstrip("\n"))
         try:
@@ -138,51 +140,51 @@ def _versions(packages: Any) -> Any:
 
 
 def fixed_shapes(job: Any, inputs: Any) -> Any:
-    """Return static shapes for ``inputs``, a list of (name, shape with None for each open dimension); the batch
+    """Return fixed shapes for ``inputs``, a list of (name, shape with None for each open dimension). An open batch
     becomes 1.
 
-    ``job.shapes`` gives the open dimensions; a wrong or missing one is a ``Refusal``.
+    ``job.shapes`` has the sizes of open dimensions. Raises ``Refusal`` if a size is wrong or missing.
     """
-    given = dict(job.shapes)
-    if "" in given and len(inputs) == 1:
-        given[inputs[0][0]] = given.pop("")
+    user_shapes = dict(job.shapes)
+    if "" in user_shapes and len(inputs) == 1:
+        user_shapes[inputs[0][0]] = user_shapes.pop("")
     names = [name for name, _ in inputs]
-    for name in given:
+    for name in user_shapes:
         if name not in names:
             wrong = f"no input '{name}'" if name else f"{len(inputs)} inputs"
             raise Refusal(
                 f"The model has {wrong}; its inputs are {', '.join(names)}.", "Write --input-shape NAME=..."
             )
-    return [_fixed(name, shape, given.get(name), len(inputs) > 1) for name, shape in inputs]
+    return [_fixed(name, shape, user_shapes.get(name), len(inputs) > 1) for name, shape in inputs]
 
 
-def _fixed(name: Any, shape: Any, given: Any, several: Any) -> Any:
-    shown = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
-    if given is not None:
-        if len(given) != len(shape) or any(
-            d is not None and d != g for d, g in zip(shape, given, strict=True)
+def _fixed(name: Any, shape: Any, user_shape: Any, several: Any) -> Any:
+    shape_text = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
+    if user_shape is not None:
+        if len(user_shape) != len(shape) or any(
+            d is not None and d != size for d, size in zip(shape, user_shape, strict=True)
         ):
             raise Refusal(
-                f"The shape {list(given)} does not fit input '{name}', which is {shown}.",
+                f"The shape {list(user_shape)} does not fit input '{name}', which is {shape_text}.",
                 "Give the same number of dimensions, with the fixed ones unchanged.",
             )
-        return tuple(given)
+        return tuple(user_shape)
     shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
     if None not in shape:
         return shape
     dimension = shape.index(None)
-    wanted = ",".join("?" if d is None else str(d) for d in shape)
+    template = ",".join("?" if d is None else str(d) for d in shape)
     prefix = f"{name}=" if several else ""
     raise Refusal(
-        f"Dimension {dimension} of input '{name}' {shown} is not fixed, but a microcontroller needs a fixed size.",
-        f"Give its size: --input-shape {prefix}{wanted}, with numbers for the question marks.",
+        f"Dimension {dimension} of input '{name}' {shape_text} is not fixed, but a microcontroller needs a fixed size.",
+        f"Give its size: --input-shape {prefix}{template}, with numbers for the question marks.",
     )
 
 
 def channels_last(shape: Any) -> Any:
-    """Return the permutation from NCHW to NHWC for an image's shape; None for a shape without an image layout."""
+    """Return the permutation from NCHW to NHWC for a shape of 4 dimensions, None for other shapes."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 
 
-#: From NHWC back to NCHW.
+#: The permutation from NHWC to NCHW.
 CHANNELS_FIRST = (0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""From a TensorFlow function with fixed shapes to TFLite. Runs in the environment "tensorflow"."""
+"""Convert a TensorFlow function with fixed shapes to TFLite. This module runs in the environment "tensorflow"."""
 
 import re
 import tempfile
@@ -10,21 +10,22 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 
 def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False) -> Any:
-    """``function(**{name: tensor}) -> {name: tensor}`` as a flatbuffer with a signature of those names.
+    """Convert ``function(**{name: tensor}) -> {name: tensor}`` to a flatbuffer whose signature has these names.
 
-    ``inputs``: list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized``: it has trained ranges,
-    which become int8.
+    ``inputs`` is a list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized`` is true if the
+    function has trained ranges, which become int8.
     """
     specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
     module: Any = tf.Module()
     concrete = tf.function(lambda **kwargs: function(**kwargs)).get_concrete_function(**specs)
     if any(n.op.startswith("Assign") for n in _nodes(concrete)):
-        module.tracked = trackable  # state between calls: its variables stay variables
+        module.tracked = trackable  # the function keeps state between calls, so its variables stay variables
     else:
         concrete = _frozen(concrete, specs)
     module.call = concrete
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # Gradients are not needed, and those of some activations (swish) cannot be saved once variables are constants.
+        # Gradients are not needed, and gradients of some activations (swish) cannot be saved after variables became
+        # constants.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures={"serving_default": concrete}, options=options)
         converter = tf.lite.TFLiteConverter.from_saved_model(folder, signature_keys=["serving_default"])
@@ -53,16 +54,17 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
 
 
 def _frozen(concrete: Any, specs: Any) -> Any:
-    """The same concrete function with constants for variables; converters do not find those of Keras 3."""
+    """Return the concrete function with variables replaced by constants. Converters do not find variables of Keras
+    3."""
     names = sorted(concrete.structured_outputs)
     order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
     frozen = convert_variables_to_constants_v2(concrete)
-    # The frozen function no longer has the inputs that nothing reads.
-    kept = [t.name.split(":")[0] for t in frozen.inputs]
+    # The frozen function does not have the inputs that no operator reads.
+    frozen_inputs = [t.name.split(":")[0] for t in frozen.inputs]
 
     def call(**values: Any) -> Any:
         by_node = dict(zip(order, (values[n] for n in _argument_order(concrete, specs)), strict=True))
-        return dict(zip(names, frozen(*(by_node[n] for n in kept)), strict=True))
+        return dict(zip(names, frozen(*(by_node[n] for n in frozen_inputs)), strict=True))
 
     return tf.function(call).get_concrete_function(**specs)
 

@@ -1,1 +1,1 @@
-"""Removal of channels: the choice of channels, the graph without them, and the proof that no output changed."""
+"""Remove channels: choose them, rewrite the graph without them, and prove that no output changed."""

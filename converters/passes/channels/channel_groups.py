@@ -1,8 +1,9 @@
-"""Groups of channels that can only be removed together, channels that must stay, and the layers that read them.
+"""Find groups of channels that can only be removed together, channels that must stay, and the layers that read them.
 
-A node is a channel of a computed int8 tensor. Operators that treat each channel for itself (depthwise convolutions,
-ADD, pools, …) tie their input's node to their output's; convolutions and fully connected layers read all channels of
-their input and compute each output channel independently; an unknown operator pins every node that it touches.
+A node is a channel of a computed int8 tensor. Operators that treat each channel separately (depthwise convolutions,
+ADD, pools, …) tie each node of their input to a node of their output. Convolutions and fully connected layers read all
+channels of their input and compute each output channel independently. Any other operator pins every node of its
+tensors: pinned nodes cannot be removed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arenite.converters.passes.intervals.movement import keeps_last_axis, reshap
 from arenite.converters.passes.intervals.pooling import reduced_axes
 from arenite.converters.passes.intervals.rule import BoundsContext
 
-#: From the channels of one shape to the same channels of that shape, whatever the values become.
+#: Operators whose output channel c depends only on input channel c.
 _PER_ELEMENT = {
     *LIMITS,
     "QUANTIZE",
@@ -34,7 +35,7 @@ _PER_ELEMENT = {
     "NEG",
 }
 _WINDOWS = {"AVERAGE_POOL_2D", "MAX_POOL_2D", "RESIZE_NEAREST_NEIGHBOR", "RESIZE_BILINEAR"}
-#: With operands that broadcast.
+#: Operators with two operands, which may broadcast.
 BINARY = {"ADD", "SUB", "MUL", "MAXIMUM", "MINIMUM"}
 _PADS = {"PAD", "PADV2", "MIRROR_PAD"}
 
@@ -43,18 +44,18 @@ _PADS = {"PAD", "PADV2", "MIRROR_PAD"}
 class ChannelGroups:
     """The nodes of a graph and the ties between them."""
 
-    base: dict[int, int]  # by tensor: the node of its channel 0; the others follow
+    base: dict[int, int]  # tensor -> the node of its channel 0; its other channels are the next nodes
     count: int
     group: np.ndarray  # int64 [count]: nodes with the same number are removed together or not at all
     pinned: np.ndarray  # bool [count]
-    readers: tuple[Layer, ...]  # layers that read all channels of their input and tie none
+    readers: tuple[Layer, ...]  # layers that read all channels of their input and tie no nodes
 
     def nodes(self, graph: Subgraph, tensor: int) -> np.ndarray:
         return self.base[tensor] + np.arange(channels_of(graph.tensors[tensor]))
 
 
 def find_channel_groups(graph: Subgraph) -> ChannelGroups:
-    """Return the nodes, ties, pins and readers of ``graph``."""
+    """Return the nodes of ``graph``, the groups they are tied to, the pinned nodes and the layers that read them."""
     return _GroupFinder(graph).links()
 
 
@@ -105,7 +106,7 @@ class _GroupFinder:
                 self.parent[max(a, b)] = min(a, b)
 
     def per_channel(self, op: Op) -> bool:
-        """Input 0 and the output have the same channels."""
+        """Tie channel c of input 0 to channel c of the output. Return False if the channels differ in number."""
         inp, out = op.inputs[0], op.outputs[0]
         if inp not in self.base or out not in self.base or len(self.nodes(inp)) != len(self.nodes(out)):
             return False
@@ -126,7 +127,8 @@ class _GroupFinder:
         return True
 
     def binary(self, op: Op) -> bool:
-        """An operand of one channel serves all of the output's; a constant operand is cut as the output is."""
+        """Tie computed operands to the output. An operand of one channel is pinned, because it broadcasts to all
+        channels of the output. A constant operand later loses the same channels as the output."""
         out = op.outputs[0]
         if out not in self.base:
             return False

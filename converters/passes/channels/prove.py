@@ -1,13 +1,13 @@
-"""The proof that a graph with fewer channels gives the same bytes, checked on the finished graph.
+"""Prove that a graph with fewer channels gives the same bytes.
 
-By induction over the operators, every channel that stays has the same value in both graphs. A layer's accumulator is
+By induction over the operators, every remaining channel has the same value in both graphs. A layer's accumulator is
 
-    bias + sum over channels c of contribution(c),
+    bias + sum over channels c of contribution(c).
 
-where a channel that stays contributes the same products to both, and a removed one must contribute a constant, the
-same at every position, by which the biases differ. Operators that treat each channel for itself need their constants
-to be cut alike. The bounds of the new graph, analyzed again, must be inside those of the old one. The check uses
-the two graphs alone, not the code that produced the second one.
+A remaining channel contributes the same products in both graphs. A removed channel must contribute a constant that is
+the same at every position, and the biases must differ by that constant. Operators that treat each channel separately
+must have lost the same channels in their constants. The bounds of the new graph are analyzed again and must be inside
+those of the old graph. The check uses only the two graphs, not the code that produced the second one.
 """
 
 from __future__ import annotations
@@ -22,31 +22,39 @@ from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 
 class ProofError(Exception):
-    """A rewrite that could change an output, which is an error in Arenite; the text names the operator."""
+    """A rewrite could change an output. This is an error in Arenite; the text names the operator."""
 
 
-#: Options that follow from the shapes and may differ.
+#: Options that are determined by the shapes and may therefore differ.
 _FOLLOW = {"depth_multiplier", "new_shape"}
 
 
-def prove(old: Subgraph, new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
-    """Raise ``ProofError`` unless ``new`` computes what ``old`` does in the channels ``kept`` (by tensor, bool).
+def prove(
+    old: Subgraph,
+    new: Subgraph,
+    kept_channels: Mapping[int, np.ndarray],
+    bounds_by_tensor: Mapping[int, Bounds],
+) -> None:
+    """Raise ``ProofError`` unless ``new`` computes the same values as ``old`` in all remaining channels.
 
-    Tensors have the same indices in both; ``known`` are the bounds of ``old``.
+    ``kept_channels`` has a mask (bool [channels]) for each tensor that lost channels. Tensors have the same indices in
+    both graphs. ``bounds_by_tensor`` are the bounds of ``old``.
     """
     _require(
         (old.inputs, old.outputs, len(old.ops)) == (new.inputs, new.outputs, len(new.ops)),
         "inputs, outputs or the number of operators differ",
     )
-    _require(not any(i in kept for i in (*old.inputs, *old.outputs)), "an input or output lost channels")
+    _require(
+        not any(i in kept_channels for i in (*old.inputs, *old.outputs)), "an input or output lost channels"
+    )
     for before, after in zip(old.tensors, new.tensors, strict=False):
-        _tensor(before, after, kept.get(before.index))
+        _tensor(before, after, kept_channels.get(before.index))
     for a, b in zip(old.ops, new.ops, strict=True):
         try:
-            _op(old, a, new, b, kept, known)
+            _op(old, a, new, b, kept_channels, bounds_by_tensor)
         except ProofError as error:
             raise ProofError(f"operator {a.index} {a.name}: {error}") from error
-    _bounds(new, kept, known)
+    _bounds(new, kept_channels, bounds_by_tensor)
 
 
 def _require(condition: bool, problem: str) -> None:
@@ -54,44 +62,51 @@ def _require(condition: bool, problem: str) -> None:
         raise ProofError(problem)
 
 
-def _tensor(old: Tensor, new: Tensor, kept: np.ndarray | None) -> None:
-    shape = old.shape if kept is None else (*old.shape[:-1], int(kept.sum()))
+def _tensor(old: Tensor, new: Tensor, kept_channels: np.ndarray | None) -> None:
+    shape = old.shape if kept_channels is None else (*old.shape[:-1], int(kept_channels.sum()))
     _require(
         (new.shape, new.dtype, new.quant, new.is_variable) == (shape, old.dtype, old.quant, old.is_variable)
         and new.data is old.data,
-        f"tensor {old.index} is not the old one without its channels",
+        f"tensor {old.index} differs from the old one in more than the removed channels",
     )
 
 
 def _op(
-    old: Subgraph, a: Op, new: Subgraph, b: Op, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]
+    old: Subgraph,
+    a: Op,
+    new: Subgraph,
+    b: Op,
+    kept_channels: Mapping[int, np.ndarray],
+    bounds_by_tensor: Mapping[int, Bounds],
 ) -> None:
     _require((a.name, a.outputs, a.version) == (b.name, b.outputs, b.version), "is another operator")
     _require(all(a.options[k] == b.options[k] for k in a.options if k not in _FOLLOW), "has other options")
-    if a == b and not any(i in kept for i in (*a.inputs, *a.outputs)):
+    if a == b and not any(i in kept_channels for i in (*a.inputs, *a.outputs)):
         return
     first, second = layer_of(old, a), layer_of(new, b)
     if first is not None:
         _require(second is not None and a.inputs[0] == b.inputs[0], "is no longer a layer of that input")
         assert second is not None
-        _layer(first, second, kept, known)
+        _layer(first, second, kept_channels, bounds_by_tensor)
         return
     for x, y in zip(a.inputs, b.inputs, strict=True):
-        if x == y or a.name == "RESHAPE":  # whose shape operand only repeats its output's shape
+        if x == y or a.name == "RESHAPE":  # the shape operand of RESHAPE only repeats its output's shape
             continue
         s, t = old.tensors[x], new.tensors[y]
-        cut = kept.get(a.outputs[0])
+        cut = kept_channels.get(a.outputs[0])
         _require(s.data is not None and t.data is not None and cut is not None, "reads another tensor")
         assert s.data is not None and t.data is not None and cut is not None
         same = s.quant == t.quant and np.array_equal(s.data[..., cut], t.data)
         _require(same, "has another constant operand")
 
 
-def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
-    ins = kept.get(a.inp.index, np.ones(a.inp.shape[-1], bool))
-    outs = kept.get(a.out.index, np.ones(a.out.shape[-1], bool))
+def _layer(
+    a: Layer, b: Layer, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
+) -> None:
+    ins = kept_channels.get(a.inp.index, np.ones(a.inp.shape[-1], bool))
+    outs = kept_channels.get(a.out.index, np.ones(a.out.shape[-1], bool))
     _require(np.array_equal(a.scale[outs], b.scale) and a.limits == b.limits, "scales differently")
-    _require((a.inp.quant, a.out.quant) == (b.inp.quant, b.out.quant), "has other quantisation")
+    _require((a.inp.quant, a.out.quant) == (b.inp.quant, b.out.quant), "has other quantization")
     _require(np.array_equal(a.rows, b.rows) and np.array_equal(a.columns, b.columns), "pads differently")
     difference = b.bias - a.bias[outs]
     _require(bool(np.all(np.abs(b.bias) < 1 << 31)), "has a bias beyond 32 bits")
@@ -106,24 +121,26 @@ def _layer(a: Layer, b: Layer, kept: Mapping[int, np.ndarray], known: Mapping[in
         )
         return
     _require(np.array_equal(a.weights[outs][..., ins], b.weights), "has other weights")
-    bounds, zero = known[a.inp.index], a.inp.zero_point
+    bounds, zero = bounds_by_tensor[a.inp.index], a.inp.zero_point
     lost = a.weights[outs][..., ~ins]  # [out_c, k_h, k_w, lost]
     constant, value = bounds.constant[~ins], (bounds.low - zero)[~ins]
     _require(bool(constant[lost.any(axis=(0, 1, 2))].all()), "lost a channel that is not constant")
-    # For each kind of position: the taps that are inside the image.
+    # `row` and `column` select the taps that are inside the image, for each kind of position.
     for row in a.rows:
         for column in a.columns:
             inside = (lost * (row[:, None] & column[None, :])[None, :, :, None]).sum(axis=(1, 2))
-            _require(np.array_equal(inside @ value, difference), "has biases that miss a lost constant")
+            _require(np.array_equal(inside @ value, difference), "has biases without a removed constant")
 
 
-def _bounds(new: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
-    """Check that the bounds of the new graph, computed again, are inside those of the channels that stayed."""
+def _bounds(
+    new: Subgraph, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
+) -> None:
+    """Check that the newly computed bounds of the new graph are inside the bounds of the remaining old channels."""
     for index, bounds in analyze_intervals(new).items():
-        before = known.get(index)
+        before = bounds_by_tensor.get(index)
         if before is None:
-            continue  # a constant that was cut
-        mask = kept.get(index, np.ones(len(before.low), bool))
+            continue  # a new constant with fewer channels
+        mask = kept_channels.get(index, np.ones(len(before.low), bool))
         _require(
             bool(np.all(bounds.low >= before.low[mask]) and np.all(bounds.high <= before.high[mask])),
             f"tensor {index} takes values that it did not take before",

@@ -1,4 +1,5 @@
-"""The graph without the removed channels: weights, biases, scales and shapes cut, constants folded into biases."""
+"""Rewrite the graph without the removed channels: shorten weights, biases, scales and shapes, and add the contribution
+of removed constant channels to the biases."""
 
 from __future__ import annotations
 
@@ -14,17 +15,21 @@ from arenite.converters.passes.intervals.bounds import Bounds
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 
-def rewrite(graph: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> Subgraph:
-    """``graph`` where each tensor of ``kept`` has only the channels marked there (bool [channels]).
+def rewrite(
+    graph: Subgraph, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
+) -> Subgraph:
+    """Return ``graph`` with only the channels that ``kept_channels`` marks (tensor -> bool [channels]).
 
-    Tensors keep their indices; constants that change are appended, so the old ones may be left without a use.
+    Tensors keep their indices. Constants that change are appended as new tensors, so the old ones may become unused.
     """
-    return _Rewriter(graph, kept, known).rewritten()
+    return _Rewriter(graph, kept_channels, bounds_by_tensor).rewritten()
 
 
 class _Rewriter:
-    def __init__(self, graph: Subgraph, kept: Mapping[int, np.ndarray], known: Mapping[int, Bounds]) -> None:
-        self.graph, self.kept, self.known = graph, kept, known
+    def __init__(
+        self, graph: Subgraph, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
+    ) -> None:
+        self.graph, self.kept_channels, self.bounds_by_tensor = graph, kept_channels, bounds_by_tensor
         self.tensors = [self.cut(t) for t in graph.tensors]
 
     def rewritten(self) -> Subgraph:
@@ -32,17 +37,17 @@ class _Rewriter:
         return replace(self.graph, tensors=tuple(self.tensors), ops=ops)
 
     def cut(self, t: Tensor) -> Tensor:
-        """A computed tensor with its last axis shortened."""
-        kept = self.kept.get(t.index)
-        if kept is None:
+        """Return the tensor with its last axis shortened to the kept channels."""
+        kept_channels = self.kept_channels.get(t.index)
+        if kept_channels is None:
             return t
-        return replace(t, shape=(*t.shape[:-1], int(kept.sum())), shape_signature=None)
+        return replace(t, shape=(*t.shape[:-1], int(kept_channels.sum())), shape_signature=None)
 
     def mask(self, t: Tensor) -> np.ndarray:
-        return self.kept.get(t.index, np.ones(t.shape[-1], bool))
+        return self.kept_channels.get(t.index, np.ones(t.shape[-1], bool))
 
     def constant(self, like: Tensor, data: np.ndarray, quant: Quantization | None) -> int:
-        """A new constant; its index."""
+        """Append a constant and return its index."""
         data = np.ascontiguousarray(data)
         data.flags.writeable = False
         index = len(self.tensors)
@@ -52,7 +57,7 @@ class _Rewriter:
         return index
 
     def op(self, op: Op) -> Op:
-        if not any(i in self.kept for i in (*op.inputs, *op.outputs)):
+        if not any(i in self.kept_channels for i in (*op.inputs, *op.outputs)):
             return op
         layer = layer_of(self.graph, op)
         if layer is not None:
@@ -83,11 +88,12 @@ class _Rewriter:
         return replace(op, inputs=tuple(inputs), options=options)
 
     def bias(self, op: Op, layer: Layer, ins: np.ndarray, outs: np.ndarray) -> int | None:
-        """The index of the new bias, which adds what the removed channels contributed; None where they add nothing."""
+        """Append the bias plus the contributions of removed channels, and return its index. Return None if the layer
+        had no bias and they contribute nothing."""
         values = layer.bias
         if layer.input_channel is None and not ins.all():
-            constant = self.known[layer.inp.index].low - layer.inp.zero_point
-            # The first kind of position stands for all: a channel is removed only when they agree, or when v is 0.
+            constant = self.bounds_by_tensor[layer.inp.index].low - layer.inp.zero_point
+            # The first kind of position is enough: a channel is removed only if all kinds agree or its constant is 0.
             values = values + contribution(layer)[:, ~ins, 0] @ constant[~ins]
         old = self.graph.tensors[op.input(2)] if op.input(2) >= 0 else None
         if old is None:
@@ -121,12 +127,12 @@ class _Rewriter:
         return replace(op, inputs=tuple(inputs), options=options)
 
 
-def _cut_quant(quant: Quantization | None, kept: np.ndarray, axis: int) -> Quantization | None:
-    """Scales per channel cut like the channels; a scale per tensor as it is."""
+def _cut_quant(quant: Quantization | None, kept_channels: np.ndarray, axis: int) -> Quantization | None:
+    """Return the quantization with only the scales of the kept channels. A scale per tensor stays."""
     if quant is None or not quant.per_axis:
         return quant
     return Quantization(
-        tuple(s for s, k in zip(quant.scale, kept, strict=True) if k),
-        tuple(z for z, k in zip(quant.zero_point, kept, strict=True) if k),
+        tuple(s for s, k in zip(quant.scale, kept_channels, strict=True) if k),
+        tuple(z for z, k in zip(quant.zero_point, kept_channels, strict=True) if k),
         axis,
     )

@@ -1,19 +1,20 @@
-"""The channels that can be removed: constants that fold into biases, and channels that nothing reads any more.
+"""Select the channels that can be removed: constants that fold into biases, and channels that no layer reads.
 
-A convolution or a fully connected layer does not need an input channel c when
+A convolution or a fully connected layer does not need an input channel c if
 
 - its weights for c are 0 in every output channel that stays, or
-- c is the constant v, and the sum of its weights over the taps inside the image is the same at every position (no
-  padding, or weights that make none of it), so that v adds the same to every accumulator; a v that equals the zero
-  point adds 0 anywhere, because padding is the zero point too.
+- c is the constant v, and the sum of the weights for c over the taps inside the image is the same at every position
+  (there is no padding, or the weights of the taps outside are 0). Then v adds the same to every accumulator. A v that
+  equals the zero point adds 0 everywhere, because padding has the value of the zero point too.
 
-Tied nodes are removed when no reader needs any of them. Removed output channels need no inputs, so the choice is
+Tied nodes are removed if no reader needs any of them. Removed output channels need no inputs, so the selection is
 repeated until nothing changes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import cast
 
 import numpy as np
 
@@ -24,40 +25,39 @@ from arenite.converters.passes.intervals.layer import Layer
 
 
 class ChannelReader:
-    """A layer and the contribution of each input channel to its outputs."""
+    """A layer that reads all its input channels, and which of them it needs."""
 
-    def __init__(self, layer: Layer, known: Bounds) -> None:
+    def __init__(self, layer: Layer, input_bounds: Bounds) -> None:
         self.inp, self.out = layer.inp.index, layer.out.index
         sums = contribution(layer)
         self._reads = np.abs(layer.weights).max(axis=(1, 2), initial=0) > 0  # [out_c, in_c]
         self._uneven = (sums != sums[..., :1]).any(axis=-1)
         zero = layer.inp.zero_point
-        self._silent = known.constant & (known.low == zero)
-        # `largest` includes the contributions of folded constants: below 2**31 no bias can overflow.
-        self._foldable = known.constant & bool(np.all(layer.largest < 1 << 31))
+        self._always_zero_point = input_bounds.constant & (input_bounds.low == zero)
+        # `largest` includes the contributions of folded constants. If it is below 2**31, no bias can overflow.
+        self._foldable = input_bounds.constant & bool(np.all(layer.largest < 1 << 31))
 
-    def needs(self, kept: np.ndarray) -> np.ndarray:
-        """bool [in_c]: the input channels that the output channels ``kept`` (bool [out_c]) need."""
-        read = self._reads[kept].any(axis=0)
-        even = ~self._uneven[kept].any(axis=0)
-        value: np.ndarray = read & ~self._silent & ~(self._foldable & even)
-        return value
+    def needs(self, kept_outputs: np.ndarray) -> np.ndarray:
+        """Return the input channels (bool [in_c]) that the output channels ``kept_outputs`` (bool [out_c]) need."""
+        read = self._reads[kept_outputs].any(axis=0)
+        even = ~self._uneven[kept_outputs].any(axis=0)
+        return cast(np.ndarray, read & ~self._always_zero_point & ~(self._foldable & even))
 
 
 def contribution(layer: Layer) -> np.ndarray:
-    """Sum of the weights over the taps inside the image: int64 [out_c, in_c, kinds of position]."""
+    """Return the sums of the weights over the taps inside the image: int64 [out_c, in_c, kinds of position]."""
     return layer.over_position_kinds(np.moveaxis(layer.weights, 3, 1))
 
 
 def select_channels(
-    graph: Subgraph, links: ChannelGroups, known: Mapping[int, Bounds], *, multiple: int = 1
+    graph: Subgraph, links: ChannelGroups, bounds_by_tensor: Mapping[int, Bounds], *, multiple: int = 1
 ) -> dict[int, np.ndarray]:
-    """Return the channels that stay, bool [channels], of each tensor that loses some.
+    """Return a mask of the remaining channels, bool [channels], for each tensor that loses channels.
 
     Every tensor keeps at least one channel. A number of channels that is divisible by ``multiple`` stays divisible:
-    kernels read several channels at a time, and an odd number would cost more than fewer channels save.
+    kernels read several channels at a time, and another number would cost more time than the removed channels save.
     """
-    readers = [ChannelReader(layer, known[layer.inp.index]) for layer in links.readers]
+    readers = [ChannelReader(layer, bounds_by_tensor[layer.inp.index]) for layer in links.readers]
     protected = np.zeros(links.count, bool)
     while True:
         removed = _removable(graph, links, readers, protected)
@@ -66,13 +66,13 @@ def select_channels(
             break
         protected |= spared
     masks = {t: ~removed[links.nodes(graph, t)] for t in links.base}
-    return {t: kept for t, kept in masks.items() if not kept.all()}
+    return {t: mask for t, mask in masks.items() if not mask.all()}
 
 
 def _removable(
     graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
 ) -> np.ndarray:
-    """bool per node: the nodes that can be removed when ``protected`` ones stay."""
+    """Return the nodes that can be removed if the nodes ``protected`` stay. Both are masks, bool [nodes]."""
     removed = np.zeros(links.count, bool)
     while True:
         needed = links.pinned | protected
@@ -81,19 +81,19 @@ def _removable(
             needed[nodes] |= reader.needs(~removed[links.nodes(graph, reader.out)])
         groups = np.zeros(links.count, bool)
         groups[links.group[needed]] = True
-        now = ~groups[links.group]
-        if np.array_equal(now, removed):
+        removable = ~groups[links.group]
+        if np.array_equal(removable, removed):
             return removed
-        removed = now
+        removed = removable
 
 
 def _kept_for_minimum(
     graph: Subgraph, links: ChannelGroups, removed: np.ndarray, multiple: int
 ) -> np.ndarray:
-    """bool per node: those among ``removed`` that must stay, so that no tensor has too few or an odd number of
-    channels.
+    """Return a mask of the nodes among ``removed`` that must stay, so that every tensor keeps its minimum number of
+    channels and its divisibility by ``multiple``.
 
-    A layer whose weights have a scale per channel keeps two channels: one scale alone reads as a scale per tensor.
+    A layer whose weights have a scale per channel keeps two channels, because a single scale means a scale per tensor.
     """
     minimum = dict.fromkeys(links.base, 1)
     for op in graph.ops:

@@ -1,8 +1,9 @@
-"""Lowest and highest value of each channel of an int8 tensor."""
+"""The lowest and highest value of each channel of an int8 tensor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -24,9 +25,8 @@ class Bounds:
 
     @property
     def constant(self) -> np.ndarray:
-        """bool [channels]: the channel has the single value ``low`` at every position, for all inputs."""
-        value: np.ndarray = self.low == self.high
-        return value
+        """Whether a channel has the single value ``low`` at every position, for all inputs: bool [channels]."""
+        return cast(np.ndarray, self.low == self.high)
 
     def clamp(self, low: int, high: int) -> Bounds:
         return Bounds(np.clip(self.low, low, high), np.clip(self.high, low, high))
@@ -36,13 +36,13 @@ class Bounds:
         return Bounds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     def spread(self, channels: int) -> Bounds:
-        """The bounds broadcast along the last axis, from one channel to ``channels``."""
+        """Broadcast bounds of one channel to ``channels`` channels."""
         shape = (channels,)
         return Bounds(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
 
 
 def is_analyzed(t: Tensor) -> bool:
-    """Return whether the analysis covers ``t``: int8, with a last axis and one scale."""
+    """Return whether the analysis covers ``t``: an int8 tensor that is neither a scalar nor empty."""
     return t.dtype == "int8" and len(t.shape) > 0 and t.elements > 0
 
 
@@ -56,13 +56,13 @@ def channels_of(t: Tensor) -> int:
 
 
 def unknown(t: Tensor) -> Bounds:
-    """Any int8."""
+    """Return the bounds -128 and 127 for every channel."""
     count = channels_of(t)
     return Bounds(np.full(count, LOW, np.int64), np.full(count, HIGH, np.int64))
 
 
 def of_constant(t: Tensor) -> Bounds:
-    """Return the bounds of a constant's own values."""
+    """Return the smallest and largest value of each channel of a constant."""
     assert t.data is not None
     rows = t.data.astype(np.int64).reshape(-1, channels_of(t))
     return Bounds(rows.min(axis=0), rows.max(axis=0))

@@ -21,9 +21,9 @@ from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channe
 from arenite.converters.passes.intervals.rescale import fits, multipliers
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
-#: Headroom that ADD gives int8 inputs, in bits.
+#: The number of bits by which ADD shifts int8 inputs to the left.
 _ADD_SHIFT = 20
-#: Clamps of the activations that are operators of their own, as real numbers.
+#: The limits of the activation operators, as real numbers.
 LIMITS = {
     "RELU": (0.0, math.inf),
     "RELU6": (0.0, 6.0),
@@ -43,35 +43,36 @@ def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
     return max(LOW, int(low)), HIGH if math.isinf(high) else min(HIGH, int(high))
 
 
-def _rescaled(known: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
+def _rescaled(input_bounds: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
     multiplier, shift = multipliers(np.array([real]))
     if not fits(np.array([255]), shift):
         return None
     low, high = (
-        round_twice(v - inp.zero_point, multiplier, shift) + out.zero_point for v in (known.low, known.high)
+        round_twice(v - inp.zero_point, multiplier, shift) + out.zero_point
+        for v in (input_bounds.low, input_bounds.high)
     )
     return Bounds(low, high).clamp(LOW, HIGH)
 
 
 @rule(*LIMITS)
 def activation(site: BoundsContext) -> Bounds | None:
-    known, inp, out = site.bounds(0), site.present(0), site.out
-    if known is None or not is_quantized(inp, out):
+    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+    if input_bounds is None or not is_quantized(inp, out):
         return None
-    rescaled = _rescaled(known, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
+    rescaled = _rescaled(input_bounds, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
     return rescaled and rescaled.clamp(*quantized_limits(site.op.name, out))
 
 
 @rule("QUANTIZE")
 def quantize(site: BoundsContext) -> Bounds | None:
-    known, inp, out = site.bounds(0), site.present(0), site.out
-    if known is None or not is_quantized(inp, out):
+    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+    if input_bounds is None or not is_quantized(inp, out):
         return None
-    return _rescaled(known, inp, out, inp.scale / out.scale)  # in double, unlike the activations
+    return _rescaled(input_bounds, inp, out, inp.scale / out.scale)  # in double, unlike the activations
 
 
 def _operands(site: BoundsContext) -> tuple[Bounds, Bounds] | None:
-    """Both inputs' bounds, broadcast to the output's channels."""
+    """Return the bounds of both inputs, broadcast to the output's channels."""
     a, b = site.bounds(0), site.bounds(1)
     if a is None or b is None:
         return None
@@ -91,9 +92,12 @@ def extreme(site: BoundsContext) -> Bounds | None:
 
 @rule("ADD", "SUB")
 def add(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of ADD or SUB: both inputs are scaled to a common scale, each with two roundings, and so is
-    the sum. The result never decreases in the first input; in the second it never decreases (ADD) or never increases
-    (SUB)."""
+    """Return the bounds of ADD or SUB.
+
+    The kernel scales both inputs to a common scale, and the sum to the output's scale, each with two roundings. The
+    result never decreases as the first input grows. As the second input grows, it never decreases (ADD) or never
+    increases (SUB).
+    """
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
     if operands is None or not is_quantized(first, second, out) or not _plain(site):
@@ -119,7 +123,7 @@ def add(site: BoundsContext) -> Bounds | None:
 
 @rule("MUL")
 def multiply(site: BoundsContext) -> Bounds | None:
-    """A product of two intervals is extreme at one of its four corners."""
+    """Return the bounds of MUL: the smallest and largest product of two intervals is at one of the four corners."""
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
     if operands is None or not is_quantized(first, second, out) or not _plain(site):

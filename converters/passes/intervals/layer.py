@@ -1,9 +1,11 @@
-"""One view of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: a sum of weights times inputs over taps, plus a bias."""
+"""A common form of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: a sum of weights times inputs over taps plus a
+bias."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 
@@ -18,10 +20,10 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 class Layer:
     """An int8 layer with constant weights.
 
-    ``weights`` is int64 [out_c, k_h, k_w, k_c], less the zero point: k_c is 1 for a depthwise layer, else in_c. A fully
-    connected layer whose rows span several positions of its input has a tap for each. ``rows`` and ``columns`` are
-    bool [kinds, k_h] and [kinds, k_w]: the sets of taps that lie inside the image, one for each kind of output row and
-    column; the others multiply the zero point, that is 0.
+    ``weights`` is int64 [out_c, k_h, k_w, k_c], minus the zero point; k_c is 1 for a depthwise layer, else in_c. If the
+    weight rows of a fully connected layer span several positions of its input, each position is a tap. ``rows`` and
+    ``columns`` are bool [kinds, k_h] and [kinds, k_w]: the taps that are inside the image, for each kind of output row
+    and column. Taps outside the image read the zero point and add 0.
     """
 
     op: Op
@@ -33,30 +35,29 @@ class Layer:
     inp: Tensor
     out: Tensor
     scale: np.ndarray  # float64 [out_c]: input scale * weight scale / output scale
-    limits: tuple[int, int]  # of the fused activation, quantized
+    limits: tuple[int, int]  # the clamp of the fused activation, in quantized units
 
     @property
     def taps(self) -> int:
-        value: int = self.weights.shape[1] * self.weights.shape[2]
-        return value
+        return int(self.weights.shape[1] * self.weights.shape[2])
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The weights' positive and negative parts, float64 (exact: all sums stay far below 2**53)."""
+        """The positive and the negative part of the weights, as float64. All sums are exact: they stay below 2**53."""
         values = self.weights.astype(np.float64)
         positive = np.maximum(values, 0.0)
         return positive, values - positive
 
     def over_position_kinds(self, by_tap: np.ndarray) -> np.ndarray:
-        """Sums of ``by_tap`` [..., k_h, k_w] over the taps inside the image, by kind of position: [..., kinds]."""
+        """Sum ``by_tap`` [..., k_h, k_w] over the taps inside the image, for each kind of position: [..., kinds]."""
         by_row = np.tensordot(by_tap, self.columns.astype(by_tap.dtype), axes=(-1, 1))
         sums = np.tensordot(by_row, self.rows.astype(by_tap.dtype), axes=(-2, 1))
         return sums.reshape(*by_tap.shape[:-2], -1)
 
-    def accumulator(self, known: Bounds) -> tuple[np.ndarray, np.ndarray]:
-        """Lowest and highest accumulator, bias included: int64 [out_c]. Exact for independent inputs in ``known``."""
-        low = (known.low - self.inp.zero_point).astype(np.float64)
-        high = (known.high - self.inp.zero_point).astype(np.float64)
+    def accumulator(self, input_bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
+        """Return the lowest and highest accumulator, bias included: int64 [out_c]. Exact for independent inputs."""
+        low = (input_bounds.low - self.inp.zero_point).astype(np.float64)
+        high = (input_bounds.high - self.inp.zero_point).astype(np.float64)
         positive, negative = self.parts
         if self.input_channel is None:
             lowest, highest = positive @ low + negative @ high, positive @ high + negative @ low
@@ -70,13 +71,13 @@ class Layer:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """The magnitude that no partial sum of an output exceeds: int64 [out_c]."""
-        value: np.ndarray = np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias)
-        return value
+        """An upper limit of the magnitude of every partial sum of an output: int64 [out_c]."""
+        return cast(np.ndarray, np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias))
 
 
 def layer_of(graph: Subgraph, op: Op) -> Layer | None:
-    """``op`` as a ``Layer``; None for another operator, grouped convolutions, other types, and computed weights."""
+    """Return ``op`` as a ``Layer``. Return None for other operators and types, grouped convolutions and computed
+    weights."""
     if op.name not in WEIGHTED or len(op.outputs) != 1:
         return None
     inp, w, out = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
@@ -119,7 +120,8 @@ def layer_of(graph: Subgraph, op: Op) -> Layer | None:
 def _sides(
     op: Op, inp: Tensor, w: Tensor, out: Tensor
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray] | None:
-    """Weights [out_c, k_h, k_w, k_c], the depthwise input channels, and the kinds of rows and columns."""
+    """Return weights [out_c, k_h, k_w, k_c], the input channels of a depthwise layer, and the kinds of rows and
+    columns."""
     assert w.data is not None
     if op.name == "FULLY_CONNECTED":
         units, depth = w.shape
@@ -145,7 +147,7 @@ def _sides(
 
 
 def _kinds(op: Op, side: str, size: int, kernel: int, out: int) -> np.ndarray:
-    """Return the different sets of taps inside the image along one dimension: bool [kinds, kernel]."""
+    """Return the distinct sets of taps inside the image along one dimension: bool [kinds, kernel]."""
     stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
     _, before = conv_padding(op.options["padding"], size, kernel, stride, dilation)
     at = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation

@@ -1,4 +1,4 @@
-"""Bounds of operators that move bytes as they are."""
+"""Bounds of operators that copy bytes unchanged."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 from arenite.converters.passes.intervals.bounds import Bounds, channels_of, is_quantized
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
-#: A RESHAPE that mixes the channels further than this is not followed.
+#: The bounds of a RESHAPE with more (input channel, output channel) pairs are not analyzed.
 MAX_RESHAPE_PAIRS = 1 << 16
 
 
 def reshaped_channel_pairs(elements: int, before: int, after: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """The channels of the same element before and after a RESHAPE, for all elements, without most repeats.
+    """Return the channel of each element before and after a RESHAPE, or None if there are too many pairs.
 
-    The last axes have ``before`` and ``after`` channels. None when there are too many pairs.
+    The last axes have ``before`` and ``after`` channels. Most repeated pairs are left out.
     """
     count = min(elements, math.lcm(before, after))
     if count > MAX_RESHAPE_PAIRS:
@@ -27,33 +27,33 @@ def reshaped_channel_pairs(elements: int, before: int, after: int) -> tuple[np.n
 
 @rule("RESHAPE")
 def reshape(site: BoundsContext) -> Bounds | None:
-    known, inp, out = site.bounds(0), site.present(0), site.out
-    if known is None:
+    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+    if input_bounds is None:
         return None
     pairs = reshaped_channel_pairs(out.elements, channels_of(inp), channels_of(out))
     if pairs is None:
         return None
     low = np.full(channels_of(out), np.iinfo(np.int64).max)
     high = np.full(channels_of(out), np.iinfo(np.int64).min)
-    np.minimum.at(low, pairs[1], known.low[pairs[0]])
-    np.maximum.at(high, pairs[1], known.high[pairs[0]])
+    np.minimum.at(low, pairs[1], input_bounds.low[pairs[0]])
+    np.maximum.at(high, pairs[1], input_bounds.high[pairs[0]])
     return Bounds(low, high)
 
 
 def keeps_last_axis(site: BoundsContext) -> bool:
-    """Return whether a padding leaves the channels alone."""
+    """Return whether a padding leaves the last axis unchanged."""
     pads = site.present(1)
     return pads.data is not None and not pads.data.reshape(-1, 2)[-1].any()
 
 
 @rule("PAD")
 def pad(site: BoundsContext) -> Bounds | None:
-    """The bounds of a padded tensor include its border: PAD writes the zero point of its output."""
-    known = site.bounds(0)
-    if known is None or not keeps_last_axis(site) or not is_quantized(site.out):
+    """Return the bounds of PAD. They include the zero point of the output, which PAD writes to the border."""
+    input_bounds = site.bounds(0)
+    if input_bounds is None or not keeps_last_axis(site) or not is_quantized(site.out):
         return None
     zero = np.full(channels_of(site.out), site.out.zero_point, np.int64)
-    return known.join(Bounds(zero, zero))
+    return input_bounds.join(Bounds(zero, zero))
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR")
@@ -70,10 +70,12 @@ def concatenate(site: BoundsContext) -> Bounds | None:
         or len(quants | {site.out.quant and (site.out.quant.scale, site.out.quant.zero_point)}) != 1
     ):
         return None
-    known = [p for p in parts if p is not None]
+    input_bounds = [p for p in parts if p is not None]
     if site.op.options["axis"] % len(site.out.shape) == len(site.out.shape) - 1:
-        return Bounds(np.concatenate([p.low for p in known]), np.concatenate([p.high for p in known]))
-    joined = known[0]
-    for p in known[1:]:
+        return Bounds(
+            np.concatenate([p.low for p in input_bounds]), np.concatenate([p.high for p in input_bounds])
+        )
+    joined = input_bounds[0]
+    for p in input_bounds[1:]:
         joined = joined.join(p)
     return joined

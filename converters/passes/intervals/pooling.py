@@ -1,4 +1,4 @@
-"""Bounds of operators that fold positions of one channel into one."""
+"""Bounds of operators that combine several positions of one channel into one value."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(site: BoundsContext) -> Bounds | None:
-    """A maximum or a rounded mean of values is between them; padding does not take part in either."""
-    known = site.bounds(0)
-    if known is None or not is_quantized(site.out):
+    """Return the bounds of a pool. A maximum or a rounded mean is between the values; padding is not included."""
+    input_bounds = site.bounds(0)
+    if input_bounds is None or not is_quantized(site.out):
         return None
-    return known.clamp(*activation_range(site.op.options["fused_activation_function"], site.out))
+    return input_bounds.clamp(*activation_range(site.op.options["fused_activation_function"], site.out))
 
 
 def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
-    """Return the axes that a reduction folds, when they are constant and the last is not among them."""
+    """Return the axes of a reduction, or None if they are not constant or include the last axis."""
     inp, axes = site.present(0), site.present(1)
     if axes.data is None:
         return None
@@ -31,16 +31,17 @@ def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
 
 @rule("MEAN")
 def mean(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of a MEAN: the sum of the positions times a multiplier that also divides, rounded twice."""
-    known, inp, out = site.bounds(0), site.present(0), site.out
+    """Return the bounds of a MEAN. The kernel multiplies the sum by a multiplier that includes the division by the
+    number of positions, and rounds twice."""
+    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
     axes = reduced_axes(site)
-    if known is None or axes is None or not is_quantized(inp, out):
+    if input_bounds is None or axes is None or not is_quantized(inp, out):
         return None
     count = int(np.prod([inp.shape[a] for a in axes], dtype=np.int64))
     multiplier, shift = quantize_multiplier(inp.scale / out.scale)
     up = min(count.bit_length() - 1, 32, 31 + shift)
     divided, right = np.array([(multiplier << up) // count]), np.array([shift - up])
-    sums = [(v - inp.zero_point) * count for v in (known.low, known.high)]
+    sums = [(v - inp.zero_point) * count for v in (input_bounds.low, input_bounds.high)]
     if divided[0] >= 1 << 31 or not all(fits(s, right) for s in sums):
         return None
     low, high = (round_twice(s, divided, right) + out.zero_point for s in sums)

@@ -1,4 +1,4 @@
-"""The registration of rules for an operator's bounds."""
+"""Register rules that compute the bounds of an operator's output."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ class BoundsContext:
 
     graph: Subgraph
     op: Op
-    known: Mapping[int, Bounds]  # by tensor; every tracked tensor that is computed earlier, or constant
+    bounds_by_tensor: Mapping[
+        int, Bounds
+    ]  # bounds of the analyzed tensors that are constant or computed earlier
 
     def tensor(self, position: int) -> Tensor | None:
         index = self.op.input(position)
@@ -31,7 +33,7 @@ class BoundsContext:
         return self.graph.tensors[self.op.outputs[0]]
 
     def bounds(self, position: int) -> Bounds | None:
-        return self.known.get(self.op.input(position))
+        return self.bounds_by_tensor.get(self.op.input(position))
 
 
 #: A function from an operator to the bounds of its only output; None when they are unknown.
@@ -40,7 +42,7 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register the bounds of the operators called ``names``."""
+    """Register a function as the rule for the bounds of the operators called ``names``."""
 
     def register(function: Rule) -> Rule:
         for name in names:

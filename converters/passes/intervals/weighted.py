@@ -11,17 +11,17 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 @rule(*WEIGHTED)
 def weighted(site: BoundsContext) -> Bounds | None:
-    """The accumulator's two ends, scaled.
+    """Return the bounds of a layer with weights: its lowest and highest accumulator, scaled.
 
-    LiteRT rounds a fully connected layer's accumulator once, TensorFlow Lite Micro twice: the bounds contain both.
+    LiteRT rounds a fully connected layer's accumulator once, TensorFlow Lite Micro twice. The bounds contain both.
     """
-    layer, known = layer_of(site.graph, site.op), site.bounds(0)
-    if layer is None or known is None:
+    layer, input_bounds = layer_of(site.graph, site.op), site.bounds(0)
+    if layer is None or input_bounds is None:
         return None
     multiplier, shift = multipliers(layer.scale)
     if not fits(layer.largest, shift):
         return None
-    lowest, highest = layer.accumulator(known)
+    lowest, highest = layer.accumulator(input_bounds)
     out_bounds = Bounds(*(round_twice(end, multiplier, shift) for end in (lowest, highest)))
     if site.op.name == "FULLY_CONNECTED":
         out_bounds = out_bounds.join(Bounds(*(round_once(end, layer.scale) for end in (lowest, highest))))

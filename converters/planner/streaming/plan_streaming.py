@@ -92,13 +92,13 @@ def plan_streaming(
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
-    demand = arena_requirements(graph, needs, alignment=alignment)
-    if not any(streamable(graph, k, needs) for k in demand.ops):
+    requirements = arena_requirements(graph, needs, alignment=alignment)
+    if not any(streamable(graph, k, needs) for k in requirements.ops):
         return None
-    ordered = best_order(demand, budget=ORDER_BUDGET)
+    ordered = best_order(requirements, budget=ORDER_BUDGET)
     best: Plan | None = None
-    for order in dict.fromkeys((ordered.order, demand.ops)):
-        candidate = _SegmentSearch(graph, needs, demand, order, streamed_input, alignment).best(
+    for order in dict.fromkeys((ordered.order, requirements.ops)):
+        candidate = _SegmentSearch(graph, needs, requirements, order, streamed_input, alignment).best(
             extra_limit, best
         )
         if candidate is not None and (best is None or candidate.arena_bytes < best.arena_bytes):
@@ -111,12 +111,12 @@ class _SegmentSearch:
         self,
         graph: Subgraph,
         needs: Sequence[OpRequirements],
-        demand: ArenaRequirements,
+        requirements: ArenaRequirements,
         order: tuple[int, ...],
         streamed_input: int | None,
         alignment: int,
     ) -> None:
-        self.graph, self.needs, self.demand, self.order = graph, needs, demand, order
+        self.graph, self.needs, self.requirements, self.order = graph, needs, requirements, order
         self.alignment = alignment
         self.streamed_input = streamed_input
         if streamed_input is not None and (len(graph.inputs) != 1 or streamed_input in graph.outputs):
@@ -124,7 +124,7 @@ class _SegmentSearch:
                 "Only a model with one input that is not also an output can take its input by rows.",
                 "Leave out --stream-input.",
             )
-        self.spans = value_lifetimes(demand, order)
+        self.spans = value_lifetimes(requirements, order)
         self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
         # The rows of a value belong to one of its shapes: an operator that reads another shape by rows does not stream.
@@ -132,10 +132,10 @@ class _SegmentSearch:
         for k in (k for k in order if k in self.able):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
             used.append(graph.ops[k].outputs[0])
-            if any(shape_of.get(demand.value_of[t], t) != t for t in used):
+            if any(shape_of.get(requirements.value_of[t], t) != t for t in used):
                 self.able.discard(k)
             else:
-                shape_of.update((demand.value_of[t], t) for t in used)
+                shape_of.update((requirements.value_of[t], t) for t in used)
 
     # -- items ---------------------------------------------------------------------------------------------
 
@@ -143,7 +143,7 @@ class _SegmentSearch:
         """Return the bytes of the values that live all through positions [first, end) and are not ``inside`` the
         item."""
         return sum(
-            self.demand.values[v].size
+            self.requirements.values[v].size
             for v, (a, b) in enumerate(self.spans)
             if v not in inside and a < end and b > first
         )
@@ -152,11 +152,12 @@ class _SegmentSearch:
         k = self.order[p]
         if self.streamed_input is not None and self.streamed_input in self.graph.ops[k].inputs:
             return None
-        touched = {*self.demand.inputs_of[k], *self.demand.outputs_of[k]}
-        live = sum(self.demand.values[v].size for v in touched) + self.demand.scratch.get(k, 0)
-        dying = [v for v in self.demand.inputs_of[k] if self.spans[v][1] == p + 1]
+        touched = {*self.requirements.inputs_of[k], *self.requirements.outputs_of[k]}
+        live = sum(self.requirements.values[v].size for v in touched) + self.requirements.scratch.get(k, 0)
+        dying = [v for v in self.requirements.inputs_of[k] if self.spans[v][1] == p + 1]
         shared = max(
-            (self.demand.values[b].size for _, _, a, b in self.demand.in_place[k] if a in dying), default=0
+            (self.requirements.values[b].size for _, _, a, b in self.requirements.in_place[k] if a in dying),
+            default=0,
         )
         return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
@@ -177,7 +178,7 @@ class _SegmentSearch:
         schedule = make_schedule(self.graph, self.needs, stages, streamed_input)
         if schedule is None:
             return None
-        touched = {self.demand.value_of[t] for t in schedule.rows}
+        touched = {self.requirements.value_of[t] for t in schedule.rows}
         item = _PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
         blocks = _Timeline(self, [item]).blocks()
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
@@ -240,7 +241,7 @@ class _SegmentSearch:
         """Return the bytes that a segment takes when nothing else constrains where its blocks lie."""
         assert item.schedule is not None
         blocks = _Timeline(self, [item]).blocks()
-        touched = {self.demand.value_of[t] for t in item.schedule.rows}
+        touched = {self.requirements.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing(item.first, item.end, touched)
         placer = BlockPlacer(blocks, self.alignment)
         places, _ = placer.search(item.live - crossing, LOCAL_PLACEMENTS)
@@ -275,7 +276,7 @@ class _SegmentSearch:
         return cut
 
     def _place(self, cut: Sequence[_PlanItem]) -> Plan:
-        demand = self.demand
+        requirements = self.requirements
         alignment = self.alignment
         timeline = _Timeline(self, cut)
         blocks = timeline.blocks()
@@ -283,12 +284,12 @@ class _SegmentSearch:
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
         places, tried = placer.search(bound, PLACEMENTS)
         arena = placer.top(places)
-        offsets = dict.fromkeys(demand.empty, 0)
+        offsets = dict.fromkeys(requirements.empty, 0)
         scratch: dict[int, int] = {}
         state: dict[int, int] = {}
         for b, offset in zip(blocks, places, strict=True):
             if isinstance(b.key, ValueBlock):
-                offsets.update((t, offset) for v in b.key.values for t in demand.values[v].tensors)
+                offsets.update((t, offset) for v in b.key.values for t in requirements.values[v].tensors)
             elif isinstance(b.key, ScratchBlock):
                 scratch[b.key.op] = offset
             elif isinstance(b.key, SegmentState):
@@ -315,7 +316,7 @@ class _SegmentSearch:
             lower_bound=bound,
             status="optimal" if arena == bound else "gap",
             alignment=alignment,
-            sharing=tuple(sorted((*timeline.pairs, *demand.aliases))),
+            sharing=tuple(sorted((*timeline.pairs, *requirements.aliases))),
             statistics=SearchStatistics(
                 offset_nodes=tried, offset_budget=PLACEMENTS, live_bound=bound, graph_bound=bound
             ),
@@ -332,7 +333,7 @@ class _Timeline:
 
     def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
         self.cutter, self.items = cutter, items
-        self.graph, self.demand, self.order = cutter.graph, cutter.demand, cutter.order
+        self.graph, self.requirements, self.order = cutter.graph, cutter.requirements, cutter.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
         self.after: dict[int, int] = {}  # position -> the tick after its item
         self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment that it is a stage of
@@ -349,7 +350,7 @@ class _Timeline:
 
     def slots(self, t: int, schedule: Schedule) -> int:
         """Slots of a tensor: a ring when it lives inside one segment only, its height otherwise."""
-        value = self.demand.values[self.demand.value_of[t]]
+        value = self.requirements.values[self.requirements.value_of[t]]
         made_here = value.writer in schedule.stages or t == self.cutter.streamed_input
         inside = made_here and not value.stays and value.readers <= set(schedule.stages)
         whole = height(self.graph.tensors[t])
@@ -361,7 +362,7 @@ class _Timeline:
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
-                streamed.update((self.demand.value_of[t], t) for t in item.schedule.rows)
+                streamed.update((self.requirements.value_of[t], t) for t in item.schedule.rows)
         placed_blocks = []
         if len(self.tick) == len(self.order):
             placed_blocks += self._whole_model(streamed)
@@ -383,9 +384,11 @@ class _Timeline:
 
     def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
         """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
-        free = {k: () if k in self.item_of else pairs for k, pairs in self.demand.in_place.items()}
-        scratch = {k: size for k, size in self.demand.scratch.items() if k not in self.item_of}
-        buffers, self.pairs = lifetimes(replace(self.demand, in_place=free, scratch=scratch), self.order)
+        free = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
+        scratch = {k: size for k, size in self.requirements.scratch.items() if k not in self.item_of}
+        buffers, self.pairs = lifetimes(
+            replace(self.requirements, in_place=free, scratch=scratch), self.order
+        )
         spans = self.cutter.spans
         placed_blocks = []
         for b in buffers:
@@ -399,7 +402,7 @@ class _Timeline:
                 if v in streamed:
                     own = self._rows(v, streamed[v])
                 else:
-                    own = [(0, self.demand.values[v].size, self.tick[first], self.after[end - 1])]
+                    own = [(0, self.requirements.values[v].size, self.tick[first], self.after[end - 1])]
                 # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
@@ -408,7 +411,7 @@ class _Timeline:
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """A value with rows: each row lives from its computation to its last reading."""
-        value, tensor = self.demand.values[v], self.graph.tensors[t]
+        value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
         begin, slots = [0] * rows, rows
         end = [0] * rows

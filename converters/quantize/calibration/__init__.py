@@ -1,1 +1,1 @@
-"""Ranges of tensors from calibration samples: histograms, observations, calibrators."""
+"""Choose the ranges of tensors from calibration samples: histograms, observations, calibrators."""

@@ -1,10 +1,10 @@
 """Four ways to choose the range of a tensor from its observed values.
 
-Each takes the statistics of one tensor and the number of quantization levels, and gives ``(low, high)`` with
-low <= 0 <= high, never wider than the observed values (zero is always exactly representable).
+Each takes the statistics of one tensor and the number of quantization levels, and returns ``(low, high)`` with
+low <= 0 <= high, so that zero can be represented exactly. The range is never wider than the observed values and zero.
 
-- ``minmax``: everything observed.
-- ``percentile``: all but the outermost share of the values (parameter ``percentile``, default 99.99).
+- ``minmax``: the range of all observed values.
+- ``percentile``: the range without the outermost values (parameter ``percentile``, default 99.99).
 - ``mse``: the range with the least mean squared error of rounding and clipping.
 - ``entropy``: the range that keeps most of the distribution's information (least Kullback-Leibler divergence between
   the distribution and its quantized form), as described by S. Migacz, "8-bit inference with TensorRT", GTC 2017.
@@ -21,13 +21,13 @@ from arenite.errors import UsageError
 
 ValueRange = tuple[float, float]
 
-#: Share of the values that ``entropy`` may clip. Its measure alone clips far more where a few values are very frequent
-#: (a layer's output for a plain background): only narrow levels separate those from their neighbours.
+#: The share of the values that ``entropy`` may clip. Without this limit it clips many more if a few values are very
+#: frequent (a layer's output for a plain background), because only narrow levels separate these values from others.
 _MAX_CLIPPED_SHARE = 0.001
 
-#: Steps of the search over ranges, and the narrowest one tried, as shares of the observed range.
+#: The number of ranges that ``mse`` tries, and the narrowest one as a share of the observed range.
 _STEPS = 64
-_NARROWEST = 0.2
+_MIN_SHARE = 0.2
 
 #: From this number of levels on, the histogram is coarser than the quantization, and clipping cannot help.
 _FINE_LEVELS = 4096
@@ -53,18 +53,18 @@ def mse(stats: TensorStats, levels: int) -> ValueRange:
     low, high = minmax(stats, levels)
     if levels >= _FINE_LEVELS or low == high:
         return low, high
-    seen = stats.bins > 0
-    values, counts = stats.centres()[seen], stats.bins[seen].astype(np.float64)
+    filled = stats.bins > 0
+    values, counts = stats.centres()[filled], stats.bins[filled].astype(np.float64)
 
     def error(a: float, b: float) -> float:
         step = (b - a) / (levels - 1)
         nearest = np.clip(np.rint((values - a) / step), 0, levels - 1) * step + a
         return float(np.dot(counts, (values - nearest) ** 2))
 
-    shares = np.linspace(1.0, _NARROWEST, _STEPS)
+    shares = np.linspace(1.0, _MIN_SHARE, _STEPS)
     both = float(shares[int(np.argmin([error(low * s, high * s) for s in shares]))])
     a, b = low * both, high * both
-    for _ in range(2):  # then each end by itself
+    for _ in range(2):  # optimize each end separately
         if low < 0:
             a = low * float(
                 shares[int(np.argmin([error(low * s, b) if low * s < b else np.inf for s in shares]))]
@@ -87,12 +87,12 @@ def entropy(stats: TensorStats, levels: int) -> ValueRange:
     else:
         magnitudes, steps = stats.bins[half:], levels
     counts = magnitudes.astype(np.float64)
-    counts[0] = 0.0  # zeros of a RELU would outweigh all others, and are exact in any range
+    counts[0] = 0.0  # zeros of a RELU would outweigh all other values, and are exact in any range
     if not counts.any():
         return low, high
     used = int(np.flatnonzero(counts)[-1]) + 1
-    kept = np.cumsum(magnitudes) >= (1 - _MAX_CLIPPED_SHARE) * magnitudes.sum()
-    first = max(steps, int(np.argmax(kept)) + 1)
+    covers_enough = np.cumsum(magnitudes) >= (1 - _MAX_CLIPPED_SHARE) * magnitudes.sum()
+    first = max(steps, int(np.argmax(covers_enough)) + 1)
     best, limit = np.inf, used
     for end in range(first, used + 1, max(1, used // 256)):
         divergence = _divergence(counts, end, steps)
@@ -103,7 +103,8 @@ def entropy(stats: TensorStats, levels: int) -> ValueRange:
 
 
 def _divergence(counts: np.ndarray, end: int, steps: int) -> float:
-    """Kullback-Leibler divergence of the values, clipped at bin ``end``, from their form in ``steps`` levels."""
+    """Return the Kullback-Leibler divergence between the values, clipped at bin ``end``, and the same values
+    quantized to ``steps`` levels."""
     clipped = counts[:end].copy()
     clipped[-1] += counts[end:].sum()
     group = (np.arange(end) * steps) // end
@@ -115,7 +116,7 @@ def _divergence(counts: np.ndarray, end: int, steps: int) -> float:
         return np.inf
     p, q = clipped / clipped.sum(), spread / spread.sum()
     if np.any((p > 0) & (q == 0)):
-        # Clipped values fell into an empty bin: give it the smallest share that counts as present.
+        # Clipped values are in a bin that was empty: give the bin a very small probability.
         q = np.where((p > 0) & (q == 0), 1e-12, q)
     both = p > 0
     return float(np.sum(p[both] * np.log(p[both] / q[both])))
@@ -128,12 +129,12 @@ CALIBRATORS: dict[str, Callable[..., ValueRange]] = {
     "entropy": entropy,
 }
 
-#: Parameters of each calibrator: name to (lowest, highest) allowed value.
+#: The parameters of each calibrator, with the lowest and highest allowed value.
 PARAMETERS: dict[str, dict[str, tuple[float, float]]] = {"percentile": {"percentile": (50.0, 100.0)}}
 
 
 def check_calibrator(name: str, parameters: Mapping[str, float]) -> None:
-    """Raises ``UsageError`` for an unknown calibrator, parameter or value."""
+    """Raise ``UsageError`` for an unknown calibrator, parameter or value."""
     if name not in CALIBRATORS:
         raise UsageError(f"There is no calibrator '{name}'.", f"Known are {', '.join(CALIBRATORS)}.")
     known = PARAMETERS.get(name, {})
@@ -149,6 +150,6 @@ def check_calibrator(name: str, parameters: Mapping[str, float]) -> None:
 
 
 def choose_range(stats: TensorStats, levels: int, name: str, parameters: Mapping[str, float]) -> ValueRange:
-    """Return the range of a tensor by the calibrator ``name``."""
+    """Return the range that the calibrator ``name`` chooses for a tensor."""
     low, high = CALIBRATORS[name](stats, levels, **parameters)
     return min(float(low), 0.0), max(float(high), 0.0)

@@ -1,7 +1,7 @@
 """A histogram that grows with its values and does not depend on their order.
 
-The bins cover [-reach, reach) evenly, ``reach`` a power of two. When a value lies outside, ``reach`` doubles and
-neighbouring bins merge: exactly what would have been counted with the larger reach from the start.
+The bins have equal width and cover [-reach, reach), where ``reach`` is a power of two. If a value is outside, ``reach``
+doubles and pairs of adjacent bins merge. The result is the same as with the larger reach from the start.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import math
 
 import numpy as np
 
-#: Number of bins. A step of int8 over the observed range is at least 8 bins wide.
+#: The number of bins. A step of int8 over the observed range is at least 8 bins wide.
 BINS = 4096
 
 _SMALLEST_EXPONENT = -64
 
 
 class Histogram:
-    """Counts of values by bin; ``exponent`` is log2 of ``reach``."""
+    """The number of values in each bin. ``exponent`` is log2 of ``reach``."""
 
     def __init__(self, exponent: int = _SMALLEST_EXPONENT, bins: np.ndarray | None = None) -> None:
         self.exponent = exponent
@@ -32,7 +32,7 @@ class Histogram:
         needed = math.frexp(largest)[1] if largest else _SMALLEST_EXPONENT  # largest < 2**needed
         if needed > self.exponent:
             self._grow(needed)
-        # A multiplication by a power of two is exact, so that no rounding moves a value to another bin.
+        # A multiplication by a power of two is exact, so no rounding moves a value to another bin.
         places = np.floor(values * np.float64(BINS / 2 / self.reach)).astype(np.int64) + BINS // 2
         self.bins += np.bincount(places, minlength=BINS)
 

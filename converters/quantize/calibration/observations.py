@@ -1,7 +1,7 @@
 """Statistics of the values of each float tensor over calibration samples.
 
-``observe`` runs the float model once per sample. Its statistics are enough to choose every scale without the samples;
-some samples are kept as well, for the steps that run the model (bias correction, rounding of weights).
+``observe`` runs the float model once per sample. The statistics are enough to choose every scale without the samples.
+Some samples are stored as well, for the steps that run the model (bias correction, rounding of weights).
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: Largest number of samples, and of their bytes, that are kept.
+#: The largest number of samples, and of their bytes, that are stored.
 KEPT_SAMPLES = 256
 KEPT_BYTES = 64 << 20
 
-#: A last dimension larger than this has no statistics per channel.
+#: A tensor with more channels has no statistics per channel.
 _MAX_CHANNELS = 8192
 
 _SCHEMA = "arenite.observations/1"
@@ -48,7 +48,7 @@ class TensorStats:
 
     index: int
     name: str
-    count: int  # values seen
+    count: int  # number of values
     low: float
     high: float
     mean: float
@@ -66,13 +66,13 @@ class TensorStats:
 
 @dataclass(frozen=True)
 class Observations:
-    """Statistics by tensor index of the main subgraph, for every float32 input and computed float32 tensor."""
+    """The statistics of every float32 input and computed float32 tensor of the main subgraph, by tensor index."""
 
     tensors: Mapping[int, TensorStats]
     samples: int
-    model_sha256: str  # of the flatbuffer that was observed
-    data_sha256: str  # of the samples' values, in order
-    inputs: tuple[tuple[np.ndarray, ...], ...]  # evenly chosen samples
+    model_sha256: str  # hash of the flatbuffer that was observed
+    data_sha256: str  # hash of the samples' values, in order
+    inputs: tuple[tuple[np.ndarray, ...], ...]  # stored samples, evenly spread
 
     def save(self, path: str | Path) -> None:
         """Write an ``.npz`` atomically. Raises ``UsageError``."""
@@ -101,7 +101,7 @@ class Observations:
 
     @staticmethod
     def load(path: str | Path) -> Observations:
-        """Read what ``save`` wrote. Raises ``UsageError``."""
+        """Read a file that ``save`` wrote. Raises ``UsageError``."""
         try:
             with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
                 arrays = {name: file[name] for name in file.files}
@@ -113,8 +113,8 @@ class Observations:
                 low, high, mean = arrays[f"channels_{row[0]}"]
                 tensors[row[0]] = TensorStats(*row[:8], bins, low, high, mean)  # type: ignore[call-arg]
             columns = [arrays[f"input_{i}"] for i in range(sum(n.startswith("input_") for n in arrays))]
-            kept = tuple(tuple(c[k] for c in columns) for k in range(head["kept"]))
-            return Observations(tensors, head["samples"], head["model_sha256"], head["data_sha256"], kept)
+            inputs = tuple(tuple(c[k] for c in columns) for k in range(head["kept"]))
+            return Observations(tensors, head["samples"], head["model_sha256"], head["data_sha256"], inputs)
         except (
             OSError,
             ValueError,
@@ -130,7 +130,7 @@ class Observations:
 
 
 class _TensorAccumulator:
-    """Statistics of one tensor as they accumulate, in float64."""
+    """Accumulates the statistics of one tensor in float64."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -150,7 +150,7 @@ class _TensorAccumulator:
             raise UsageError(
                 f"Sample {sample} gives values of tensor {self.tensor.index} '{self.tensor.name}' that are not "
                 "finite numbers.",
-                "Check the sample, and that the float model itself gives sensible outputs.",
+                "Check the sample, and check that the float model gives finite outputs.",
             )
         self.count += flat.size
         self.sum += float(flat.sum(dtype=np.float64))
@@ -197,27 +197,28 @@ def observe(
 ) -> Observations:
     """Run the float model over every sample. ``progress`` is called with (samples done, samples).
 
-    Raises ``UsageError`` without samples and for values that are not finite; ``ModelError`` when LiteRT refuses.
+    Raises ``UsageError`` if there are no samples or a value is not finite, and ``ModelError`` if LiteRT refuses the
+    model.
     """
     samples = dataset.inputs
     if not len(samples):
         raise UsageError("There are no calibration samples.", "Give at least one; a hundred is usual.")
-    tallies = [_TensorAccumulator(t) for t in observed_tensors(parse(flatbuffer))]
-    low = {t.tensor.index: np.inf for t in tallies}
-    high = {t.tensor.index: -np.inf for t in tallies}
+    accumulators = [_TensorAccumulator(t) for t in observed_tensors(parse(flatbuffer))]
+    low = {t.tensor.index: np.inf for t in accumulators}
+    high = {t.tensor.index: -np.inf for t in accumulators}
     for k, sample_values in enumerate(
-        run_tensor_values(flatbuffer, samples, [t.tensor.index for t in tallies])
+        run_tensor_values(flatbuffer, samples, [t.tensor.index for t in accumulators])
     ):
-        for tally in tallies:
-            index = tally.tensor.index
+        for accumulator in accumulators:
+            index = accumulator.tensor.index
             value = sample_values[index]
-            tally.add(value, k)
+            accumulator.add(value, k)
             if value.size:
                 low[index] = min(low[index], float(value.min()))
                 high[index] = max(high[index], float(value.max()))
         if progress is not None:
             progress(k + 1, len(samples))
-    results = {t.tensor.index: t.result(low[t.tensor.index], high[t.tensor.index]) for t in tallies}
+    results = {t.tensor.index: t.result(low[t.tensor.index], high[t.tensor.index]) for t in accumulators}
     digest = hashlib.sha256()
     for sample in samples:
         for array in sample:

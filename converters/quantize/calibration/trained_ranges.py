@@ -1,8 +1,8 @@
-"""Ranges of activations that training chose (quantization-aware training), kept beside the float model.
+"""The ranges of activations that quantization-aware training chose, stored with the float model.
 
-Such models state each range in the graph: by a FAKE_QUANT, or by a QUANTIZE and DEQUANTIZE in a row. ``simplify``
-removes these from the graph and keeps their ranges in the metadata entry ``NAME``: a JSON object from tensor names to
-``[low, high]``. Quantization uses such a range instead of a calibrated one.
+Such models state each range in the graph, by a FAKE_QUANT or by a QUANTIZE followed by a DEQUANTIZE. ``simplify``
+removes these operators and stores their ranges in the metadata entry ``NAME``, a JSON object from tensor names to
+``[low, high]``. Quantization uses a trained range instead of a calibrated one.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Ranges = dict[str, tuple[float, float]]
 
 
 def trained_ranges(model: Model) -> Ranges:
-    """(low, high) by tensor name, low <= 0 <= high; empty for models without the entry or with another's."""
+    """Return (low, high) by tensor name, with low <= 0 <= high. A model without a valid entry has no trained ranges."""
     try:
         record = json.loads(model.metadata.get(NAME, b"{}"))
         ranges = {str(name): (float(low), float(high)) for name, (low, high) in record.items()}
@@ -34,30 +34,30 @@ def trained_ranges(model: Model) -> Ranges:
 
 
 def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]]) -> Model:
-    """Return the model with these ranges in addition to its own."""
+    """Return the model with ``ranges`` added to its trained ranges."""
     if not ranges:
         return model
-    every = {**trained_ranges(model), **ranges}
-    entry = json.dumps({n: list(r) for n, r in sorted(every.items())}, separators=(",", ":"))
+    all_ranges = {**trained_ranges(model), **ranges}
+    entry = json.dumps({n: list(r) for n, r in sorted(all_ranges.items())}, separators=(",", ":"))
     return replace(model, metadata={**model.metadata, NAME: entry.encode()})
 
 
 def stated_range(graph: Subgraph, op: Op, readers: Mapping[int, int]) -> tuple[float, float, Op] | None:
-    """Return the range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE behind it, states, and the last of
-    them."""
+    """Return (low, high, last operator) of the range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE that follows
+    it, states. Return None for other operators."""
     if op.name == "FAKE_QUANT":
         return float(op.options["min"]), float(op.options["max"]), op
     if op.name != "QUANTIZE" or graph.tensors[op.inputs[0]].dtype != "float32":
         return None
     t = graph.tensors[op.outputs[0]]
-    behind = [o for o in graph.ops if t.index in o.inputs]
+    followers = [o for o in graph.ops if t.index in o.inputs]
     if (
         t.quant is None
         or t.quant.per_axis
         or readers[t.index] != 1
-        or [o.name for o in behind] != ["DEQUANTIZE"]
+        or [o.name for o in followers] != ["DEQUANTIZE"]
     ):
         return None
     span = np.iinfo(t.dtype)
     low, high = ((edge - t.zero_point) * t.scale for edge in (span.min, span.max))
-    return low, high, behind[0]
+    return low, high, followers[0]

@@ -1,1 +1,1 @@
-"""Checks of samples against scales: coverage, clipping, saturation, field data."""
+"""Check samples against scales: coverage, clipping, saturation, field data."""

@@ -1,4 +1,4 @@
-"""A float model with one tensor clipped as its scale would clip it, to measure the loss."""
+"""Clip one tensor of a float model as its scale would clip it, to measure the loss."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.tflite.verifier import defaults_of
 
 
 def clip_tensor_values(model: Model, index: int, low: float, high: float) -> Model:
-    """``model`` with float tensor ``index`` limited to [``low``, ``high``] for everything that reads it."""
+    """Return ``model`` with float tensor ``index`` clipped to [``low``, ``high``] for all its readers."""
     g = model.main
     source = g.tensors[index]
     first = len(g.tensors)

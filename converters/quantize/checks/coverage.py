@@ -1,14 +1,14 @@
-"""The use of each tensor's range by real values.
+"""Compare the range of each tensor with the real values that occur.
 
-A scale that is too narrow clips; one that is too wide wastes steps on values that never occur. Both are reported per
-tensor from histograms (``observe``) of the calibration samples themselves, or of other samples (``check_data``).
+A range that is too narrow clips values; a range that is too wide has steps for values that never occur. Both are
+reported per tensor, from histograms (``observe``) of the calibration samples or of other samples (``check_data``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from arenite.converters.quantize.weights.equalize import equalize_layers
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: The bulk of a tensor's values: all but the outermost 0.05 % on each side.
+#: The share of a tensor's values that is called the bulk: all but the outermost 0.05 % on each side.
 BULK = 0.999
 
-#: Below this share of the range the bulk wastes more than two of eight bits.
+#: If the bulk uses less than this share of the range, more than two of eight bits are wasted.
 _POOR_USE = 0.25
 
-#: With this little noise, as with 16 bits, a poor use of the range costs nothing.
-_QUIET_DB = 50.0
+#: From this signal-to-noise ratio on, as with 16 bits, a poor use of the range has no effect.
+_GOOD_SQNR_DB = 50.0
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,12 @@ class ScaleRange:
 
 @dataclass(frozen=True)
 class TensorCoverage:
-    """The values of one tensor against the range of its scale.
+    """A comparison of the values of one tensor with the range of its scale.
 
-    ``used`` and ``bulk``: shares of the range that all values, and the bulk of them, span (at most 1). ``clipped``:
-    share of the values outside. ``outlier``: the largest magnitude over that of the bulk, 1 when there are no outliers.
-    ``sqnr_db``: energy of the values over that of rounding and clipping, estimated (a uniform error of one step).
+    ``used`` and ``bulk`` are the shares of the range (at most 1) that all values, and the bulk of the values, span.
+    ``clipped`` is the share of the values outside the range. ``outlier`` is the largest magnitude divided by the
+    largest magnitude of the bulk, 1 if there are no outliers. ``sqnr_db`` is the estimated ratio of the energy of the
+    values to that of rounding (a uniform error of one step) and clipping.
     """
 
     index: int
@@ -69,9 +70,9 @@ class TensorCoverage:
 
     @property
     def warning(self) -> str | None:
-        """A sentence when the range fits the values badly."""
+        """A sentence if the range fits the values badly, else None."""
         name = f"{self.made_by} tensor {self.index} '{short_name(self.name)}'"
-        if self.bulk < _POOR_USE and self.outlier > 2 and self.sqnr_db < _QUIET_DB:
+        if self.bulk < _POOR_USE and self.outlier > 2 and self.sqnr_db < _GOOD_SQNR_DB:
             return (
                 f"{name}: 99.9% of its values use {self.bulk:.0%} of the range {self.low:.4g} to {self.high:.4g}; "
                 f"outliers are {self.outlier:.1f} times as large."
@@ -94,12 +95,12 @@ class TensorCoverage:
 
 
 def short_name(name: str) -> str:
-    """Return the first of the names that a converter joined when it fused operators."""
+    """Return the first of the names that a converter joined with ";" when it fused operators."""
     return name.split(";")[0]
 
 
 def range_of(quant: Quantization, dtype: str) -> ScaleRange:
-    """Return the real values that a per-tensor quantization holds."""
+    """Return the range of real values of a per-tensor quantization."""
     low, high = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}[dtype]
     scale, zero = quant.scale[0], quant.zero_point[0]
     return ScaleRange(scale * (low - zero), scale * (high - zero), high - low + 1)
@@ -109,8 +110,9 @@ def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -
     """Return the range that ``recipe`` gives each tensor that becomes an integer, by index of the float model's
     tensors.
 
-    A tensor that several operators read in different forms counts in the form in which it is computed. Tensors whose
-    channels the recipe's equalization scales are left out: they have no range in the units of the float model.
+    If several operators read a tensor in different types, the range is that of the type in which it is computed.
+    Tensors whose channels the recipe's equalization scales are left out, because they have no range in the units of
+    the float model.
     """
     trained = trained_ranges(model)
     equalize = recipe.equalisation and not trained
@@ -123,7 +125,7 @@ def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -
     }
 
 
-#: Share of the values outside a range, and the sum of their squared distances from it.
+#: The share of the values outside a range, and the sum of their squared distances from it.
 Clipping = tuple[float, float]
 
 
@@ -133,9 +135,9 @@ def coverage(
     ranges: Mapping[int, ScaleRange],
     counted: Mapping[int, Clipping] | None = None,
 ) -> tuple[TensorCoverage, ...]:
-    """Return the coverage of each tensor of ``ranges`` that was observed, in the order in which they are computed.
+    """Return the coverage of each observed tensor of ``ranges``, in the order in which the tensors are computed.
 
-    ``counted``: the result of ``count_clipped``, for tensors where the histogram is not exact enough.
+    ``counted`` is the result of ``count_clipped`` for tensors whose histogram is not exact enough.
     """
     counted = counted or {}
     g = model.main
@@ -150,18 +152,18 @@ def coverage(
 def count_clipped(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], ranges: Mapping[int, ScaleRange]
 ) -> dict[int, Clipping]:
-    """Run the float model again and count, for each tensor of ``ranges``.
+    """Run the float model again and count the clipped values of each tensor of ``ranges``.
 
-    A histogram is wrong by up to one bin, and a bin can hold many equal values, for example of a saturated sensor.
+    A histogram has an error of up to one bin, and a bin can hold many equal values, for example of a saturated sensor.
     """
     outside, error, count = dict.fromkeys(ranges, 0), dict.fromkeys(ranges, 0.0), dict.fromkeys(ranges, 0)
     for sample_values in run_tensor_values(flatbuffer, samples, list(ranges)):
         for i, span in ranges.items():
             value = sample_values[i].astype(np.float64)
-            away = np.maximum(np.maximum(span.low - value, value - span.high), 0.0)
-            beyond = away > span.step / 2
-            outside[i] += int(beyond.sum())
-            error[i] += float((away[beyond] ** 2).sum())
+            distance = np.maximum(np.maximum(span.low - value, value - span.high), 0.0)
+            is_clipped = distance > span.step / 2
+            outside[i] += int(is_clipped.sum())
+            error[i] += float((distance[is_clipped] ** 2).sum())
             count[i] += value.size
     return {i: (outside[i] / max(count[i], 1), error[i]) for i in ranges}
 
@@ -198,7 +200,8 @@ def tensor_coverage(
 
 
 def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
-    """Return the range of ``part`` of the values, with equal shares left out on each side, to a bin's width."""
+    """Return the range of the share ``part`` of the values, to the width of a bin. The same share of values is left out
+    on each side."""
     edges = _edges(stats)
     below = np.cumsum(stats.bins)
     tail = stats.count * (1 - part) / 2
@@ -208,12 +211,11 @@ def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
 
 
 def _edges(stats: TensorStats) -> np.ndarray:
-    value: np.ndarray = np.linspace(-1.0, 1.0, BINS + 1) * np.ldexp(1.0, stats.exponent)
-    return value
+    return cast(np.ndarray, np.linspace(-1.0, 1.0, BINS + 1) * np.ldexp(1.0, stats.exponent))
 
 
 def _clipping(stats: TensorStats, span: ScaleRange) -> Clipping:
-    """Share of the values that are more than half a step outside, and the sum of their squared distances.
+    """Return the share of the values that are more than half a step outside, and the sum of their squared distances.
 
     Values are assumed to be evenly distributed within the bin at the border.
     """
@@ -221,7 +223,7 @@ def _clipping(stats: TensorStats, span: ScaleRange) -> Clipping:
     if stats.low >= low and stats.high <= high:
         return 0.0, 0.0
     edges = _edges(stats)
-    # The outermost values are known exactly, their bins only roughly.
+    # The smallest and the largest value are known exactly, so the outermost bins are limited to them.
     left = np.clip(edges[:-1], stats.low, stats.high)
     right = np.clip(edges[1:], stats.low, stats.high)
     width = np.maximum(right - left, 1e-300)
@@ -237,5 +239,5 @@ def _clipping(stats: TensorStats, span: ScaleRange) -> Clipping:
         number = stats.bins * share
         total += float(number.sum())
         error += float(np.dot(number, ((start + end) / 2 - border) ** 2))
-    # At least one value: the outermost one is outside.
+    # At least one value is outside: the smallest or the largest.
     return max(total, 1.0) / stats.count, error

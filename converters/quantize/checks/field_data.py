@@ -1,7 +1,7 @@
-"""A check of field data against the scales from calibration data: the tensors that clip, how often, and the loss.
+"""Check field data against the scales from calibration data: report tensors that clip, how often, and the loss.
 
-The float model runs once over the field data. For each tensor whose scale clips noticeably more of them than of the
-calibration data, the float model runs again with that tensor alone limited to its scale, which measures the loss.
+The float model runs once over the field data. For each tensor whose scale clips noticeably more field values than
+calibration values, the float model runs again with only that tensor clipped to its range. This measures the loss.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from arenite.converters.tflite.writer import to_flatbuffer
 #: Called with (the current step, runs over the data done, total runs).
 Progress = Callable[[str, int, int], None]
 
-#: A smaller share of clipped values is not worth a warning.
+#: A smaller share of clipped values is not reported.
 _MIN_REPORTED_SHARE = 0.0005
 
-#: An input that uses less than this part of the range of the calibration data was probably scaled differently.
+#: An input that uses less than this share of the range of the calibration data was probably scaled differently.
 _SMALL_INPUT_FACTOR = 0.1
 
 
@@ -45,7 +45,8 @@ _SMALL_INPUT_FACTOR = 0.1
 class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
-    ``loss``: the measured loss of the metric when this tensor alone is clipped (``metric_drop``); None when not tried.
+    ``loss`` is the measured loss of the metric if only this tensor is clipped (``metric_drop``), or None if that was
+    not measured.
     """
 
     field: TensorCoverage
@@ -67,10 +68,11 @@ class ClippedTensorReport:
 
 @dataclass(frozen=True)
 class FieldReport:
-    """``tensors``: the coverage of all tensors by field data; ``clipped``: the clipped ones, the worst first.
+    """The result of a check of field data. ``tensors`` is the coverage of all tensors; ``clipped`` are the clipped
+    tensors, the worst first.
 
-    ``score`` is that of the float model on the field data, ``together`` that of the float model with all clipped
-    tensors limited, ``quantized`` that of the quantized model where one was given.
+    ``score`` is the score of the float model on the field data, ``together`` that of the float model with all clipped
+    tensors clipped, and ``quantized`` that of the quantized model, or None without such a model.
     """
 
     samples: int
@@ -112,9 +114,13 @@ def check_data(
 
     Args:
         flatbuffer: the float model that was calibrated.
-        quantised: the quantized model, to be scored on the field data as well.
-        metric: None selects the default for the data; without labels the share of decisions that stay the same.
-        most: the number of clipped tensors that are tried one by one, the worst first.
+        recipe: the recipe that chooses the scales.
+        calibration: the observations of the calibration data.
+        field: the field data.
+        quantized: the quantized model, if it should be scored on the field data as well.
+        metric: the metric; None selects the default for the data, or without labels the share of equal decisions.
+        most: the number of clipped tensors whose loss is measured one by one, the worst first.
+        progress: called before each run.
 
     Raises the errors of ``observe`` and ``score``.
     """
@@ -122,18 +128,19 @@ def check_data(
     ranges = quantized_ranges(model, recipe, calibration)
     progress("field data", 0, 0)
     observed = observe(flatbuffer, field)
-    some = {c.index: ranges[c.index] for c in coverage(model, observed, ranges) if c.clipped}
-    seen = coverage(model, observed, ranges, count_clipped(flatbuffer, field.inputs, some) if some else {})
+    clipped_ranges = {c.index: ranges[c.index] for c in coverage(model, observed, ranges) if c.clipped}
+    counts = count_clipped(flatbuffer, field.inputs, clipped_ranges) if clipped_ranges else {}
+    field_coverage = coverage(model, observed, ranges, counts)
     before = {c.index: c for c in coverage(model, calibration, ranges)}
-    suspects = [c for c in seen if c.index in before and _clips_more(c, before[c.index])]
+    suspects = [c for c in field_coverage if c.index in before and _clips_more(c, before[c.index])]
     suspects.sort(key=lambda c: -c.clipped)
     tried = suspects[:most]
     runs = 1 + len(tried) + (1 if suspects else 0) + (1 if quantized is not None else 0)
     done = 0
 
-    def outputs(of: bytes, what: str) -> list[np.ndarray]:
+    def outputs(of: bytes, step: str) -> list[np.ndarray]:
         nonlocal done
-        progress(what, done, runs)
+        progress(step, done, runs)
         done += 1
         return run_dataset(of, field)
 
@@ -153,10 +160,12 @@ def check_data(
     together = None
     if suspects:
         together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
-    whole = None if quantized is None else scored(outputs(quantized, "quantised model"))
+    quantized_score = None if quantized is None else scored(outputs(quantized, "quantized model"))
     progress("", runs, runs)
     warnings = [_sentence(c, base) for c in clipped[:most]]
-    warnings += [text for c in seen if c.index in before for text in _input_notes(c, before[c.index])]
+    warnings += [
+        text for c in field_coverage if c.index in before for text in _input_notes(c, before[c.index])
+    ]
     if len(clipped) > most:
         rest = clipped[most:]
         warnings.append(
@@ -168,12 +177,14 @@ def check_data(
         )
     if clipped:
         warnings.append("Add samples like these to the calibration data.")
-    return FieldReport(len(field), seen, tuple(clipped), base, together, whole, tuple(warnings))
+    return FieldReport(
+        len(field), field_coverage, tuple(clipped), base, together, quantized_score, tuple(warnings)
+    )
 
 
 def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
-    """Return the share of clipped values to expect: calibrators other than min-max clip some calibration values on
-    purpose."""
+    """Return whether field data clip noticeably more than calibration data. Calibrators other than min-max clip some
+    calibration values on purpose."""
     return field.clipped > max(_MIN_REPORTED_SHARE, 2 * calibration.clipped)
 
 
@@ -203,11 +214,11 @@ def _lost(base: Score, loss: float) -> str:
 
 
 def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str]:
-    """Return a sentence when the field data of an input have a very different magnitude."""
+    """Return a sentence if field data of an input are much smaller than calibration data, else an empty list."""
     if field.made_by != "input" or field.used > _SMALL_INPUT_FACTOR * calibration.used:
         return []
     return [
         f"The input '{short_name(field.name)}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; "
         f"calibration data had {calibration.seen_low:.4g} to {calibration.seen_high:.4g}: only "
-        f"{field.used:.1%} of the scale's range is used. Were they scaled differently?"
+        f"{field.used:.1%} of the scale's range is used. Check whether they were scaled differently."
     ]

@@ -1,4 +1,4 @@
-"""A check of samples against the range of a model's inputs: wrongly scaled samples would give a meaningless score."""
+"""Check samples against the range of a model's inputs, because wrongly scaled samples give a meaningless score."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.dataset.sample_values import range_mismatch_notes
 from arenite.errors import UsageError
 
-#: Values larger or smaller by this factor were scaled differently.
+#: Values that are larger or smaller by this factor were scaled differently.
 _SCALE_MISMATCH_FACTOR = 20.0
 
 
 def representable_range(tensor: Tensor) -> tuple[float, float] | None:
-    """Return the range of real values of a quantized tensor; None for one that is not quantized."""
+    """Return the range of real values of a tensor that is quantized per tensor, or None for other tensors."""
     dtype = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or dtype is None or dtype.kind not in "iu":
         return None

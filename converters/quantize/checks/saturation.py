@@ -1,8 +1,8 @@
-"""A check of field data against a model that is already quantized: clipping at its inputs, saturation inside.
+"""Check field data against a model that is already quantized: find clipping at its inputs and saturation inside.
 
-There is no float model to compute the true values, but a tensor whose integers are at an end of their range
-far more often than with calibration data is clipped there. An end at which an activation function clamps on purpose
-(zero, for RELU) is not a sign of saturation.
+There is no float model to compute the true values. But a tensor is clipped if its integers are at an end of their range
+much more often than with calibration data. An end at which an activation function clamps on purpose (zero for RELU) is
+not a sign of saturation.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from arenite.converters.quantize.scoring.model_runner import quantize_values
 from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.converters.tflite.reader import parse
 
-#: A smaller share of saturated values is not worth a warning.
+#: A smaller share of saturated values is not reported.
 _MIN_REPORTED_SHARE = 0.001
 
-#: Operators whose outputs reach the ends of their range by themselves.
-_REACHING = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"})
+#: Operators whose outputs normally reach the ends of their range.
+_SATURATING_OPERATORS = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"})
 
 
 @dataclass(frozen=True)
 class SaturationReport:
-    """The shares of values at the lowest and at the highest integer; for an input, of real values beyond the range."""
+    """The shares of values at the lowest and at the highest integer of a tensor. For an input they are the shares of
+    real values below and above the range."""
 
     index: int
     name: str
@@ -55,8 +56,8 @@ class SaturationReport:
 
 
 def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
-    """Return the saturation of every quantized input and computed tensor, in order, over all samples, by the
-    reference kernels."""
+    """Return the saturation of every quantized input and computed tensor, in order, over all samples. The model runs
+    with the reference kernels."""
     graph = parse(flatbuffer).main
     makers = dict.fromkeys(graph.inputs, "input")
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
@@ -64,10 +65,10 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
     counts = {t.index: np.zeros(3) for t in tensors}
     host = LiteRtModel(flatbuffer, exact=True, keep=True)
     for sample in dataset.inputs:
-        fed = [
+        quantized_inputs = [
             _quantized_sample(value, graph.tensors[i]) for value, i in zip(sample, graph.inputs, strict=True)
         ]
-        host.run(fed)
+        host.run(quantized_inputs)
         for t in tensors:
             if t.index in graph.inputs:
                 counts[t.index] += _beyond(sample[graph.inputs.index(t.index)], t)
@@ -87,17 +88,17 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
 def saturation_warnings(
     field: Sequence[SaturationReport], calibration: Sequence[SaturationReport] | None = None
 ) -> tuple[str, ...]:
-    """Return a sentence for each tensor that saturates on field data, and more than twice as often as on calibration
-    data where those are given; the worst first."""
-    usual = {} if calibration is None else {s.index: s.share for s in calibration}
-    bad = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual.get(s.index, 0.0))]
+    """Return a sentence for each tensor that saturates on field data, the worst first. With ``calibration``, only
+    tensors that saturate more than twice as often as on calibration data are reported."""
+    usual_share = {} if calibration is None else {s.index: s.share for s in calibration}
+    saturated = [s for s in field if s.share > max(_MIN_REPORTED_SHARE, 2 * usual_share.get(s.index, 0.0))]
     sentences = []
-    for s in sorted(bad, key=lambda s: -s.share):
-        comparison = f" (calibration data: {usual[s.index]:.2%})" if s.index in usual else ""
-        what = "are outside it" if s.made_by == "input" else "are at its ends"
+    for s in sorted(saturated, key=lambda s: -s.share):
+        comparison = f" (calibration data: {usual_share[s.index]:.2%})" if s.index in usual_share else ""
+        verb = "are outside it" if s.made_by == "input" else "are at its ends"
         sentences.append(
             f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
-            f"{s.share:.2%} of its values in field data {what}{comparison}. "
+            f"{s.share:.2%} of its values in field data {verb}{comparison}. "
             f"Calibrate the float model with samples like these."
         )
     return tuple(sentences)
@@ -114,7 +115,7 @@ def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
 
 
 def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
-    """Counts of real values below, above, and in all."""
+    """Return the number of real values below the range, above it, and in total."""
     assert t.quant is not None
     span = range_of(t.quant, t.dtype)
     low, high = span.low - span.step / 2, span.high + span.step / 2
@@ -125,9 +126,9 @@ def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     assert dtype is not None
     info = np.iinfo(dtype)
-    if made_by in _REACHING:
+    if made_by in _SATURATING_OPERATORS:
         return np.array([0, 0, value.size], float)
-    # The end that represents zero is the clamp of a RELU.
+    # If the lowest integer represents zero, it is the clamp of a RELU.
     low = 0 if t.zero_point == info.min else np.sum(value == info.min)
     return np.array([low, np.sum(value == info.max), value.size], float)
 
@@ -135,7 +136,7 @@ def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
 def check_quantized_model(
     flatbuffer: bytes, field: Dataset, calibration: Dataset | None = None
 ) -> tuple[tuple[SaturationReport, ...], tuple[str, ...]]:
-    """``saturation`` of ``field``, and the warnings compared with ``calibration`` where it is given."""
-    saturations = saturation(flatbuffer, field)
-    usual = None if calibration is None else saturation(flatbuffer, calibration)
-    return saturations, saturation_warnings(saturations, usual)
+    """Return the saturation on ``field``, and warnings. With ``calibration`` the warnings compare both data sets."""
+    field_saturation = saturation(flatbuffer, field)
+    usual_saturation = None if calibration is None else saturation(flatbuffer, calibration)
+    return field_saturation, saturation_warnings(field_saturation, usual_saturation)

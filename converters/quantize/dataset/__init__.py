@@ -1,1 +1,1 @@
-"""Samples from files and folders, and the interpretation of their numbers."""
+"""Read samples from files and folders, and interpret their numbers."""

@@ -1,8 +1,8 @@
 """Samples for calibrating and scoring a model.
 
-A file ``NAME.npz`` holds ``x`` (``x0``, ``x1``, ... for several inputs), its first dimension counting samples; where
-there are labels, ``y``; any number of arrays ``slice_NAME`` with a group per sample; for integers that are quantized
-values, ``scale`` and ``zero_point``. Folders of such files, of pictures and of recordings are read as well. See
+A file ``NAME.npz`` has the array ``x`` (``x0``, ``x1``, ... for several inputs), whose first dimension counts the
+samples. It can have labels in ``y``, arrays ``slice_NAME`` with a group per sample, and for integers that are quantized
+values ``scale`` and ``zero_point``. Folders of such files, of pictures and of recordings are read as well. See
 docs/calibration.md.
 """
 
@@ -27,20 +27,21 @@ from arenite.converters.quantize.dataset.sample_files import (
 from arenite.converters.quantize.dataset.sample_folders import read_folder
 from arenite.errors import UsageError
 
-#: Smallest number of samples for calibration: fewer give accidental ranges.
+#: The smallest number of samples for calibration. Ranges from fewer samples are accidental.
 MINIMUM = 10
-#: Fewer samples than this give a note.
+#: Fewer samples give a note.
 RECOMMENDED = 100
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """``inputs[k][i]``: input ``i`` of sample ``k``, shaped as the model takes it with its batch of 1.
+    """The samples of a data set. ``inputs[k][i]`` is input ``i`` of sample ``k``, in the shape of the model's input
+    with a batch of 1.
 
-    Values are real, as float32 (integers where the model's input is a plain integer). ``labels`` has one entry per
-    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is the digest
-    of the files, and of the selection where samples were selected. ``classes`` names the classes where names are known.
-    ``notes``: sentences for the user.
+    Values are real values as float32, or integers if the model's input is a plain integer. ``labels`` has one entry per
+    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is the
+    digest of the files, and of the selection if samples were selected. ``classes`` has the names of the classes if
+    they are known. ``notes`` has sentences for the user.
     """
 
     inputs: list[list[np.ndarray]]
@@ -55,7 +56,7 @@ class Dataset:
         return len(self.inputs)
 
     def take(self, places: Sequence[int] | np.ndarray) -> Dataset:
-        """Return the samples at ``places``, in that order."""
+        """Return the samples with the indices ``places``, in that order."""
         chosen = np.asarray(places, np.int64)
         return replace(
             self,
@@ -66,7 +67,7 @@ class Dataset:
         )
 
     def limited(self, count: int | None) -> Dataset:
-        """At most ``count`` samples, evenly spread."""
+        """Return at most ``count`` samples, evenly spread."""
         return (
             self
             if count is None or count >= len(self)
@@ -74,7 +75,7 @@ class Dataset:
         )
 
     def split(self, count: int) -> tuple[Dataset, Dataset]:
-        """``count`` evenly spread samples, and all others."""
+        """Split into ``count`` evenly spread samples and all others. Raises ``UsageError`` unless both have samples."""
         if not 0 < count < len(self):
             raise UsageError(
                 f"{self.path} has {len(self):,} samples and cannot be split into {count:,} and others.",
@@ -98,12 +99,14 @@ def load_dataset(
 
     Args:
         limit: the largest number of samples to use, evenly spread.
-        preprocessing: turns a picture or recording into one array per input.
-        quantised: scale and zero point of integer samples, where the file does not state them.
-        calibration: also require what calibration needs: at least ``MINIMUM`` samples, that differ.
-        labels: require labels.
+        preprocessing: converts a picture or recording to one array per input.
+        quantized: scale and zero point of integer samples, if the file does not state them.
+        calibration: whether the samples are for calibration, so that at least ``MINIMUM`` are required and they must
+            differ.
+        labels: whether labels are required.
 
-    Raises ``UsageError`` for unusable data, naming the array, its content and the expected one.
+    Raises:
+        UsageError: the data cannot be used. The error names the array, its content and the expected content.
     """
     if limit is not None and limit < 1:
         raise UsageError(f"A limit of {limit} samples is not positive.", "Give a positive number.")
@@ -125,9 +128,9 @@ def load_dataset(
         stated = raw.stated[i] if raw.stated[i] is not None else quantized
         if stated is not None and not (np.isfinite(stated[0]) and stated[0] > 0):
             raise UsageError(
-                f"The scale {stated[0]} is not a positive number.", "Give the one of the samples."
+                f"The scale {stated[0]} is not a positive number.", "Give the scale of the samples."
             )
-        values.check_finite(where, name, array)  # before conversion, which would raise a warning of its own
+        values.check_finite(where, name, array)  # before the conversion, in which NumPy would warn
         array, more = values.real_values(where, name, array, tensor, stated)
         values.check_finite(where, name, array)
         notes += more
@@ -135,7 +138,7 @@ def load_dataset(
         columns.append(array)
     count = len(columns[0])
     if calibration:
-        notes += _enough(where, count)
+        notes += _check_count(where, count)
         varying = [i for i, column in enumerate(columns) if values.varies(column)]
         for i, column in enumerate(columns):
             name = "x" if len(tensors) == 1 else f"x{i}"
@@ -153,7 +156,7 @@ def load_dataset(
 
 
 def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
-    """Refuse pixels in arrays: arrays count as preprocessed, and a camera's pixels would calibrate another model."""
+    """Raise ``UsageError`` for pixels in arrays: arrays must be preprocessed, and pixels would give wrong ranges."""
     for column, stated, tensor in zip(raw.columns, raw.stated, tensors, strict=True):
         if column.dtype == np.uint8 and stated is None and tensor.dtype == "float32":
             raise UsageError(
@@ -162,7 +165,7 @@ def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
             )
 
 
-def _enough(where: str, count: int) -> list[str]:
+def _check_count(where: str, count: int) -> list[str]:
     if count < MINIMUM:
         raise UsageError(
             f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MINIMUM}.",
@@ -174,10 +177,10 @@ def _enough(where: str, count: int) -> list[str]:
 
 
 def _groups(where: str, name: str, groups: np.ndarray) -> np.ndarray:
-    """A slice: one group per sample, a number or a name."""
+    """Return a slice, which has one group per sample: a number or a name. Raises ``UsageError``."""
     if groups.ndim != 1 or groups.dtype.kind not in "iubUS":
         raise UsageError(
             f"{where}: 'slice_{name}' is {groups.dtype} of shape {groups.shape}.",
-            "Give one whole number, bool or name per sample.",
+            "Give one integer, bool or name per sample.",
         )
     return groups.astype(str) if groups.dtype.kind == "S" else groups

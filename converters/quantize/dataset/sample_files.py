@@ -1,4 +1,4 @@
-"""Labelled samples in an .npz or .npy file; ``sample_values`` interprets their numbers."""
+"""Read labelled samples from an .npz or .npy file. ``sample_values`` interprets their numbers."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PICTURES = frozenset({".png", ".jpg", ".jpeg", ".bmp"})
 RECORDINGS = frozenset({".wav"})
 ARRAYS = frozenset({".npz", ".npy"})
 
-#: Turns one picture or recording into one array per model input, as float32, shaped as the model takes it.
+#: Converts a picture or recording to one float32 array per model input, in the shape of the input.
 Preprocessing = Callable[[Path], Sequence[np.ndarray]]
 
 
 @dataclass(frozen=True)
 class RawData:
-    """The arrays of sample files. ``columns[i]``: all samples of input ``i``; the first dimension counts them.
+    """The arrays of sample files. ``columns[i]`` has all samples of input ``i``; its first dimension counts them.
 
-    ``stated[i]``: (scale, zero point) that the file gives for input ``i``, or None. ``classes`` names the classes where
-    names are known.
+    ``stated[i]`` is the (scale, zero point) that the file states for input ``i``, or None. ``classes`` has the names of
+    the classes if they are known.
     """
 
     columns: list[np.ndarray]
@@ -40,8 +40,8 @@ class RawData:
 
 
 def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
-    """``limit`` evenly spread indices of ``count``, so that sorted data keep their mix of classes; all without
-    limit."""
+    """Return ``limit`` evenly spread indices of ``count``, so that sorted data keep their mix of classes. Return all
+    indices if ``limit`` is None."""
     if limit is None or limit >= count:
         return np.arange(count)
     return np.arange(limit) * count // limit
@@ -58,7 +58,7 @@ def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz by name; that of an .npy under ""."""
+    """Return the arrays of an .npz by name. The array of an .npy has the name ""."""
     try:
         if path.suffix.lower() == ".npy":
             return {"": np.load(path, allow_pickle=False)}
@@ -110,7 +110,7 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
 
 
 def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
-    """Return the samples of an .npy: one sample, or many where it has one dimension more than the input."""
+    """Return the samples of an .npy: several if it has one dimension more than the input, otherwise one."""
     if len(tensors) != 1:
         raise UsageError(
             f"{path} holds one array; the model has {len(tensors)} inputs.",
@@ -127,8 +127,8 @@ def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawDa
 
 
 def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[float, int] | None:
-    """Return the quantization that the file states for input ``index``: arrays ``scale`` and ``zero_point``, or
-    scale0, ..."""
+    """Return the (scale, zero point) that the file states for input ``index``, or None. The arrays are ``scale`` and
+    ``zero_point``, or ``scale0`` and ``zero_point0`` and so on."""
     scale = arrays.get(f"scale{index}", arrays.get("scale"))
     zero = arrays.get(f"zero_point{index}", arrays.get("zero_point"))
     if scale is None:
@@ -143,7 +143,7 @@ def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[f
     if scale.dtype.kind not in "fiu" or not np.isfinite(scale).all() or not scale.item() > 0:
         raise UsageError(f"{path}: 'scale' is {scale.item()!r}.", "A scale is a positive number.")
     if zero is not None and (zero.dtype.kind not in "fiu" or zero.item() != int(zero.item())):
-        raise UsageError(f"{path}: 'zero_point' is {zero.item()!r}.", "A zero point is a whole number.")
+        raise UsageError(f"{path}: 'zero_point' is {zero.item()!r}.", "A zero point is an integer.")
     return float(scale.item()), 0 if zero is None else int(zero.item())
 
 
@@ -169,5 +169,5 @@ def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
 
 
 def sample_subset_hash(sha256: str, chosen: np.ndarray) -> str:
-    """Return the hash of some of the samples behind ``sha256``: of that hash and their places."""
+    """Return the hash of a selection of samples: the hash of all samples, ``sha256``, and the selected indices."""
     return hashlib.sha256(bytes.fromhex(sha256) + np.asarray(chosen, "<i8").tobytes()).hexdigest()

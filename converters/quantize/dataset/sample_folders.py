@@ -1,4 +1,4 @@
-"""Labelled samples in a folder: .npz and .npy files, pictures, recordings; sub-folders are classes."""
+"""Read labelled samples from a folder: .npz and .npy files, pictures or recordings. Sub-folders are classes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from arenite.errors import UsageError
 def read_folder(
     folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
 ) -> RawData:
-    """Return every sample file under ``folder``; sub-folders are classes."""
-    known = PICTURES | RECORDINGS | ARRAYS
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in known)
+    """Read every sample file under ``folder``. Sub-folders are classes. Raises ``UsageError``."""
+    suffixes = PICTURES | RECORDINGS | ARRAYS
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
     files = [p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
     if not files:
         raise UsageError(
@@ -44,7 +44,7 @@ def read_folder(
         return limited(_of_array_files(folder, files, tensors), folder, limit)
     if preprocessing is None:
         raise UsageError(
-            f"{folder} holds {kinds.pop()}, but this model's preprocessing is not known.",
+            f"{folder} has {kinds.pop()}, but this model's preprocessing is not known.",
             "Give the model's preprocessing, or give tensors in an .npz file.",
         )
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
@@ -53,7 +53,7 @@ def read_folder(
     if len(shapes) > 1:
         raise UsageError(
             f"{folder}: preprocessing gives samples of different shapes: {', '.join(map(str, sorted(shapes)[:3]))}.",
-            "Add a step that brings every sample to the model's size.",
+            "Add a step that resizes every sample to the model's input.",
         )
     columns = [np.stack([s[i] for s in samples]) for i in range(len(tensors))]
     labels, classes = classes_of(folder, chosen, files)
@@ -82,7 +82,7 @@ def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.
 
 
 def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
-    """Several .npz and .npy files as one; the sub-folders give the labels where the files have none."""
+    """Join several .npz and .npy files. If the files have no labels, the sub-folders are the labels."""
     parts = [read_file(p, tensors) for p in files]
     for p, part in zip(files, parts, strict=True):
         for i, column in enumerate(part.columns):
@@ -120,8 +120,8 @@ def classes_of(
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
     """Return one class number per chosen file and the names, or None if the files are in ``folder`` itself.
 
-    The order is that of ``labels.txt`` in the folder; else folders called by numbers are those classes; else
-    alphabetical.
+    If the folder has ``labels.txt``, it gives the order of the classes. Otherwise, if all sub-folders are numbers,
+    these are the class numbers. Otherwise the order is alphabetical.
     """
     tops = [p.relative_to(folder).parts[0] if p.parent != folder else "" for p in files]
     if not any(tops):
@@ -129,18 +129,20 @@ def classes_of(
     if not all(tops):
         stray = files[tops.index("")]
         raise UsageError(
-            f"{stray} is beside sub-folders, which stand for classes.",
+            f"{stray} is not in a sub-folder, but {folder} has sub-folders, which are classes.",
             "Put every sample into the folder of its class.",
         )
     names = sorted(set(tops))
-    listed = folder / "labels.txt"
-    if listed.is_file():
-        order = [line.strip() for line in listed.read_text(encoding="utf-8", errors="replace").splitlines()]
+    label_file = folder / "labels.txt"
+    if label_file.is_file():
+        order = [
+            line.strip() for line in label_file.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
         order = [line for line in order if line]
         missing = [n for n in names if n not in order]
         if missing:
             raise UsageError(
-                f"{listed} does not list the folder '{missing[0]}'.",
+                f"{label_file} does not list the folder '{missing[0]}'.",
                 "Write one folder name per line, in class order.",
             )
         number = {n: k for k, n in enumerate(order)}
@@ -156,8 +158,8 @@ def classes_of(
 
 def _hash_files(folder: Path, files: Sequence[Path]) -> str:
     """Return the digest of the names within ``folder`` and the contents of ``files``, in order."""
-    whole = hashlib.sha256()
+    digest = hashlib.sha256()
     for p in files:
         name = p.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")
-        whole.update(len(name).to_bytes(4, "little") + name + hashlib.sha256(p.read_bytes()).digest())
-    return whole.hexdigest()
+        digest.update(len(name).to_bytes(4, "little") + name + hashlib.sha256(p.read_bytes()).digest())
+    return digest.hexdigest()

@@ -1,14 +1,14 @@
-"""The interpretation of a data set's numbers, and checks whether a model can be calibrated with them.
+"""Interpret the numbers of a data set, and check whether a model can be calibrated with them.
 
 Integers are interpreted by the first rule that applies:
 
-1. a scale was stated (array ``scale`` in the file, or given beside it): quantized, real = scale * (q - zero_point);
-2. the model's input is itself quantized and of the same type: quantized as that input is;
-3. the model's input is a plain integer or bool (ids, flags): unchanged;
-4. uint8: pixels, 0 to 255 unchanged;
-5. int8 or int16 for a float input: refused with a question, because they are nearly always quantized values or
-   PCM sound, and unchanged they would be 127 times too large;
-6. wider integers and bool: unchanged.
+1. A scale is stated (array ``scale`` in the file, or an argument): quantized, real = scale * (q - zero_point).
+2. The model's input is quantized and has the same type: quantized like the input.
+3. The model's input is a plain integer or bool (ids, flags): unchanged.
+4. uint8: pixels from 0 to 255, unchanged.
+5. int8 or int16 for a float input: an error that asks for the scale, because such integers are nearly always quantized
+   values or PCM sound, and unchanged int8 values would be 127 times too large.
+6. Wider integers and bool: unchanged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arenite.errors import UsageError
 
 
 def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """``array`` as (samples, *shape of the input with its batch of 1). Raises ``UsageError`` for another shape."""
+    """Return ``array`` as (samples, *shape of the input with a batch of 1). Raises ``UsageError`` for another shape."""
     shape = tensor.shape
     if shape[:1] == (1,) and array.shape[1:] == shape[1:] and array.shape[1:] != shape:
         return array[:, np.newaxis]
@@ -33,14 +33,14 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
     hint = f"Give '{name}' as (samples, {', '.join(map(str, one))})."
     actual = array.shape[1:]
     if array.shape in (one, shape):
-        hint = f"This is one sample without a count: give '{name}'[None] with shape {(1, *one)}."
+        hint = f"This is a single sample: give '{name}'[None] with shape {(1, *one)}."
     elif len(one) == 3 and len(actual) == 3 and (actual[1], actual[2], actual[0]) == one:
-        hint = "The channels come first; this model has them last: transpose with x.transpose(0, 2, 3, 1)."
+        hint = "The channels are first, but the model has them last: transpose with x.transpose(0, 2, 3, 1)."
     elif len(one) == 3 and len(actual) == 3 and (actual[2], actual[0], actual[1]) == one:
-        hint = "The channels come last; this model has them first: transpose with x.transpose(0, 3, 1, 2)."
+        hint = "The channels are last, but the model has them first: transpose with x.transpose(0, 3, 1, 2)."
     elif order := _order(actual, one):
         axes = ", ".join(str(k + 1) for k in order)
-        hint = f"The dimensions come in another order: transpose with x.transpose(0, {axes})."
+        hint = f"The dimensions are in another order: transpose with x.transpose(0, {axes})."
     elif int(np.prod(actual)) == int(np.prod(one)):
         hint = f"The number of values is right: reshape with x.reshape({(-1, *one)})."
     raise UsageError(
@@ -48,21 +48,21 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
     )
 
 
-def _order(actual: Sequence[int], wanted: Sequence[int]) -> tuple[int, ...] | None:
-    """Return the permutation of the dimensions ``actual`` that gives ``wanted``, or None where there is none, or too
-    many to try."""
-    if len(actual) != len(wanted) or len(actual) > 5:
+def _order(actual: Sequence[int], expected: Sequence[int]) -> tuple[int, ...] | None:
+    """Return the permutation of the dimensions ``actual`` that gives ``expected``, or None if there is none or there
+    are more than 5 dimensions."""
+    if len(actual) != len(expected) or len(actual) > 5:
         return None
     orders = permutations(range(len(actual)))
-    return next((p for p in orders if [actual[k] for k in p] == list(wanted)), None)
+    return next((p for p in orders if [actual[k] for k in p] == list(expected)), None)
 
 
 def real_values(
     where: str, name: str, array: np.ndarray, tensor: Tensor, stated: tuple[float, int] | None
 ) -> tuple[np.ndarray, list[str]]:
-    """``array`` as float32 real values (as the input's own type where that is a plain integer), and notes.
+    """Return ``array`` as float32 real values, or as the input's type if that is a plain integer, and notes.
 
-    ``stated``: scale and zero point of integers. Raises ``UsageError``.
+    ``stated`` is the scale and zero point of integers. Raises ``UsageError``.
     """
     if array.dtype.kind not in "fiub":
         raise UsageError(
@@ -77,7 +77,7 @@ def real_values(
                 f"{where}: '{name}' is {array.dtype} and a scale is stated for it.",
                 "Real values need no scale: leave out scale and zero_point.",
             )
-        with np.errstate(over="ignore"):  # the caller looks for infinities
+        with np.errstate(over="ignore"):  # the caller checks for infinities
             return array.astype(np.float32), []
     if stated is not None:
         return _dequantized(array, *stated), []
@@ -102,23 +102,23 @@ def _dequantized(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray
 
 
 def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype: np.dtype) -> np.ndarray:
-    """Return the values for an input of plain integers, checked to be representable."""
+    """Return the values for an input of plain integers. Raises ``UsageError`` if they cannot be represented."""
     if array.dtype == dtype:
         return array
     info = None if dtype.kind == "b" else np.iinfo(dtype)
     low, high = (0, 1) if info is None else (info.min, info.max)
-    whole = array.dtype.kind != "f" or bool(np.all(array == np.trunc(array)))
-    if not whole or (array.size and (array.min() < low or array.max() > high)):
+    are_integers = array.dtype.kind != "f" or bool(np.all(array == np.trunc(array)))
+    if not are_integers or (array.size and (array.min() < low or array.max() > high)):
         raise UsageError(
             f"{where}: '{name}' has values from {array.min()} to {array.max()}; "
             f"the input '{tensor.name}' takes {tensor.dtype}.",
-            f"Give whole numbers from {low} to {high}.",
+            f"Give integers from {low} to {high}.",
         )
     return array.astype(dtype)
 
 
 def check_finite(where: str, name: str, array: np.ndarray) -> None:
-    """Raises ``UsageError`` naming the first sample with NaN or infinity."""
+    """Raise ``UsageError``, which names the first sample with NaN or infinity, if there is any."""
     if array.dtype.kind != "f":
         return
     bad = ~np.isfinite(array.reshape(len(array), -1))
@@ -138,9 +138,10 @@ def varies(array: np.ndarray) -> bool:
 
 
 def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
-    """Return notes on samples that are constant or alike; ``UsageError`` when nothing at all varies.
+    """Return notes on samples that are constant or equal. Raises ``UsageError`` if all samples are the same.
 
-    ``alone``: no other input varies. With several inputs, one may be the same in all samples: a mode, a length.
+    ``alone`` is true if no other input varies. If another input varies, this one may be the same in all samples, for
+    example a mode or a length.
     """
     flat = array.reshape(len(array), -1)
     if flat.size == 0:
@@ -155,13 +156,13 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
     constant = flat.min(axis=1) == flat.max(axis=1)
     if alone and flat.shape[1] > 1 and bool(constant.all()):
         raise UsageError(
-            f"{where}: every sample of '{name}' is one value throughout (sample 0: {flat[0, 0]:g}).",
+            f"{where}: in every sample of '{name}' all values are equal (in sample 0 they are {flat[0, 0]:g}).",
             "Calibration needs samples like those in the field; check the program that wrote this file.",
         )
     notes = []
     if flat.shape[1] > 1 and constant.any():
         notes.append(
-            f"{where}: {int(constant.sum()):,} of {len(flat):,} samples of '{name}' are one value throughout, "
+            f"{where}: in {int(constant.sum()):,} of {len(flat):,} samples of '{name}' all values are equal; "
             f"the first is sample {int(np.flatnonzero(constant)[0])}."
         )
     different = len({row.tobytes() for row in flat})
@@ -207,7 +208,8 @@ def range_mismatch_notes(
 def class_numbers(
     where: str, labels: np.ndarray, classes: Sequence[str]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """``labels`` as numbers: names are numbered alphabetically, a column of numbers loses its dimension."""
+    """Return labels as numbers, and the names of the classes. Names are numbered alphabetically. Numbers of shape
+    (samples, 1) become (samples,). Raises ``UsageError``."""
     if labels.dtype.kind in "US":
         names, numbers = np.unique(labels.astype(str), return_inverse=True)
         return numbers.reshape(labels.shape).astype(np.int64), tuple(str(n) for n in names)

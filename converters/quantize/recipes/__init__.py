@@ -1,1 +1,1 @@
-"""Quantization recipes: reading, writing, and the shipped TOML files."""
+"""Quantization recipes: read them, write them, and the TOML files that come with Arenite."""

@@ -1,7 +1,7 @@
-"""Recipes, which state how a float model is quantized: TOML data, shipped or the user's own.
+"""Recipes state how a float model is quantized. They are TOML files that come with Arenite or that a user writes.
 
-See docs/recipes.md for every key. A recipe has settings for all layers, and in ``[[layers]]`` other settings for the
-layers that match a ``match``; later entries take precedence.
+See docs/recipes.md for every key. A recipe has settings for all layers, and entries ``[[layers]]`` with other settings
+for the layers that ``match`` selects. Later entries take precedence.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.quantize.calibration.calibrators import CALIBRATORS, check_calibrator
 from arenite.errors import UsageError
 
-#: The values that a key can have.
+#: The values that each key can have.
 CHOICES: dict[str, tuple[str, ...]] = {
     "activations": ("int8", "int16", "float"),
     "weights": ("int8", "int4", "float16", "float"),
@@ -30,7 +30,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "float_kernels": ("dynamic", "dequantise"),
 }
 
-#: Keys that apply to the whole model and cannot be set for single layers.
+#: Keys that apply to the complete model and cannot be set for single layers.
 _WHOLE_MODEL = frozenset({"name", "description", "inputs", "outputs", "bias_correction", "equalisation"})
 
 
@@ -45,14 +45,14 @@ class LayerSettings:
     calibrator_parameters: Mapping[str, float] = field(default_factory=dict)
     weight_scale: str = "max"
     rounding: str = "nearest"
-    #: With float activations and int8 weights: the kernel quantizes activations as it runs ("dynamic"), or weights
-    #: become float again before it ("dequantise").
+    #: For float activations and int8 weights: the kernel quantizes activations at run time ("dynamic"), or the weights
+    #: are converted to float before the kernel ("dequantise").
     float_kernels: str = "dynamic"
 
 
 @dataclass(frozen=True)
 class LayerRule:
-    """``settings`` for the layers that ``match`` names.
+    """The settings for the layers that ``match`` selects.
 
     ``match`` is an operator's name (``CONV_2D``), ``#3`` or ``#3-7`` for layers by index, or a regular expression
     that is searched for in the name of the layer's first output.
@@ -62,7 +62,7 @@ class LayerRule:
     settings: Mapping[str, Any]
 
     def applied(self, settings: LayerSettings) -> LayerSettings:
-        """``settings`` with those of the rule; another calibrator starts without the parameters of the first."""
+        """Return ``settings`` changed by the rule. A new calibrator does not keep the parameters of the old one."""
         new = dict(self.settings)
         if "calibrator" in new:
             new.setdefault("calibrator_parameters", {})
@@ -84,14 +84,14 @@ class Recipe:
     name: str = "int8"
     description: str = ""
     settings: LayerSettings = LayerSettings()
-    inputs: str = "int8"  # type of the model's float inputs afterwards
+    inputs: str = "int8"  # type of the quantized model's inputs
     outputs: str = "int8"
     bias_correction: bool = False
     equalisation: bool = False
     layers: tuple[LayerRule, ...] = ()
 
     def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
-        """Return the settings of ``op``, all matching rules applied in order."""
+        """Return the settings of ``op`` after all matching rules have been applied in order."""
         settings = self.settings
         for rule in self.layers:
             if rule.covers(graph, op):
@@ -107,7 +107,7 @@ class Recipe:
 
     @property
     def needs_observations(self) -> bool:
-        """Whether some layer may get integer activations, which need calibrated ranges."""
+        """Whether any layer may get integer activations, which need calibrated ranges."""
         return any(
             a != "float"
             for a in (
@@ -119,7 +119,7 @@ class Recipe:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return every setting, including the defaults: equal results mean equal conversions."""
+        """Return every setting, including the defaults. Recipes with equal results give equal models."""
         out: dict[str, Any] = {"name": self.name}
         out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
@@ -131,12 +131,12 @@ class Recipe:
     @staticmethod
     def from_table(table: Mapping[str, Any], where: str) -> Recipe:
         """Return the recipe in a parsed TOML table. Raises ``UsageError`` for unknown keys and values."""
-        whole = {k: v for k, v in table.items() if k != "layers"}
-        _check_settings(where, whole, whole_model=True)
-        own = {f.name for f in fields(LayerSettings)}
-        settings = LayerSettings(**{k: v for k, v in whole.items() if k in own})
+        model_table = {k: v for k, v in table.items() if k != "layers"}
+        _check_settings(where, model_table, whole_model=True)
+        layer_keys = {f.name for f in fields(LayerSettings)}
+        settings = LayerSettings(**{k: v for k, v in model_table.items() if k in layer_keys})
         _check_calibrator(settings)
-        rest = {k: v for k, v in whole.items() if k not in own}
+        rest = {k: v for k, v in model_table.items() if k not in layer_keys}
         for edge in ("inputs", "outputs"):
             rest.setdefault(edge, settings.activations)
         rules = table.get("layers", [])
@@ -156,19 +156,20 @@ def shipped_recipes() -> dict[str, Recipe]:
 
 
 def load_recipe(name_or_path: str | Path) -> Recipe:
-    """Return a shipped recipe by name, or the one in a TOML file.
+    """Return a shipped recipe by name, or the recipe in a TOML file.
 
-    Raises ``UsageError`` naming the key and the known ones, or the shipped recipes when there is no such recipe.
+    Raises ``UsageError``, which names the wrong key and the known keys, or the shipped recipes if there is no such
+    recipe.
     """
     text = str(name_or_path)
-    known = shipped_recipes()
-    if text in known:
-        return known[text]
+    shipped = shipped_recipes()
+    if text in shipped:
+        return shipped[text]
     path = Path(text)
     if path.suffix != ".toml" and not path.exists():
         raise UsageError(
             f"There is no recipe '{text}'.",
-            f"The shipped recipes are {', '.join(known)}; or give the path of a .toml file.",
+            f"The shipped recipes are {', '.join(shipped)}; or give the path of a .toml file.",
         )
     try:
         content = path.read_text("utf-8")
@@ -209,12 +210,12 @@ def _span(match: str) -> tuple[int, int] | None:
 
 
 def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:
-    known: dict[str, type] = {f.name: type(getattr(LayerSettings(), f.name)) for f in fields(LayerSettings)}
+    types: dict[str, type] = {f.name: type(getattr(LayerSettings(), f.name)) for f in fields(LayerSettings)}
     if whole_model:
-        known |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}
+        types |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}
     for key, value in settings.items():
-        if key not in known:
-            hint = f"Known are {', '.join(sorted(known))}."
+        if key not in types:
+            hint = f"Known are {', '.join(sorted(types))}."
             if key in _WHOLE_MODEL:
                 hint = f"It applies to the whole model: write it above [[layers]]. {hint}"
             raise UsageError(f"{where}: unknown key '{key}'.", hint)
@@ -222,9 +223,9 @@ def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: boo
             raise UsageError(
                 f"{where}: {key} is {value!r}.", f"Known are {', '.join(map(repr, CHOICES[key]))}."
             )
-        if not isinstance(value, known[key]):
-            wanted = {bool: "true or false", str: "a text", dict: "a table of numbers"}[known[key]]
-            raise UsageError(f"{where}: {key} is {value!r}.", f"Give {wanted}.")
+        if not isinstance(value, types[key]):
+            expected = {bool: "true or false", str: "a text", dict: "a table of numbers"}[types[key]]
+            raise UsageError(f"{where}: {key} is {value!r}.", f"Give {expected}.")
 
 
 def _check_calibrator(settings: LayerSettings) -> None:

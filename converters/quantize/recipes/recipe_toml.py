@@ -1,4 +1,4 @@
-"""Writing a recipe as a TOML file, for the result of a search and for the record."""
+"""Write a recipe as a TOML file, for example the result of a search."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def to_toml(recipe: Recipe) -> str:
-    """Return the text of a file that ``load_recipe`` reads as an equal recipe; every setting is written out."""
-    whole = recipe.to_json()
-    layers = whole.pop("layers")
+    """Return the text of a TOML file with every setting. ``load_recipe`` reads it as an equal recipe."""
+    table = recipe.to_json()
+    layers = table.pop("layers")
     if recipe.description:
-        whole = {"name": whole.pop("name"), "description": recipe.description, **whole}
-    parts = ["".join(f"{_key(k)} = {_value(v)}\n" for k, v in whole.items())]
+        table = {"name": table.pop("name"), "description": recipe.description, **table}
+    parts = ["".join(f"{_key(k)} = {_value(v)}\n" for k, v in table.items())]
     parts += [
         "[[layers]]\n" + "".join(f"{_key(k)} = {_value(v)}\n" for k, v in rule.items()) for rule in layers
     ]
@@ -42,5 +42,5 @@ def _value(value: Any) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a basic string: JSON's escapes are TOML's, save that TOML wants one for DEL too."""
+    """Return a TOML basic string. Its escapes are those of JSON, except that DEL must be escaped too."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007F")

@@ -21,7 +21,7 @@ def boxes_reader(
 ) -> Callable[[FrameMapping], Answer]:
     real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
-    function, arguments, kept, points = call.function, call.arguments, call.found, call.points
+    function, arguments, kept, points = call.function, call.arguments, call.results, call.points
     unpack, size = _BOX.unpack_from, _BOX.size
     row = 2 * plan.points
     unpack_row = struct.Struct(f"<{row}i").unpack_from

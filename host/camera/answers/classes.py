@@ -21,7 +21,7 @@ def classes_reader(
     else:
         real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)
     names = (*labels, *[""] * (plan.count - len(labels)))
-    function, arguments, kept = call.function, call.arguments, call.found
+    function, arguments, kept = call.function, call.arguments, call.results
     # One call unpacks all k entries of the buffer; only the first ``count`` of them are valid.
     unpack = struct.Struct("<" + "iI" * plan.step.k).unpack_from
 

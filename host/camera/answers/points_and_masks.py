@@ -30,7 +30,7 @@ def points_reader(
 ) -> Callable[[FrameMapping], Answer]:
     """Reader of landmarks. The answer's score is the probability that the object is present, where the model gives it,
     else the mean score of the points."""
-    function, arguments, kept = call.function, call.arguments, call.found
+    function, arguments, kept = call.function, call.arguments, call.results
     present = _presence(plan, outputs)
     triple = struct.Struct("ddd")
     scaled = np.empty((plan.count, 3))
@@ -70,7 +70,7 @@ def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[
 
 
 def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], Answer]:
-    function, arguments, kept = call.function, call.arguments, call.found
+    function, arguments, kept = call.function, call.arguments, call.results
     view = np.frombuffer(kept, np.uint8).reshape(plan.shape)
 
     def read(places: FrameMapping) -> Answer:

@@ -75,7 +75,7 @@ def test_toml_and_json_files_are_read(tmp_path: Path) -> None:
         ({"kind": "image"}, [{"do": "quantise", "dtype": "int4", "scale": 1}], "'int4', expected"),
         ({"kind": "image"}, [{"do": "quantise", "dtype": "int8"}], "lacks 'scale'"),
         (RATE, [FFT, FRAME, LOG], "in this order"),
-        (RATE, [FRAME, FFT], "log must be there"),
+        (RATE, [FRAME, FFT], "log are required"),
         (RATE, [FRAME, {"do": "fft", "length": 500}, LOG], "power of two"),
         (RATE, [FRAME, FFT, {"do": "log"}], "an offset or a floor"),
         ({"kind": "audio", "rate": 16000}, [FRAME, FFT, LOG], "lacks 'samples'"),
@@ -92,9 +92,9 @@ def test_an_invalid_specification_is_an_error(
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([{"do": "crop", "width": 50, "height": 5}], "wants 50x5 at"),
-        ([RESIZE, {"do": "crop", "x": 4, "y": 0, "width": 5, "height": 5}], "of a picture of 8x8"),
-        ([RESIZE | {"width": 90, "convention": "opencv", "method": "area"}], "only shrinking by area"),
+        ([{"do": "crop", "width": 50, "height": 5}], "takes 50x5 at"),
+        ([RESIZE, {"do": "crop", "x": 4, "y": 0, "width": 5, "height": 5}], "the picture has 8x8"),
+        ([RESIZE | {"width": 90, "convention": "opencv", "method": "area"}], "Only shrinking by area"),
         ([RESIZE | {"convention": "tf"}, {"do": "colour", "to": "grey"}], "must come before a resize"),
         ([{"do": "colour", "to": "grey"}, {"do": "normalise", "mean": [1, 2, 3]}], "there are 1 channels"),
         ([{"do": "normalise", "divide": 1e-9}, {"do": "quantise", "dtype": "int8", "scale": 1e-29}], ""),

@@ -201,11 +201,11 @@ WRONG: dict[str, tuple[PlanChange, str]] = {
     ),
     "ring outside": (
         change_first_segment(lambda s: replace(s, slots={**s.slots, 0: 3})),
-        "tensor 0 't0' must be held whole",
+        "tensor 0 't0' needs a slot for every row",
     ),
     "few slots": (
         change_first_segment(lambda s: replace(s, slots={**s.slots, 1: 2})),
-        "whose slot is taken again|but byte",
+        "whose slot is already overwritten|but byte",
     ),
     "pushed": (
         change_first_segment(lambda s: replace(s, streamed_input=1)),

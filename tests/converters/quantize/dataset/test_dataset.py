@@ -113,7 +113,7 @@ def test_samples_that_cannot_calibrate_are_an_error(tmp_path: Path) -> None:
     assert "at least 10" in error(saved(tmp_path, x=X), limit=5)
     assert "are the same" in error(saved(tmp_path, x=np.repeat(X[:1], 20, axis=0)))
     constant = np.ones_like(X) * np.arange(20, dtype=np.float32)[:, None, None, None]
-    assert "one value throughout" in error(saved(tmp_path, x=constant))
+    assert "all values are equal" in error(saved(tmp_path, x=constant))
     bad = X.copy()
     bad[7, 1, 1, 1] = np.nan
     assert "NaN" in error(saved(tmp_path, x=bad)) and "sample 7" in error(saved(tmp_path, x=bad))
@@ -124,7 +124,7 @@ def test_samples_that_cannot_calibrate_are_an_error(tmp_path: Path) -> None:
     mixed[4] = 0.5
     mixed[10:] = X[10]
     notes = load_dataset(saved(tmp_path, x=mixed), [PLAIN]).notes
-    assert any("1 of 20 samples of 'x' are one value throughout, the first is sample 4" in n for n in notes)
+    assert any("in 1 of 20 samples of 'x' all values are equal; the first is sample 4" in n for n in notes)
     assert any("only 11 of 20 samples" in n for n in notes)
 
 
@@ -141,7 +141,7 @@ def test_the_error_of_a_wrong_shape_suggests_a_fix(tmp_path: Path) -> None:
     first = Tensor(0, "x", (1, 3, 4, 5), "float32")
     assert "has them first: transpose with x.transpose(0, 3, 1, 2)" in error(saved(tmp_path, x=X), first)
     assert "reshape((-1, 4, 5, 3))" in error(saved(tmp_path, x=X.reshape(20, 60)))
-    assert "one sample without a count" in error(saved(tmp_path, x=X[0]))
+    assert "a single sample" in error(saved(tmp_path, x=X[0]))
     assert "Give 'x' as (samples, 4, 5, 3)" in error(saved(tmp_path, x=X[:, :3]))
     assert "single number" in error(saved(tmp_path, x=np.float32(1)))
     assert "type <U1" in error(

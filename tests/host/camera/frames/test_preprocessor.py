@@ -85,7 +85,7 @@ YUYV = Format("yuyv", 64, 48, (128,))
         ([RESIZE], Format("yuyv", 63, 48, (128,)), tensor(), None, "even sides"),
         ([RESIZE], Format("nv12", 64, 48, (64, 64, 64)), tensor(), None, "2 planes, but 3 strides"),
         ([RESIZE], YUYV, tensor(), CropWindow(60, 0, 8, 8), "is not inside frames"),
-        ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop wants 80x20"),
+        ([{"do": "crop", "width": 80, "height": 20}], YUYV, tensor(), None, "Crop takes 80x20"),
     ],
 )
 def test_mismatches_raise_an_error(

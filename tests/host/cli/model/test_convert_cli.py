@@ -75,7 +75,7 @@ BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] 
     ),
     "constant samples": (
         lambda: {"x": np.repeat(np.arange(40, dtype=np.float32)[:, None], FEATURES, axis=1)},
-        ("every sample of 'x' is one value throughout",),
+        ("in every sample of 'x' all values are equal",),
     ),
     "another shape": (
         lambda: {"x": np.random.default_rng(0).random((40, FEATURES + 1))},
