@@ -1,10 +1,10 @@
-"""The planner: execution order and arena offsets, with a lower bound, and an independent checker.
+"""The planner: execution order, arena offsets and a lower bound of the arena, and an independent checker.
 
-``plan`` makes a ``Plan`` from a graph and the requirements of its operators; ``check`` verifies any plan and shares
+``plan`` computes a ``Plan`` from a graph and the requirements of its operators. ``check`` verifies any plan and shares
 no code with the planner.
 """
 
-# The submodule ``plan`` is imported before the function of that name, which thereby is what ``planner.plan`` means.
+# The submodule ``plan`` is imported before the function ``plan``, so that ``planner.plan`` is the function.
 from arenite.converters.planner.plan import Plan, SearchStatistics  # isort: skip
 from arenite.converters.planner.checker import check, find_violations
 from arenite.converters.planner.plan_arena import plan

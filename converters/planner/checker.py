@@ -1,8 +1,8 @@
-"""An independent check of a plan: run it over a map of the arena's bytes and detect every overwritten value.
+"""An independent check of a plan: simulate it on a map of the arena's bytes and detect every overwritten value.
 
-The checker shares nothing with the planner except the plan itself. It computes no lifetimes: the arena is a map from
-bytes to contents, operators are executed in the plan's order, and each must find its inputs intact. Adjacent bytes
-that every block of the plan covers together are one cell, so the map is exact and small.
+The checker shares nothing with the planner except the plan. It computes no lifetimes. The arena is a map from bytes to
+contents. The operators run in the plan's order, and the inputs of each must be intact. Adjacent bytes that belong to
+the same blocks of the plan form one cell, so the map is exact and small.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.streaming_checker import find_violations as streaming_violations
 from arenite.errors import PlanError
 
-#: Largest arena: far beyond a microcontroller, and small enough that no sum overflows in code that reads the plan.
+#: The largest arena in bytes: far more than a microcontroller has, but small enough that no sum overflows in code that
+#: reads the plan.
 _MAX_ARENA = 1 << 31
 
 _NOTHING = ("nothing",)
@@ -34,7 +35,8 @@ def check(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> None:
-    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. The arguments are those of ``plan``."""
+    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. The arguments are those of
+    ``planner.plan``."""
     violations = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
     if violations:
         more = f" ({len(violations) - 3} more)" if len(violations) > 3 else ""
@@ -49,19 +51,22 @@ def find_violations(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> list[str]:
-    """Return one sentence for each violation of ``plan``; empty for a plan under which every operator reads the
-    values that were written for it, all variables survive, and all outputs are intact at the end."""
+    """Return one sentence for each violation of ``plan``.
+
+    The list is empty if every operator reads the values that were written for it, no variable is overwritten, and all
+    outputs are intact at the end.
+    """
     if len(needs) != len(graph.ops):
         return [f"There are {len(needs)} requirements for {len(graph.ops)} operators."]
-    across = find_split_violations(graph, plan, needs, persistent=persistent)
+    split_violations = find_split_violations(graph, plan, needs, persistent=persistent)
     if plan.segments and not persistent and not folded:
-        return across + streaming_violations(graph, plan, needs)
+        return split_violations + streaming_violations(graph, plan, needs)
     run = _PlanExecution(graph, plan, needs, dict(persistent or {}), frozenset(folded))
-    run.violations += across
+    run.violations += split_violations
     run.check_figures()
     run.check_blocks()
     run.check_order()
-    if not run.violations:  # the execution below relies on complete and bounded blocks
+    if not run.violations:  # the simulation needs an address inside the arena for every block
         run.execute()
         run.check_sharing()
     return run.violations
@@ -103,7 +108,7 @@ class _PlanExecution:
         tensor = self.graph.tensors[t]
         return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
 
-    # -- checks without running the plan -------------------------------------------------------------------
+    # -- checks without simulation -------------------------------------------------------------------------
 
     def check_figures(self) -> None:
         plan = self.plan
@@ -123,15 +128,15 @@ class _PlanExecution:
             )
 
     def check_blocks(self) -> None:
-        """Check that everything that needs an address has one, within the arena and aligned, and nothing else has
-        one."""
+        """Check that everything that needs an address has an aligned one in the arena, and that nothing else has an
+        address."""
         graph, plan = self.graph, self.plan
         touched = {*graph.inputs, *graph.outputs}
         for op in graph.ops:
             if op.index not in self.folded:
                 touched |= {*op.inputs, *op.outputs}
-        wanted = {t for t in touched if self.in_arena(t)}
-        self._compare("tensor", wanted, plan.offsets)
+        arena_tensors = {t for t in touched if self.in_arena(t)}
+        self._compare("tensor", arena_tensors, plan.offsets)
         scratch = {k for k, need in enumerate(self.needs) if need.scratch > 0 and k not in self.folded}
         self._compare("scratch of operator", scratch, plan.scratch_offsets)
         self._compare(
@@ -147,11 +152,11 @@ class _PlanExecution:
             self._bounds(f"variable '{name}'", offset, self.persistent[name])
 
     def _compare(
-        self, kind: str, wanted: Collection[object], given: Mapping[int, int] | Mapping[str, int]
+        self, kind: str, expected: Collection[object], addresses: Mapping[int, int] | Mapping[str, int]
     ) -> None:
-        for key in sorted(set(wanted) - set(given), key=str):
+        for key in sorted(set(expected) - set(addresses), key=str):
             self.add_violation(f"The {kind} {key} has no address in the arena.")
-        for key in sorted(set(given) - set(wanted), key=str):
+        for key in sorted(set(addresses) - set(expected), key=str):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
     def _bounds(self, description: str, offset: int, nbytes: int) -> None:
@@ -172,20 +177,20 @@ class _PlanExecution:
         for op in self.graph.ops:
             for t in op.outputs:
                 for reader in self.graph.ops:
-                    late = op.index in position and reader.index in position and t in reader.inputs
-                    if late and position[reader.index] <= position[op.index]:
+                    reads_t = op.index in position and reader.index in position and t in reader.inputs
+                    if reads_t and position[reader.index] <= position[op.index]:
                         self.add_violation(
                             f"{self.op_name(reader.index)} runs before {self.op_name(op.index)}, which it reads."
                         )
         for key, users in self._state_users().items():
-            now = [k for k in order if k in users]
-            if now != sorted(users):
+            planned = [k for k in order if k in users]
+            if planned != sorted(users):
                 self.add_violation(
-                    f"The operators on state {key} run in the order {now} instead of {sorted(users)}."
+                    f"The operators on state {key} run in the order {planned} instead of {sorted(users)}."
                 )
 
     def _state_users(self) -> dict[str, set[int]]:
-        """Operators by the state that they touch; one that may touch any state belongs to all."""
+        """Return the operators that use each state. An operator that may use any state belongs to all."""
         users: dict[str, set[int]] = {"of initialisation": set()}
         for op in self.graph.ops:
             for t in {*op.inputs, *op.outputs} - {-1}:
@@ -198,7 +203,7 @@ class _PlanExecution:
         every = {op.index for op in self.graph.ops if op.name == "CALL_ONCE"}
         return {key: (operators | every) - self.folded for key, operators in users.items()}
 
-    # -- the run -------------------------------------------------------------------------------------------
+    # -- simulation ----------------------------------------------------------------------------------------
 
     def execute(self) -> None:
         graph, plan = self.graph, self.plan
@@ -214,7 +219,7 @@ class _PlanExecution:
         }
         self.edges = edges
         self.holds: list[Content] = [_NOTHING] * len(edges)
-        self.content: dict[int, Content] = {}  # the content of a tensor's bytes, named after its first writer
+        self.content: dict[int, Content] = {}  # tensor -> content of its bytes, named after the first writer
         self.reserved: dict[int, Content] = {}  # cell -> the variable that owns it for the whole run
         self.version = dict.fromkeys(plan.variable_offsets, 0)  # how often each variable was changed
         for name in plan.variable_offsets:
@@ -281,21 +286,21 @@ class _PlanExecution:
         outputs = [(p, t) for p, t in enumerate(op.outputs) if ("tensor", t) in self.cells]
         for _, t in inputs:
             self._read(t, op_name, "")
-        busy: dict[int, str] = {}  # cells that this operator already writes
-        unwritten: set[int] = set()  # outputs that are there already, under another name
+        busy: dict[int, str] = {}  # cell -> the block of this operator that writes it
+        unwritten: set[int] = set()  # outputs that need no write because their bytes exist as another tensor
         for o, t in outputs:
             cells = set(self.cells["tensor", t])
             touched = [(p, i) for p, i in inputs if cells & set(self.cells["tensor", i])]
-            refused = [(i, why) for p, i in touched if (why := self._why_not(k, p, i, o, t))]
+            refused = [(i, reason) for p, i in touched if (reason := self._overwrite_error(k, p, i, o, t))]
             identical = [i for p, i in touched if self._is_alias(k, p, i, o, t)]
             view = self._view(k, o, t)
-            if view or identical:  # nothing is written at all
+            if view or identical:  # the operator writes nothing
                 self.content[t] = view or self.content.get(identical[0], _NOTHING)
                 unwritten.add(t)
             else:
-                for i, why in refused:
+                for i, reason in refused:
                     self.add_violation(
-                        f"{op_name} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {why}."
+                        f"{op_name} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}: {reason}."
                     )
             self._claim(busy, cells, op_name, self.tensor_name(t))
         if k in self.plan.scratch_offsets:
@@ -315,13 +320,13 @@ class _PlanExecution:
                 self._change(name)
 
     def _change(self, name: str) -> None:
-        """Give the variable a new value, which invalidates tensors that were read from it in place."""
+        """Give the variable a new value. Tensors that alias the variable become invalid."""
         self.version[name] += 1
         for c in self.cells["variable", name]:
             self.holds[c] = ("variable", name, self.version[name])
 
     def _view(self, k: int, o: int, t: int) -> Content | None:
-        """Return the content of the variable that output ``t`` aliases, when operator ``k`` reads it in place."""
+        """Return the content of the variable that output ``t`` aliases, or None if operator ``k`` copies it."""
         op = self.graph.ops[k]
         name = self.handles.get(op.input(0), "")
         if op.name != "READ_VARIABLE" or (0, o) not in self.needs[k].alias or name not in self.version:
@@ -337,13 +342,13 @@ class _PlanExecution:
         busy.update(dict.fromkeys(cells, block))
 
     def _is_alias(self, k: int, p: int, i: int, o: int, t: int) -> bool:
-        """Return whether output ``t`` at position ``o`` is input ``i`` at position ``p`` under another shape."""
+        """Return whether output ``t`` at position ``o`` is input ``i`` at position ``p`` with another shape."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         declared = (p, o) in self.needs[k].alias and source.nbytes == target.nbytes
         state = source.is_variable or target.is_variable
         return declared and not state and self.plan.offsets[i] == self.plan.offsets[t]
 
-    def _why_not(self, k: int, p: int, i: int, o: int, t: int) -> str:
+    def _overwrite_error(self, k: int, p: int, i: int, o: int, t: int) -> str:
         """Return the reason why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" if
         it may."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]

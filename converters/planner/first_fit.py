@@ -1,8 +1,8 @@
-"""Offsets by first fit: every block at the lowest free address, in several orders.
+"""Compute offsets by first fit: place every block at the lowest free address, in several orders.
 
-The blocks are ``Buffer``s. Two that live at the same time must not overlap; their distance depends on which is below,
-because a buffer's size can change over time: ``PlacementProblem.gap[a][b]`` is the smallest ``offset(b) -
-offset(a)`` when a is below b, that is a's largest size while both live; 0 when they never live at the same time.
+The blocks are ``Buffer``s. Two blocks that live at the same time must not overlap. Because a buffer's size can change
+over time, their distance depends on which one is below: ``PlacementProblem.gap[a][b]`` is the smallest ``offset(b) -
+offset(a)`` if a is below b. It is the largest size of a while both live, and 0 if they never live at the same time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from arenite.converters.planner.lower_bound import live_bound
 
 @dataclass(frozen=True)
 class PlacementProblem:
-    """Blocks to be placed, and the distances between them."""
+    """The blocks to place, and the distances between them."""
 
     buffers: tuple[Buffer, ...]
     gap: tuple[tuple[int, ...], ...]
@@ -42,7 +42,7 @@ def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
 
 
 def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
-    """Return the sizes of ``a`` and of ``b`` at their largest while both live."""
+    """Return the largest size of ``a`` and of ``b`` while both live."""
     high_a = high_b = 0
     for start_a, end_a, size_a in a.pieces:
         for start_b, end_b, size_b in b.pieces:
@@ -69,6 +69,7 @@ def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
     return offsets
 
 
+#: Sort keys of the orders in which the blocks are placed.
 _KEYS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
     lambda b: (-b.size, -(b.end - b.start)),
     lambda b: (-b.size * (b.end - b.start), -b.size),
@@ -77,12 +78,12 @@ _KEYS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
     lambda b: (-b.end, -b.size),
 )
 
-#: Rounds of moving the blocks that stick out at the top to the front of the sequence.
+#: How often, per sort key, the blocks that reach the top of the arena are moved to the front of the sequence.
 _ROUNDS = 24
 
 
 def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
-    """Return the best of the simple placements; stops at the first that meets the bound."""
+    """Return the best first-fit placement over several orders. Stop at the first one that meets the bound."""
     best: list[int] = []
     for key in _KEYS:
         sequence = sorted(range(len(problem.buffers)), key=lambda b: (*key(problem.buffers[b]), b))
@@ -93,19 +94,19 @@ def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
             if problem.top(best) <= problem.bound:
                 return best
             high = problem.top(offsets)
-            out = [b for b in sequence if offsets[b] + problem.buffers[b].size == high]
-            if sequence[: len(out)] == out:
+            top_blocks = [b for b in sequence if offsets[b] + problem.buffers[b].size == high]
+            if sequence[: len(top_blocks)] == top_blocks:
                 break
-            sequence = out + [b for b in sequence if b not in out]
+            sequence = top_blocks + [b for b in sequence if b not in top_blocks]
     return best
 
 
 def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> list[int]:
-    """Improve the placement ``start``: each round moves one block earlier in the sequence of a first fit, or swaps two,
-    and keeps the result if it is no worse. Stops at the bound.
+    """Improve the placement ``start`` by hill climbing and return the best placement.
 
-    The choices are random but the same in every run. Most rounds move a block at the top, or one that lives at the
-    same time: nothing else can lower the arena.
+    Each round moves one block earlier in the sequence of a first fit, or swaps two blocks, and keeps the result if it
+    is no worse. The search stops at the bound. The choices are pseudo-random, with the same seed in every run. Most
+    rounds move a block at the top or a block that lives at the same time, because only these can lower the arena.
     """
     rng = random.Random(0)
 

@@ -1,4 +1,4 @@
-"""The arena requirements of a graph, its dependencies, and the lifetimes of all bytes for an order of execution.
+"""Compute the arena requirements of a graph, and the lifetimes of all bytes for an order of execution.
 
 Time is counted in steps: step p is the operator at position p of the order. A tensor lives from the step that
 writes it up to and including the last step that reads it. All graph inputs live from step 0, graph outputs live to
@@ -7,12 +7,11 @@ arena.
 
 Two ways of sharing memory reduce the arena:
 
-* *alias*: an output with the bytes of an input (RESHAPE). Both names mean one ``Value``, which lives while either
-  does. It never costs memory. The tensor that is read from a resource variable may be the variable itself, as long
-  as nothing assigns it.
-* *in place*: an output overwrites an input that no later operator reads. Both keep their lifetime and size, but are
-* tied
-  to one address: a ``Buffer`` is such a chain of values, with a size that can fall from step to step.
+* *alias*: an output has the same bytes as an input (RESHAPE). Both tensors are one ``Value``, which lives as long as
+  either of them. An alias takes no memory. A tensor that is read from a resource variable may be the variable itself,
+  as long as no operator assigns the variable.
+* *in place*: an output overwrites an input that no later operator reads. Both keep their lifetime and size, but have
+  the same address. A ``Buffer`` is such a chain of values; its size can fall from step to step.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from arenite.errors import PlanError
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes that are computed once: a tensor and every tensor that has the same bytes under another shape."""
+    """Bytes that are computed once: a tensor and every tensor that has the same bytes with another shape."""
 
     tensors: tuple[int, ...]
     size: int  # rounded up to the alignment, > 0
@@ -42,7 +41,7 @@ class Value:
 class ArenaRequirements:
     """The arena requirements of a graph for any order. Operators are indices of ``Subgraph.ops``."""
 
-    ops: tuple[int, ...]  # those that run, in the graph's order
+    ops: tuple[int, ...]  # operators that run, in the graph's order
     values: tuple[Value, ...]
     value_of: Mapping[int, int]  # tensor index -> index into values
     outputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it computes
@@ -85,8 +84,8 @@ class Buffer:
 def arena_addresses(
     requirements: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
-    """Return the addresses of tensors by index, of scratch by operator and of resource variables by name, where
-    buffer i is at ``at[i]``."""
+    """Return the addresses of tensors by index, of scratch by operator and of resource variables by name. Buffer i is
+    at address ``at[i]``."""
     tensors = dict.fromkeys(requirements.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
@@ -101,7 +100,7 @@ def arena_addresses(
 
 
 def takes_arena(tensor: Tensor) -> bool:
-    """Return whether a tensor that is computed at run time takes bytes. Raises ``PlanError`` for a type of unknown
+    """Return whether a tensor takes arena bytes. Raises ``PlanError`` for a computed tensor of a type of unknown
     size."""
     if tensor.is_constant or tensor.dtype in ("resource", "variant"):
         return False
@@ -122,11 +121,11 @@ def arena_requirements(
     folded: Collection[int] = (),
     alias: bool = True,
 ) -> ArenaRequirements:
-    """Return the arena requirements of ``graph``. ``needs`` has one entry per operator; ``persistent`` bytes per
-    variable.
+    """Return the arena requirements of ``graph``.
 
-    ``folded`` are the operators whose outputs have become constants; ``alias=False`` gives every tensor its own value.
-    Raises ``PlanError`` for requirements that do not match the graph.
+    ``needs`` has one entry per operator, and ``persistent`` the bytes of each resource variable. ``folded`` are the
+    operators whose outputs have become constants. ``alias=False`` gives every tensor its own value. Raises
+    ``PlanError`` if ``needs`` does not match the graph.
     """
     if len(needs) != len(graph.ops):
         raise PlanError(
@@ -154,8 +153,8 @@ def arena_requirements(
         quoted = f"Tensor {t} '{graph.tensors[t].name}'"
         if t in writer and min(readers.get(t, ()), default=len(graph.ops)) <= writer[t]:
             raise PlanError(f"{quoted} is read before it is written.", "Sort the operators.")
-        given = t in writer or t in graph.inputs or graph.tensors[t].is_variable
-        if t in placed and not given:
+        has_value = t in writer or t in graph.inputs or graph.tensors[t].is_variable
+        if t in placed and not has_value:
             raise PlanError(f"{quoted} is read but never written.", "Convert the model again.")
 
     sized = [t for t in placed if graph.tensors[t].nbytes > 0]
@@ -209,7 +208,7 @@ def arena_requirements(
 
 
 def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
-    """Tensor indices of an (input position, output position) pair."""
+    """Return the tensor indices of an (input position, output position) pair."""
     if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
         raise PlanError(
             f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its requirements."
@@ -220,7 +219,7 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
 def _alias_roots(
     graph: Subgraph, needs: Sequence[OpRequirements], ops: Sequence[int], sized: set[int]
 ) -> tuple[dict[int, int], tuple[tuple[int, int, int], ...]]:
-    """Tensor -> the first tensor with its bytes, for every tensor that may alias another one."""
+    """Return the first tensor with the same bytes for every tensor that may alias another one, and the pairs used."""
     root: dict[int, int] = {}
     used = []
     for k in ops:
@@ -238,10 +237,10 @@ def _alias_roots(
 def _in_place(
     graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the in-place pairs of ``op`` that are safe when the input has its last reader there.
+    """Return the in-place pairs of ``op`` that are safe if ``op`` is the last reader of the input.
 
-    Every position through which the operator reads the input's bytes must itself be declared for that output: in
-    ADD(x, x) both are, while a gather whose indices are also its data could not be.
+    Every position at which the operator reads the input's bytes must be declared for that output. In ADD(x, x) both
+    positions are declared. A gather whose indices are also its data cannot work in place.
     """
     declared = set(needs.in_place)
     pairs = []
@@ -262,11 +261,11 @@ def _in_place(
 def in_place_pairs(
     requirements: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
 ) -> list[tuple[int, int, int, int]]:
-    """Return the in-place pairs that ``op`` uses when the values ``dying`` have their last reader in it.
+    """Return the in-place pairs that ``op`` uses if it is the last reader of the values ``dying``.
 
-    Each input is used for one output and each output takes one input, such that the outputs placed this way have the
-    most bytes (a matching by augmenting paths, outputs in descending size). ``last`` prefers the last declared input
-    where several are possible.
+    Each input is used for at most one output and each output for at most one input. The outputs that are placed in this
+    way have the most bytes (a matching by augmenting paths, outputs in descending size). ``last`` prefers the last
+    declared input if several are possible.
     """
     offers: dict[int, list[tuple[int, int, int, int]]] = {}
     for pair in requirements.in_place[op]:
@@ -289,7 +288,7 @@ def in_place_pairs(
 
 
 def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
-    """(first step, end step) of every value, half-open."""
+    """Return (first step, end step) of every value, half-open."""
     step = {k: p for p, k in enumerate(order)}
     spans = []
     for value in requirements.values:
@@ -302,8 +301,7 @@ def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> li
 def lifetimes(
     requirements: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
-    """Return the buffers of ``order``, and the (operator, input position, output position) that share an address in
-    place."""
+    """Return the buffers of ``order``, and the (operator, input position, output position) of each in-place pair."""
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
     spans = value_lifetimes(requirements, order)
@@ -334,7 +332,8 @@ def lifetimes(
 
 
 def _pieces(spans: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """A chain's size over time; at the step where two values meet, the size of the earlier, larger one."""
+    """Return the size of a chain of values over time. At the step where two values meet, the size is that of the
+    earlier value, which is not smaller."""
     pieces: list[tuple[int, int, int]] = []
     for start, end, size in spans:
         begin = max(start, pieces[-1][1]) if pieces else start

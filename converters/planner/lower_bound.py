@@ -1,6 +1,6 @@
 """Lower bounds of the arena.
 
-``live_bound`` belongs to one order; ``graph_bound`` to every order that the graph allows.
+``live_bound`` holds for one order, ``graph_bound`` for every order that the graph allows.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from arenite.converters.planner.lifetimes import ArenaRequirements, Buffer, in_p
 
 
 def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
-    """Return the bytes that live at each step."""
+    """Return the number of live bytes at each step."""
     change = [0] * (steps + 1)
     for buffer in buffers:
         for start, end, size in buffer.pieces:
@@ -25,13 +25,13 @@ def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
 
 
 def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
-    """Return the largest sum of live bytes: blocks that live at once cannot overlap."""
+    """Return the largest number of live bytes at any step: blocks that live at the same time cannot overlap."""
     return max(live_bytes(buffers, steps), default=0)
 
 
 def predecessors_and_successors(requirements: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
-    """For each operator, the bit sets (bit = position in ``requirements.ops``) of those that must run before and
-    after it."""
+    """Return two bit sets per operator: the operators that must run before it and after it. A bit is a position in
+    ``requirements.ops``."""
     position = {k: p for p, k in enumerate(requirements.ops)}
     ancestors: dict[int, int] = {}
     descendants = dict.fromkeys(requirements.ops, 0)
@@ -47,10 +47,10 @@ def predecessors_and_successors(requirements: ArenaRequirements) -> tuple[dict[i
 
 
 def graph_bound(requirements: ArenaRequirements, *, in_place: bool = True) -> int:
-    """Return a bound for any order: for each operator, the values that live during it in every order.
+    """Return a lower bound for every order: the largest sum, over all operators, of the values that always live then.
 
-    A value certainly lives during operator k when k reads or computes it, or when it is computed before k and read
-    after k in every order. An output is not counted when it might take the place of an input.
+    A value lives during operator k in every order if k reads or computes it, or if it is always computed before k and
+    read after k. An output is not counted if it may overwrite an input.
     """
     ancestors, descendants = predecessors_and_successors(requirements)
     position: Mapping[int, int] = {k: p for p, k in enumerate(requirements.ops)}
@@ -64,8 +64,8 @@ def graph_bound(requirements: ArenaRequirements, *, in_place: bool = True) -> in
         live = requirements.scratch.get(k, 0)
         own = {*requirements.inputs_of[k], *requirements.outputs_of[k]}
         for v, value in enumerate(values):
-            known = value.writer is None or ancestors[k] >> position[value.writer] & 1
-            if v in own or (known and (value.stays or readers[v] & descendants[k])):
+            is_computed = value.writer is None or ancestors[k] >> position[value.writer] & 1
+            if v in own or (is_computed and (value.stays or readers[v] & descendants[k])):
                 live += value.size
         if in_place:
             dying = {v for v in requirements.inputs_of[k] if not readers[v] & descendants[k]}

@@ -1,10 +1,10 @@
-"""Plan an arena over two memories: hot tensors in the faster one.
+"""Plan an arena over two memories, with the most accessed tensors in the faster one.
 
-The order of the operators is that of a plan for one memory. Then every block (tensors that share an address, a
-variable) is assigned to one of the two, such that the blocks of each fit and the estimated loads and stores in the
-slower one are fewest (``memory_split_search``); within each memory the offsets are planned as usual. The result is a
-``Plan`` whose addresses continue from the first memory into the second, with a ``MemorySplit`` that gives the
-boundary. Scratch stays in the first memory, where the stack is: kernels access it most often.
+The order of the operators is that of a plan for one memory. Every block (tensors that share an address, or a variable)
+is assigned to one of the memories, so that the blocks of each memory fit and the estimated number of loads and stores
+in the slower memory is smallest (``memory_split_search``). Within each memory the offsets are planned as for one
+memory. The result is a ``Plan`` whose addresses continue from the first memory into the second, with a ``MemorySplit``
+that gives the boundary. Scratch stays in the first memory, where the stack is, because kernels access it most often.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from arenite.converters.planner.memory_split_search import MemoryAssignment, ass
 from arenite.converters.planner.plan import ALIGNMENT, MemorySplit, Plan, SearchStatistics
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Nodes of the search for one way of sharing.
+#: Search nodes for each entry of ``_VARIANTS``.
 BUDGET = 4000
 
-#: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing ties blocks to one memory.
+#: Variants of in-place sharing: (share or not, prefer the last of several inputs). Shared blocks are in one memory.
 _VARIANTS = ((True, False), (True, True), (False, False))
 
 
 @dataclass(frozen=True)
 class AccessCounts:
-    """Estimated loads and stores of one inference, by tensor, and by name of resource variable. Scratch is not counted
-    because it never moves."""
+    """The estimated loads and stores of one inference, by tensor and by name of resource variable. Scratch is not
+    counted, because it is always in the first memory."""
 
     tensors: Mapping[int, int]
     variables: Mapping[str, int] = field(default_factory=dict)
@@ -57,25 +57,31 @@ def plan_split(
     """Return the plan with the fewest accesses in the slower memory that the search finds, or None if it finds none
     that fits.
 
-    ``order``: the operators that run, as a plan for one memory has them. ``limits``: bytes that the arena may take of
-    the first and of the second memory. ``preferred_slow``: the second memory is the faster one. ``placed``: tensors
-    whose memory is decided, True for the first one; the first entry decides for tensors that share a block.
-    ``budget`` counts nodes of the search, so that equal arguments give equal plans everywhere. Raises ``PlanError`` for
-    a graph that cannot be planned.
+    Args:
+        order: the operators that run, in the order of a plan for one memory.
+        limits: the bytes that the arena may take of the first and of the second memory.
+        preferred_slow: whether the second memory is the faster one.
+        placed: the tensors whose memory is fixed; True means the first memory. For tensors that share a block, the
+        first
+            entry decides.
+        budget: the number of search nodes. A count gives equal plans for equal arguments on every machine.
+
+    Raises:
+        PlanError: the graph cannot be planned.
     """
     requirements = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
     usable = tuple(limit // alignment * alignment for limit in limits)
     best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
     bound, nodes = None, 0
-    seen: list[list[Buffer]] = []
+    tried: list[list[Buffer]] = []
     for share, last in _VARIANTS:
         buffers, pairs = lifetimes(requirements, order, in_place=share, last=last)
-        if buffers in seen:
+        if buffers in tried:
             continue
-        seen.append(buffers)
+        tried.append(buffers)
         weights = [_weight(requirements, b, accesses) for b in buffers]
-        decided = [_decided(requirements, b, placed or {}) for b in buffers]
-        pinned = [None if d is None else d != preferred_slow for d in decided]
+        fixed = [_fixed_memory(requirements, b, placed or {}) for b in buffers]
+        pinned = [None if first is None else first != preferred_slow for first in fixed]
         sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
         assignment = assign_memories(buffers, weights, pinned, sides, budget=budget)
         if assignment is None:
@@ -91,9 +97,8 @@ def plan_split(
     return _plan(requirements, order, best, bound or 0, preferred_slow, alignment, (nodes, budget))
 
 
-def _decided(requirements: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
-    """Return whether a block must be in the first memory (True) or in the second (False), or None where either is
-    allowed."""
+def _fixed_memory(requirements: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
+    """Return True if a block must be in the first memory, False for the second, and None if both are allowed."""
     if buffer.scratch is not None:
         return True
     tensors = (t for v in buffer.values for t in requirements.values[v].tensors)
@@ -101,7 +106,7 @@ def _decided(requirements: ArenaRequirements, buffer: Buffer, placed: Mapping[in
 
 
 def _weight(requirements: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
-    """Return the accesses to all tensors and variables of the block."""
+    """Return the number of accesses to all tensors and variables of the block."""
     total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in requirements.values[v].tensors)
     if buffer.variable is not None:
         total += accesses.variables.get(buffer.variable, 0)

@@ -1,8 +1,8 @@
-"""An independent check of an arena over two memories; it shares nothing with the planner except the plan itself.
+"""An independent check of an arena over two memories. It shares nothing with the planner except the plan.
 
-The checker of plans already finds overlaps of live blocks, because addresses continue from one memory into the other.
-This file checks the memories: no block crosses the boundary, scratch and the state of segments are in the first
-memory, and the blocks of each memory fit it.
+``checker`` already finds overlaps of live blocks, because addresses continue from one memory into the other. This
+module checks that no block crosses the boundary, that scratch and the state of segments are in the first memory, and
+that the blocks of each memory fit into it.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ def find_split_violations(
     persistent: Mapping[str, int] | None = None,
     limits: tuple[int, int] | None = None,
 ) -> list[str]:
-    """Return one sentence for each violation of the two memories of ``plan``; empty when one memory holds the arena.
+    """Return one sentence for each violation of the two memories of ``plan``. A plan for one memory has none.
 
-    ``limits``: bytes that the arena may take of each.
+    ``limits`` are the bytes that the arena may take of each memory.
     """
     if plan.split is None:
         return []
@@ -56,15 +56,15 @@ def find_split_violations(
 def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
-    """(description, first byte, bytes, whether it may be in the second memory) of every block."""
-    standing = {t: n for s in plan.segments for t, n in s.slots.items()}
+    """Yield (description, first byte, bytes, whether it may be in the second memory) of every block."""
+    slots = {t: n for s in plan.segments for t, n in s.slots.items()}
     for t, offset in plan.offsets.items():
         if not 0 <= t < len(graph.tensors):
-            continue  # there is no such tensor, which the checker of plans reports
+            continue  # there is no such tensor; ``checker`` reports it
         tensor = graph.tensors[t]
         size = tensor.nbytes
-        if t in standing and len(tensor.shape) > 1:
-            size = size // tensor.shape[1] * standing[t]
+        if t in slots and len(tensor.shape) > 1:
+            size = size // tensor.shape[1] * slots[t]
         yield f"tensor {t} '{tensor.name}'", offset, size, True
     for k, offset in plan.scratch_offsets.items():
         if not 0 <= k < len(graph.ops):

@@ -1,18 +1,18 @@
-"""An exact search for the blocks that go to the preferred one of two memories.
+"""An exact search that assigns blocks to two memories, one of which is preferred.
 
-Each block has a weight, the cost of having it in the other memory. The search looks for the assignment with the
-smallest sum of weights there, under which the blocks of each memory can be placed within its bytes
-(``offset_search.search_offsets``).
+Each block has a weight, the cost of having it in the other memory. The search minimizes the sum of the weights of the
+blocks in the other memory. The blocks of each memory must fit into its bytes (``offset_search.search_offsets``).
 
-It goes depth first, heaviest block first, the preferred memory first. A branch is cut when
+The search is depth first. It tries the heaviest block first, and the preferred memory first. A branch is cut if
 
-* the blocks decided for one memory alone live at once in more bytes than it has;
-* its lower bound is not below the best assignment found: at each step, what lives beyond the preferred memory's bytes
-  must leave it, at best the bytes of the least weight each (a fractional knapsack); and steps at which no undecided
-  block is the same add up (the best set of such steps is found from the last step to the first).
+* the blocks assigned to one memory have more live bytes at some step than the memory has, or
+* its lower bound is not below the best assignment found. At each step, the live bytes that exceed the preferred memory
+  must be in the other memory; at best these are the bytes with the least weight each (a fractional knapsack). The
+  bounds of steps without a common undecided block add up. The best set of such steps is found from the last step to
+  the first.
 
-The search starts from greedy assignments. When it ends within its budget of nodes, and every placement that failed has
-been proven impossible, the best assignment is optimal. Otherwise ``bound`` is a proven lower bound.
+The search starts from greedy assignments. If it ends within its budget of nodes, and every placement that failed is
+proven impossible, the best assignment is optimal. Otherwise ``bound`` is a proven lower bound.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from dataclasses import dataclass
 from arenite.converters.planner.lifetimes import Buffer
 from arenite.converters.planner.offset_search import Placement, search_offsets
 
-#: Placements tried for one set of blocks.
+#: The number of placements that are tried for one set of blocks.
 PLACE_BUDGET = 400
-#: Percentages of the preferred memory's bytes that greedy assignments fill, because placements have holes.
-_ROOM = (100, 95, 90, 80)
-#: More blocks than this are assigned greedily.
-LARGEST = 300
+#: The percentages of the preferred memory that greedy assignments fill. Less than 100 leaves space for holes.
+_FILL_PERCENTAGES = (100, 95, 90, 80)
+#: The exact search runs for at most this number of blocks. More blocks are assigned greedily.
+MAX_SEARCHED_BLOCKS = 300
 
 
 @dataclass(frozen=True)
 class MemoryAssignment:
-    """``preferred``: for each block, whether it is in the preferred memory; ``weight``: of the blocks that are not."""
+    """An assignment of blocks to two memories."""
 
-    preferred: tuple[bool, ...]
-    weight: int
-    bound: int  # no assignment weighs less
+    preferred: tuple[bool, ...]  # for each block, whether it is in the preferred memory
+    weight: int  # the sum of the weights of the blocks in the other memory
+    bound: int  # no assignment has a smaller weight
     nodes: int
-    inside: Placement  # of the blocks in the preferred memory, in their order
-    outside: Placement
+    inside: Placement  # the placement of the blocks in the preferred memory, in their order
+    outside: Placement  # the placement of the other blocks
 
 
 def assign_memories(
@@ -51,15 +51,15 @@ def assign_memories(
     *,
     budget: int,
 ) -> MemoryAssignment | None:
-    """Return the lightest assignment that ``budget`` nodes find, or None if they find none that fits.
+    """Return the assignment with the smallest weight that ``budget`` nodes find, or None if they find none that fits.
 
-    ``weights`` are not negative. ``pinned``: True and False keep a block in the preferred and in the other memory.
-    ``limits``: bytes of the preferred and of the other memory.
+    ``weights`` are not negative. ``pinned`` is True for a block that must be in the preferred memory, False for the
+    other memory, and None if both are allowed. ``limits`` are the bytes of the preferred and of the other memory.
     """
     search = _Search(buffers, weights, pinned, limits)
     for order in search.greedy_orders():
         search.greedy(order)
-    if len(buffers) <= LARGEST:
+    if len(buffers) <= MAX_SEARCHED_BLOCKS:
         search.run(budget)
     if search.best is None:
         return None
@@ -79,7 +79,7 @@ class _Search:
         self.buffers, self.weights, self.limits = buffers, weights, limits
         self.pinned = pinned
         self.steps = max((b.end for b in buffers), default=0)
-        #: The blocks with the least weight per byte leave a full memory first; larger sizes break ties.
+        #: The undecided blocks in the order of the search: the heaviest first; of equal weights, the largest first.
         self.order = sorted(
             (b for b in range(len(buffers)) if pinned[b] is None),
             key=lambda b: (-weights[b], -buffers[b].size, b),
@@ -89,12 +89,12 @@ class _Search:
             for start, end, size in buffer.pieces:
                 for t in range(start, end):
                     at[t].append((b, size))
-        #: At each step (block, bytes), the lightest per byte first.
-        self.at = [sorted(here, key=lambda p: (weights[p[0]] / p[1], p[0])) for here in at]
-        self.live = [[0] * self.steps, [0] * self.steps]  # of what is decided: preferred, other
+        #: The (block, bytes) that live at each step, the smallest weight per byte first.
+        self.at = [sorted(live, key=lambda p: (weights[p[0]] / p[1], p[0])) for live in at]
+        self.live = [[0] * self.steps, [0] * self.steps]  # live bytes of assigned blocks: preferred, other
         self.side: list[bool | None] = [None] * len(buffers)
         self.best: tuple[tuple[bool, ...], int, Placement, Placement] | None = None
-        self.known: dict[tuple[bool, frozenset[int]], Placement] = {}
+        self.placements: dict[tuple[bool, frozenset[int]], Placement] = {}
         self.nodes, self.complete, self.root_bound = 0, False, 0
 
     # -- one assignment ------------------------------------------------------------------------------------
@@ -102,12 +102,12 @@ class _Search:
     def _placed(self, preferred: bool, chosen: Sequence[bool | None]) -> Placement:
         blocks = [b for b, side in enumerate(chosen) if side is preferred]
         key = (preferred, frozenset(blocks))
-        if key not in self.known:
-            self.known[key] = search_offsets([self.buffers[b] for b in blocks], budget=PLACE_BUDGET)
-        return self.known[key]
+        if key not in self.placements:
+            self.placements[key] = search_offsets([self.buffers[b] for b in blocks], budget=PLACE_BUDGET)
+        return self.placements[key]
 
     def _finish(self, chosen: Sequence[bool | None]) -> bool:
-        """Keep a complete assignment when it fits and is lighter. False when it is unknown whether it fits."""
+        """Keep a complete assignment if it fits and is better. Return False if it is unknown whether it fits."""
         weight = sum(self.weights[b] for b, side in enumerate(chosen) if side is False)
         if self.best is not None and weight >= self.best[1]:
             return True
@@ -134,10 +134,10 @@ class _Search:
         return [sorted(self.order, key=lambda b, k=key: (k(b), b)) for key in keys]  # type: ignore[misc]
 
     def greedy(self, order: Sequence[int]) -> None:
-        """Put blocks into the preferred memory one after the other while those that live at once fit; retry with a
-        little less space where they cannot be placed."""
-        for share in _ROOM:
-            limit = self.limits[0] * share // 100
+        """Put blocks into the preferred memory in ``order``, each if the live bytes fit. If the blocks cannot be
+        placed, retry with less space."""
+        for percentage in _FILL_PERCENTAGES:
+            limit = self.limits[0] * percentage // 100
             live = [0] * self.steps
             chosen = [pin is True for pin in self.pinned]
             for b in [b for b, pin in enumerate(self.pinned) if pin] + [*order]:
@@ -149,7 +149,7 @@ class _Search:
                         live[start:end] = [n + size for n in live[start:end]]
             weight = sum(w for w, inside in zip(self.weights, chosen, strict=True) if not inside)
             if self.best is not None and weight >= self.best[1]:
-                return  # less space only makes it heavier
+                return  # less space only increases the weight
             self._finish(chosen)
 
     # -- exact ---------------------------------------------------------------------------------------------
@@ -160,7 +160,7 @@ class _Search:
                 self._put(b, pin, 1)
         self.root_bound = self._bound()
         self.complete = True
-        #: Depths to visit: (depth, side to try, or None to take the decision back).
+        #: The stack of the search: (depth, memory to try), or (depth, None) to undo the assignment.
         todo: list[tuple[int, bool | None]] = [(0, False), (0, True)]
         spent = sum(self.weights[b] for b, pin in enumerate(self.pinned) if pin is False)
         if not self.order:
@@ -172,13 +172,13 @@ class _Search:
             depth, side = todo.pop()
             b = self.order[depth]
             if side is None:
-                was = self.side[b]
-                spent -= self.weights[b] if was is False else 0
-                self._put(b, was is True, -1)
+                tried_side = self.side[b]
+                spent -= self.weights[b] if tried_side is False else 0
+                self._put(b, tried_side is True, -1)
                 continue
             if self.nodes == budget:
                 self.complete = False
-                # The remaining entries take these decisions back.
+                # The remaining entries undo the assignments.
                 todo = [entry for entry in todo if entry[1] is None]
                 continue
             self.nodes += 1
@@ -214,7 +214,7 @@ class _Search:
         return pinned + self._bound_of_rest()
 
     def _bound_of_rest(self) -> int:
-        """Return a lower bound of the weight over all ways to decide the undecided blocks."""
+        """Return a lower bound of the weight over all assignments of the undecided blocks."""
         best = [0.0] * (self.steps + 1)
         for t in reversed(range(self.steps)):
             excess = self.live[0][t] - self.limits[0]
@@ -232,5 +232,5 @@ class _Search:
                 weight += self.weights[b] * min(1.0, excess / size)
                 excess -= size
             best[t] = max(best[t + 1], weight + best[min(end, self.steps)])
-        # Weights are whole numbers; the margin is for the roundings of the fractions.
+        # Weights are integers. The margin is for the rounding of the fractions.
         return max(0, -int(-best[0] * (1 - 1e-12) // 1))

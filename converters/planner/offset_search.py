@@ -1,19 +1,21 @@
-"""Offsets by exact search.
+"""Find offsets by exact search.
 
-Any placement can be pushed down until every block is at 0 or on top of another one. Sorted by offset, such a *settled*
-placement is a sequence in which every block begins at the lowest address above all earlier ones that it meets in time.
-The search goes through these sequences, depth first, for one size of the arena at a time, and cuts those that
+Any placement can be pushed down until every block is at address 0 or on top of another one. Such a *settled* placement,
+sorted by offset, is a sequence in which every block begins at the lowest address above all earlier blocks that live at
+the same time. The search goes through these sequences, depth first, for one arena size at a time. It cuts sequences
+that
 
-* go down again (a settled placement has been sorted by offset), or swap two equal blocks or two at one address;
-* leave a hole below the new block into which another waiting block would fit whole: moved down there it gives a
-  placement with a smaller sum of offsets, so that some best placement has no such hole;
-* cannot end within the arena: at each step of time, waiting blocks must still go above the lowest free address.
+* continue with a lower offset (the sequence is sorted by offset), or swap two equal blocks or two at one address;
+* leave a hole below the new block into which another waiting block would fit completely: that block could be moved
+  into the hole, which gives a smaller sum of offsets, so some best placement has no such hole;
+* cannot end within the arena: at each step of time, the waiting blocks must go above the lowest free address.
 
-When a block has been placed, those that wait often fall into groups that no longer meet in time. Each group is solved
-by itself; when one cannot be, the block that split it off is moved, and the groups solved in between are left alone.
+After a block has been placed, the waiting blocks often fall into groups that do not live at the same time. Each group
+is solved separately. If a group has no solution, the block that separated it is moved, and the groups that were
+solved in between are not tried again.
 
-Blocks that live throughout go to the bottom first. When the search ends within its budget of nodes, the best placement
-is optimal. The method is that of minimalloc (Moffitt, 2023), for blocks whose size may change over time.
+Blocks that live in all steps are placed first, at the bottom. If the search ends within its budget of nodes, the best
+placement is optimal. The method is that of minimalloc (Moffitt, 2023), extended to blocks whose size changes over time.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from arenite.converters.planner.first_fit import (
 )
 from arenite.converters.planner.lifetimes import Buffer
 
-#: Rounds of improving a simple placement, before the exact search begins.
+#: The rounds of hill climbing before the exact search.
 _ROUNDS = 600
 
 
@@ -39,13 +41,13 @@ _ROUNDS = 600
 class Placement:
     offsets: tuple[int, ...]  # one per buffer
     arena: int
-    bound: int  # no placement needs less
-    live: int  # largest sum of live bytes; ``bound`` is larger when the search has shown so
+    bound: int  # no placement has a smaller arena
+    live: int  # largest sum of live bytes; the search may prove a larger ``bound``
     nodes: int
 
 
 def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
-    """Offsets for ``buffers`` with the smallest arena that a search of ``budget`` nodes finds."""
+    """Return the offsets of ``buffers`` with the smallest arena that a search of ``budget`` nodes finds."""
     offsets = [0] * len(buffers)
     steps = max((b.end for b in buffers), default=0)
     base = 0
@@ -60,7 +62,7 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     live = max((p.bound for _, p in problems), default=0)
     arena = bound = live
     nodes = 0
-    # The tallest group first: the others may use its memory too.
+    # The group with the most live bytes is first: the other groups may then use its memory too.
     for part, problem in sorted(problems, key=lambda p: -p[1].bound):
         better, proven, used = solve_offsets(problem, enough=arena, budget=budget - nodes)
         nodes += used
@@ -71,7 +73,7 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
 
 
 def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[int]]:
-    """Groups of blocks whose times do not touch."""
+    """Split the blocks into groups that do not live at the same time."""
     groups: list[list[int]] = []
     end = 0
     for b in sorted(members, key=lambda b: buffers[b].start):
@@ -83,14 +85,14 @@ def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[in
 
 
 def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tuple[list[int], int, int]:
-    """(offsets, proven lower bound, nodes). An arena of ``enough`` bytes is as good as a smaller one."""
+    """Return (offsets, proven lower bound, nodes). The search stops at an arena of at most ``enough`` bytes."""
     best = first_fit_in_several_orders(problem)
     if problem.top(best) > max(enough, problem.bound):
         best = min(best, hill_climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
     unit = math.gcd(*(size for b in problem.buffers for _, _, size in b.pieces))
-    low = problem.bound  # no arena below this
-    limit = max(enough, low) // unit * unit  # the smallest arena first: usually it is possible
-    open_below = low  # arenas below this have been given up
+    low = problem.bound  # no arena is smaller
+    limit = max(enough, low) // unit * unit  # begin with the smallest arena, which is usually possible
+    open_below = low  # the search of smaller arenas was given up
     search = _Search(problem)
     while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
         offsets = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)
@@ -108,27 +110,27 @@ def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tup
 
 @dataclass(frozen=True)
 class _BlockGroup:
-    """A group of waiting blocks that meet in time, directly or through each other, by start."""
+    """A group of waiting blocks whose lifetimes overlap, directly or through other blocks of the group."""
 
-    members: tuple[int, ...]
-    low: int  # no block of the group goes below this
-    last: int  # the block placed there, which split the group off; -1 for none
-    parent: int  # the depth at which that was; -1 for none
+    members: tuple[int, ...]  # sorted by start
+    low: int  # no block of the group is placed at a lower address
+    last: int  # the block placed at ``low``, which separated the group; -1 for none
+    parent: int  # the depth at which ``last`` was placed; -1 for none
 
 
 @dataclass
 class _SearchLevel:
-    """A depth of the search: the group that is being solved, and the untried candidates for its lowest block."""
+    """A depth of the search: the current group, and the untried candidates for its lowest block."""
 
     group: _BlockGroup
-    others: tuple[_BlockGroup, ...]  # to be solved afterwards
+    others: tuple[_BlockGroup, ...]  # groups to solve afterwards
     options: list[int]
-    block: int = -1  # the one placed now
-    floors: list[tuple[int, int]] = field(default_factory=list)  # the values that it changed
+    block: int = -1  # the block that is placed at this depth
+    floors: list[tuple[int, int]] = field(default_factory=list)  # (block, floor before ``block`` was placed)
 
 
 class _Search:
-    """Depth-first search for one arena size at a time; ``nodes`` counts the blocks placed in all of them."""
+    """A depth-first search for one arena size at a time. ``nodes`` counts the placed blocks over all sizes."""
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
@@ -140,12 +142,12 @@ class _Search:
         for s, section in enumerate(self.sections):
             for b, size in section:
                 self.at[b].append((s, size))
-        self.floor: list[int] = []  # lowest address above every placed neighbour
+        self.floor: list[int] = []  # for each block, the lowest address above all placed neighbours
         self.offset: list[int] = []
-        self.waiting: list[int] = []  # bytes per section
+        self.waiting: list[int] = []  # for each section, the bytes of blocks that are not placed
 
     def run(self, limit: int, budget: int) -> list[int] | None:
-        """A placement of at most ``limit`` bytes; None when there is none (``exhausted``), or none was found before
+        """Return a placement of at most ``limit`` bytes. Return None if there is none (then ``exhausted`` is true) or
         ``nodes`` reached ``budget``."""
         self.floor, self.offset = [0] * self.n, [-1] * self.n
         self.waiting = [sum(size for _, size in section) for section in self.sections]
@@ -160,7 +162,7 @@ class _Search:
                 if level.block >= 0:
                     self._lift(level)
                 if not level.options:
-                    # The block that split the group off is the reason, and only through it the rest below.
+                    # The group has no solution: go back to the depth of the block that separated it.
                     while len(levels) > level.group.parent + 1:
                         if levels[-1].block >= 0:
                             self._lift(levels[-1])
@@ -180,7 +182,7 @@ class _Search:
         return list(self.offset)
 
     def _drop(self, level: _SearchLevel, b: int, limit: int) -> bool:
-        """Place ``b`` on its floor; False when the rest of its group cannot end within ``limit``."""
+        """Place ``b`` on its floor. Return False if the rest of its group cannot end within ``limit``."""
         gap, buffers = self.problem.gap, self.problem.buffers
         level.block, level.floors = b, []
         low = self.offset[b] = self.floor[b]
@@ -214,7 +216,8 @@ class _Search:
         level.block = -1
 
     def _split(self, members: Sequence[int], low: int, last: int, parent: int) -> tuple[_BlockGroup, ...]:
-        """``members``, by start, as groups; the smallest last, which is solved first: if it fails, it fails early."""
+        """Split ``members``, sorted by start, into groups. The smallest group is last and is solved first, because it
+        shows soonest whether it has a solution."""
         parts: list[list[int]] = []
         end = -1
         for b in members:
@@ -227,9 +230,9 @@ class _Search:
         return tuple(_BlockGroup(tuple(part), low, last, parent) for part in parts)
 
     def _options(self, group: _BlockGroup) -> list[int]:
-        """The blocks that may be the lowest of the group, the best one last."""
+        """Return the blocks that may be the lowest of the group; the best one is last."""
         floor, offset, buffers = self.floor, self.offset, self.problem.buffers
-        # A block that would end at or below this must not be skipped.
+        # Blocks at or above this address would leave a hole into which a block of the group fits completely.
         ceiling = min(floor[b] + buffers[b].size for b in group.members)
         options = []
         for b in group.members:
@@ -243,31 +246,33 @@ class _Search:
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    """Steps and the (block, size) live there, without the steps that another one covers with blocks as large."""
+    """Return the steps and the (block, size) that live at each. Steps are left out if another step has all their blocks
+    in the same or a larger size."""
     steps = max((b.end for b in buffers), default=0)
     alive: list[dict[int, int]] = [{} for _ in range(steps)]
     for b, buffer in enumerate(buffers):
         for start, end, size in buffer.pieces:
             for t in range(start, end):
                 alive[t][b] = size
-    kept: list[int] = []
-    for t, here in enumerate(alive):
-        if any(_within(here, alive[other]) for other in kept):
+    selected: list[int] = []
+    for t, blocks in enumerate(alive):
+        if any(_is_covered(blocks, alive[step]) for step in selected):
             continue
-        kept = [other for other in kept if not _within(alive[other], here)]
-        kept.append(t)
-    return kept, [sorted(alive[t].items()) for t in kept]
+        selected = [step for step in selected if not _is_covered(alive[step], blocks)]
+        selected.append(t)
+    return selected, [sorted(alive[t].items()) for t in selected]
 
 
-def _within(here: dict[int, int], other: dict[int, int]) -> bool:
-    return all(other.get(b, 0) >= size for b, size in here.items())
+def _is_covered(blocks: dict[int, int], other: dict[int, int]) -> bool:
+    return all(other.get(b, 0) >= size for b, size in blocks.items())
 
 
 def _identical_blocks(buffers: Sequence[Buffer]) -> list[int]:
-    """For each block the previous one with the same times and sizes, or -1: of equals, the first goes lowest."""
-    seen: dict[tuple[tuple[int, int, int], ...], int] = {}
+    """Return, for each block, the previous block with the same times and sizes, or -1. Of identical blocks, the first
+    is placed lowest."""
+    latest: dict[tuple[tuple[int, int, int], ...], int] = {}
     twins = []
     for b, buffer in enumerate(buffers):
-        twins.append(seen.get(buffer.pieces, -1))
-        seen[buffer.pieces] = b
+        twins.append(latest.get(buffer.pieces, -1))
+        latest[buffer.pieces] = b
     return twins

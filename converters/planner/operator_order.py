@@ -1,9 +1,9 @@
-"""Operator order: the topological order whose largest sum of live bytes is smallest.
+"""Find the topological order of the operators with the smallest peak of live bytes.
 
-A state is the set of operators that have run; the bytes that live after it do not depend on the order inside it, so
-this is a shortest-path problem with the largest step in place of the sum. It is solved best first. No search is
-needed where a bound (``graph_bound``) shows that no order beats the graph's own, as in plain chains.
-Operators on the same state (variables) keep their order. On a tie the graph's own order wins.
+A state is the set of operators that have run. The live bytes after a state do not depend on the order within it, so
+this is a shortest-path problem in which the largest step replaces the sum. It is solved best first. No search is needed
+if a bound (``graph_bound``) shows that no order is better than the graph's own, as in chains of operators. Operators on
+the same variable keep their order. Of equal orders, the graph's own order is chosen.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from arenite.converters.planner.lifetimes import ArenaRequirements, in_place_pairs
 from arenite.converters.planner.lower_bound import graph_bound
 
-#: States kept per level by the beam search that takes over when the exact search runs out of nodes.
+#: The states per level of the beam search, which runs if the exact search reaches its budget.
 _BEAM = 32
 
 
@@ -23,7 +23,7 @@ _BEAM = 32
 class OrderResult:
     order: tuple[int, ...]
     peak: int  # largest sum of live bytes of ``order``
-    bound: int  # no order has a smaller one
+    bound: int  # no order has a smaller peak
     nodes: int  # states expanded
 
     @property
@@ -32,7 +32,7 @@ class OrderResult:
 
 
 class _Costs:
-    """Live bytes of states. A state is a bit set over positions in ``requirements.ops``."""
+    """Computes the live bytes of states. A state is a bit set over positions in ``requirements.ops``."""
 
     def __init__(self, requirements: ArenaRequirements, in_place: bool) -> None:
         self.requirements, self.in_place = requirements, in_place
@@ -55,7 +55,7 @@ class _Costs:
                 yield p
 
     def step(self, state: int, live: int, p: int) -> tuple[int, int]:
-        """Run the operator at position ``p``: (live bytes during it, live bytes after it)."""
+        """Return (live bytes during, live bytes after) of running the operator at position ``p``."""
         requirements, k, after_state = self.requirements, self.requirements.ops[p], state | 1 << p
         dying = [v for v in requirements.inputs_of[k] if self.dead(v, after_state)]
         fresh = sum(requirements.values[v].size for v in requirements.outputs_of[k])
@@ -70,7 +70,7 @@ class _Costs:
         return during + self.fixed, after - (0 if state else self.unread)
 
     def lasting(self, state: int, live: int) -> int:
-        """Live bytes that stay after the next operator, unlike unread inputs, which end with the first one."""
+        """Return the live bytes without unread inputs, which live only until the first operator ends."""
         return live if state else live - self.unread
 
     def peak(self, order: tuple[int, ...]) -> int:
@@ -82,9 +82,9 @@ class _Costs:
 
 
 def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
-    """Return the best order, with at most ``budget`` states expanded by the exact search.
+    """Return the best order that an exact search of at most ``budget`` states finds.
 
-    When the budget ends first, a beam search continues and ``bound`` is the bound proven until then.
+    If the budget is not enough, a beam search continues, and ``bound`` is the bound that the exact search has proven.
     """
     costs = _Costs(requirements, in_place)
     own = costs.peak(requirements.ops)
@@ -104,10 +104,10 @@ def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool =
 def _best_first(
     costs: _Costs, limit: int, bound: int, budget: int
 ) -> tuple[tuple[int, ...] | None, int, int]:
-    """(an order with a peak below ``limit`` or None, proven lower bound of every order's peak, states expanded)."""
+    """Return (an order with a peak below ``limit`` or None, proven lower bound of all peaks, states expanded)."""
     full = (1 << len(costs.requirements.ops)) - 1
     first = max(costs.start + costs.fixed, bound)
-    # Deeper states first among equals, then the order of discovery, which follows the graph's own order.
+    # Of equal peaks, deeper states come first, then states that were found earlier, in the graph's own order.
     heap: list[tuple[int, int, int, int, int]] = [(first, 0, 0, 0, costs.start)]
     previous: dict[int, tuple[int, int]] = {}
     best = {0: first}
@@ -124,8 +124,8 @@ def _best_first(
         done.add(state)
         nodes += 1
         moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
-        # An operator that fits under the peak and leaves no more live bytes than before can go first: moved to the
-        # front of any completion, it only lowers the live bytes until its old position.
+        # An operator that stays below the peak and leaves no more live bytes than before can run first: in any
+        # completion, running it earlier only lowers the live bytes up to its old position.
         free = [m for m in moves if m[1] <= peak and m[2] <= costs.lasting(state, live)]
         for p, during, after in free[:1] or moves:
             new, high = state | 1 << p, max(peak, during)
@@ -145,8 +145,8 @@ def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tu
 
 
 def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
-    """Return an order with a peak below ``limit`` by a beam search, if it finds one: each level keeps the states with
-    the fewest live bytes among those that are reached below the limit."""
+    """Return an order with a peak below ``limit`` from a beam search, or None. Each level keeps the states with the
+    fewest live bytes among those that stay below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
     while level and len(level[0][2]) < len(costs.requirements.ops):
         states: dict[int, tuple[int, int, tuple[int, ...]]] = {}

@@ -1,4 +1,4 @@
-"""The plan: execution order and the arena address of everything, as plain data."""
+"""The plan as plain data: the execution order, and the arena address of every tensor, scratch and variable."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arenite.errors import PlanError
 
 SCHEMA = "arenite.plan/1"
 
-#: Default alignment of every block, in bytes. The engine needs at most 8 (int64 elements, LDRD); vector loads like 16,
-#: and stock TensorFlow Lite Micro uses the offsets of an image only when they are multiples of 16.
+#: The default alignment of every block, in bytes. The engine needs at most 8 (int64 elements, LDRD). Vector loads are
+#: faster with 16, and stock TensorFlow Lite Micro uses the offsets of an image only if they are multiples of 16.
 ALIGNMENT = 16
 
 
@@ -25,7 +25,7 @@ class SearchStatistics:
     offset_budget: int = 0
     #: Largest sum of live bytes over the steps, for this order and these shared buffers.
     live_bound: int = 0
-    #: The same for the order with the smallest sum: no plan of this graph, in any order, is smaller than this.
+    #: A lower bound of the arena for every order of this graph.
     graph_bound: int = 0
 
 
@@ -33,68 +33,69 @@ class SearchStatistics:
 class Segment:
     """Operators that run together, row by row.
 
-    Tensors that they read or write have ``slots``: row r is in slot r modulo slots, at the tensor's offset plus
-    that many rows. A tensor that is held whole has as many slots as rows.
+    ``slots`` gives the number of row slots of each tensor that they read or write. Row r is in slot r modulo slots,
+    which begins at the tensor's offset plus (r modulo slots) rows. A tensor that is completely in memory has as many
+    slots as rows.
     """
 
     stages: tuple[int, ...]  # operators, next to each other in the plan's order
-    sources: tuple[int, ...]  # tensors that they read and do not write
-    #: Each entry is a stage that computes its next row, as an index into ``stages``; or the streamed input, whose
-    #: next row has arrived: its index into ``sources`` plus the number of stages.
+    sources: tuple[int, ...]  # tensors that the stages read and do not write
+    #: Each entry is a stage that computes its next row, as an index into ``stages``. If the next row of the streamed
+    #: input arrives, the entry is its index into ``sources`` plus the number of stages.
     schedule: tuple[int, ...]
     slots: Mapping[int, int]  # tensor -> rows that are in memory at the same time
-    state_offset: int  # of the working memory, see row_requirements.StateLayout
+    state_offset: int  # offset of the working memory, see row_requirements.StateLayout
     state_bytes: int
     streamed_input: int | None = None  # the source whose rows arrive one by one, a graph input
 
 
 @dataclass(frozen=True)
 class MemorySplit:
-    """The arena in two memories. Addresses below ``fast_bytes`` are in the first memory, those from there on in the
-    second, whose first byte is at ``fast_bytes``; no block has bytes in both.
+    """An arena in two memories. Addresses below ``fast_bytes`` are in the first memory. The second memory begins at
+    address ``fast_bytes``. No block has bytes in both.
 
-    ``preferred_slow`` states that the second memory is the faster one. The split minimizes ``accesses``, the estimated
-    loads and stores of an inference in the other memory.
+    ``preferred_slow`` is true if the second memory is the faster one. The split minimizes ``accesses``, the estimated
+    loads and stores of an inference in the slower memory.
     """
 
     fast_bytes: int  # a multiple of the plan's alignment
     accesses: int
     bound: int  # no assignment for this order and these shared buffers has fewer
-    status: str  # "optimal": accesses == bound; "gap": the search ended before that was known
+    status: str  # "optimal": accesses == bound; "gap": the search ended before it was proven optimal
     preferred_slow: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The addresses of everything and the execution order. Offsets are bytes from the start of the arena."""
+    """The execution order, and the addresses of tensors, scratch and variables as bytes from the start of the arena."""
 
     order: tuple[int, ...]  # operator indices in execution order; folded operators are absent
     offsets: Mapping[int, int]  # tensor index -> offset, for every tensor that takes arena (variables too)
     scratch_offsets: Mapping[int, int]  # operator index -> offset of its kernel scratch
     variable_offsets: Mapping[str, int]  # resource variable's name -> offset
     arena_bytes: int  # end of the highest block, a multiple of ``alignment``
-    lower_bound: int  # no offsets for this order and these shared buffers give a smaller arena than this
-    status: str  # "optimal": arena_bytes == lower_bound; "gap": the budget ended before that was known
+    lower_bound: int  # no offsets for this order and these shared buffers give a smaller arena
+    status: str  # "optimal": arena_bytes == lower_bound; "gap": the budget ended before it was proven optimal
     alignment: int = ALIGNMENT
-    #: No other order has a smaller sum of live bytes than the one chosen.
+    #: Whether it is proven that no other order has a smaller peak of live bytes.
     order_proven: bool = False
-    #: (operator, input position, output position): the output shares the input's address.
+    #: (operator, input position, output position) of every output that has the address of an input.
     sharing: tuple[tuple[int, int, int], ...] = ()
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    #: Runs of operators that are streamed; the others compute whole tensors. Offsets of a streamed tensor are those of
-    #: its slot 0, and its scratch is for one row.
+    #: The operators that run row by row; the others compute complete tensors. The offset of a streamed tensor is that
+    #: of its slot 0, and the scratch of a streamed operator is for one row.
     segments: tuple[Segment, ...] = ()
-    #: None: one memory holds the arena.
+    #: None if one memory holds the arena.
     split: MemorySplit | None = None
 
     @property
     def fast_bytes(self) -> int:
-        """Bytes in the memory that holds the stack and all other data too."""
+        """Arena bytes in the first memory, which also holds the stack and all other data."""
         return self.arena_bytes if self.split is None else self.split.fast_bytes
 
     @property
     def slow_bytes(self) -> int:
-        """Bytes in the second memory."""
+        """Arena bytes in the second memory."""
         return self.arena_bytes - self.fast_bytes
 
     def to_json(self) -> dict[str, Any]:
@@ -127,10 +128,9 @@ class Plan:
 
     @staticmethod
     def from_json(record: object) -> Plan:
-        """Return the plan of a record, which may come from a file. Raises ``PlanError`` unless the record is
-        well-formed.
+        """Return the plan of a record, which may come from a file. Raises ``PlanError`` if the record is malformed.
 
-        The checker decides whether the plan is *right* for a graph.
+        Use ``planner.check`` to find out whether the plan is valid for a graph.
         """
         try:
             return _read(record)
@@ -195,5 +195,5 @@ def _read(record: object) -> Plan:
 
 
 def _segment_record(segment: Segment) -> dict[str, Any]:
-    """Return the fields of ``segment`` by their names in the image's metadata."""
+    """Return the fields of ``segment`` under their names in the image's metadata."""
     return {"pushed" if name == "streamed_input" else name: value for name, value in vars(segment).items()}

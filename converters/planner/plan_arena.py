@@ -1,4 +1,4 @@
-"""Make a plan: order, shared buffers and offsets together."""
+"""Compute a plan: order, shared buffers and offsets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Default budgets: states of the order search, and blocks placed by the offset search over all ways of sharing tried.
+#: The default budgets: states of the order search, and blocks placed by the offset search over all ``_VARIANTS``.
 ORDER_BUDGET = 10000
 OFFSET_BUDGET = 12000
 
-#: Ways of sharing in place: (share at all, prefer the last of several inputs). Sharing lowers the sum of live bytes,
-#: but ties blocks to one address, which can leave holes; so all are tried until one meets the bound.
+#: Variants of in-place sharing: (share or not, prefer the last of several inputs). Sharing lowers the sum of live
+#: bytes, but ties blocks to one address, which can leave holes. So all variants are tried until one meets the bound.
 _VARIANTS = ((True, False), (True, True), (False, False))
 
 
@@ -41,11 +41,11 @@ def plan(
     order_budget: int = ORDER_BUDGET,
     offset_budget: int = OFFSET_BUDGET,
 ) -> Plan:
-    """Return the smallest arena that can be found for ``graph``, and what is known about how small it could be.
+    """Return the plan with the smallest arena that the search finds for ``graph``, with a lower bound of the arena.
 
     ``needs`` has one entry per operator; ``persistent`` gives the bytes of each resource variable by name; ``folded``
-    are operators that do not run, whose outputs are constants. ``reorder``, ``in_place`` and ``alias`` allow the three
-    optimizations. Budgets are counts of search nodes, so that equal arguments give equal plans everywhere.
+    are operators that do not run because their outputs are constants. ``reorder``, ``in_place`` and ``alias`` allow the
+    three optimizations. Budgets count search nodes, so that equal arguments give equal plans on every machine.
 
     Raises ``PlanError`` for a graph that cannot be planned.
     """
@@ -99,8 +99,8 @@ def _best_candidate(
     bound: int,
     budget: int,
 ) -> tuple[_Candidate, int]:
-    """Return the smallest arena over orders and ways of sharing, and the search nodes used; the first of equal
-    ones."""
+    """Return the candidate with the smallest arena over all orders and ``_VARIANTS``, and the search nodes used. Of
+    equal arenas, the first is returned."""
     best: _Candidate | None = None
     nodes = 0
     for order in orders:
@@ -116,5 +116,5 @@ def _best_candidate(
                 best = _Candidate(order, buffers, pairs, placement)
             if best.placement.arena <= bound:
                 return best, nodes
-    assert best is not None  # there is an order, and the last variant is always allowed
+    assert best is not None  # there is at least one order, and the last variant is always allowed
     return best, nodes

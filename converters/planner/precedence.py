@@ -1,4 +1,4 @@
-"""Dependencies between operators: by data, and by state that they share without a tensor between them."""
+"""Dependencies between operators: through tensors, and through variables and other state."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Operators that touch state which is not one of their tensors: they keep their order relative to each other.
+#: Operators that may change state that is not one of their tensors. All operators on state keep their order relative to
+#: them.
 _BARRIERS = frozenset({"CALL_ONCE"})
 
 
 def handle_names(graph: Subgraph) -> dict[int, str]:
-    """Handle tensor -> name of its resource variable, which may have several handles."""
+    """Return the name of the resource variable of each handle tensor. A variable may have several handles."""
     return {
         op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
         for op in graph.ops
@@ -21,8 +22,9 @@ def handle_names(graph: Subgraph) -> dict[int, str]:
 
 
 def predecessors(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int]) -> dict[int, frozenset[int]]:
-    """Operator -> those that must run before it, direct ones only: the writers of its inputs, and the previous operator
-    on each variable that it touches. ``ops`` are those that run, ``writer`` gives each tensor's operator."""
+    """Return the direct predecessors of each operator: the writers of its inputs, and the previous operator on each
+    variable that it uses. ``ops`` are the operators that run; ``writer`` maps a tensor to the operator that writes
+    it."""
     names = handle_names(graph)
     before = {}
     last: dict[object, int] = {}
@@ -54,16 +56,16 @@ def variable_views(
     members: Mapping[int, Sequence[int]],
     persistent: Mapping[str, int],
 ) -> dict[int, str]:
-    """Tensor -> resource variable, for the outputs of READ_VARIABLE that need no copy.
+    """Return the resource variable of each output of READ_VARIABLE that needs no copy.
 
-    An output needs no copy where the requirements allow the alias and where, in every order, all its readers run before
-    anything that may change the variable again. ``members`` gives, by its first tensor, all tensors with the same
-    bytes.
+    An output needs no copy if the requirements allow the alias and if, in every order, all its readers run before any
+    operator that may change the variable. ``members`` maps the first of several tensors with the same bytes to all of
+    them.
     """
     names = handle_names(graph)
-    must: dict[int, set[int]] = {}  # all operators that run before one
+    ancestors: dict[int, set[int]] = {}  # operator -> all operators that must run before it
     for k, earlier in before.items():
-        must[k] = set(earlier).union(*(must[j] for j in earlier))
+        ancestors[k] = set(earlier).union(*(ancestors[j] for j in earlier))
     views: dict[int, str] = {}
     for k in before:
         op = graph.ops[k]
@@ -76,8 +78,8 @@ def variable_views(
         if any(t in graph.outputs for t in tensors):
             continue
         readers = {j for j in before if set(graph.ops[j].inputs) & set(tensors)}
-        changes = [j for j in before if k in must[j] and _may_change(graph, j, name, names)]
-        if all(readers <= must[j] for j in changes):
+        changes = [j for j in before if k in ancestors[j] and _may_change(graph, j, name, names)]
+        if all(readers <= ancestors[j] for j in changes):
             views.update(dict.fromkeys(tensors, name))
     return views
 
@@ -85,5 +87,5 @@ def variable_views(
 def _may_change(graph: Subgraph, k: int, name: str, names: Mapping[int, str]) -> bool:
     """Return whether an operator may write the variable: any operator that has its handle, except READ_VARIABLE."""
     op = graph.ops[k]
-    handled = any(names.get(t) == name for t in op.inputs)
-    return op.name in _BARRIERS or (handled and op.name != "READ_VARIABLE")
+    has_handle = any(names.get(t) == name for t in op.inputs)
+    return op.name in _BARRIERS or (has_handle and op.name != "READ_VARIABLE")

@@ -1,4 +1,5 @@
-"""The facts about an operator that the planner needs beyond the graph; the operator's lowering states them."""
+"""The memory requirements of an operator that the planner needs in addition to the graph. The operator's lowering
+states them."""
 
 from __future__ import annotations
 
@@ -9,19 +10,19 @@ from arenite.converters.planner.row_requirements import RowRequirements
 
 @dataclass(frozen=True)
 class OpRequirements:
-    """Memory facts of one operator.
+    """The memory requirements of one operator.
 
-    ``in_place`` and ``alias`` are permissions; the planner uses one only when it is safe for the rest of the graph too.
+    ``in_place`` and ``alias`` are permissions. The planner uses them only if it is safe for the rest of the graph too.
     Positions index ``Op.inputs`` and ``Op.outputs``.
     """
 
-    #: Bytes of kernel scratch, live only while the operator runs; the planner rounds them up to its alignment.
+    #: Bytes of kernel scratch, which live only while the operator runs. The planner rounds them up to its alignment.
     scratch: int = 0
-    #: (input, output): the kernel may write this output at the exact address of this input, which it consumes.
-    #: The planner uses it only if the output is no larger than the input and nothing reads the input afterwards.
+    #: (input, output): the kernel may write this output to the address of this input, which is then overwritten.
+    #: The planner does so only if the output is no larger than the input and no operator reads the input afterwards.
     in_place: tuple[tuple[int, int], ...] = ()
-    #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS); at one address no code is needed, and
-    #: the input stays readable afterwards. For READ_VARIABLE input 0 stands for the variable behind the handle.
+    #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS). At the same address the operator
+    #: needs no code, and the input stays readable. For READ_VARIABLE, input 0 means the variable of the handle.
     alias: tuple[tuple[int, int], ...] = ()
-    #: How the operator runs row by row; None where it cannot.
+    #: The requirements for running row by row; None if the operator cannot.
     rows: RowRequirements | None = None

@@ -1,9 +1,9 @@
-"""An independent check of a streaming plan: run it on a map of the arena's bytes, row by row.
+"""An independent check of a streaming plan: simulate it on a map of the arena's bytes, row by row.
 
-The checker shares nothing with the planner except the plan and the row requirements of the operators. Every byte of
-the map has the name of the value that was written there last. The schedule is executed as the firmware does it: each
-stage counts the rows that it has computed and finds the rows that it reads by that count; all bytes of each of these
-rows must be intact.
+The checker shares nothing with the planner except the plan and the row requirements of the operators. The map holds,
+for every byte, the number of the value that was written there last. The schedule is executed as in the firmware: each
+stage counts the rows that it has computed, and the count determines the rows that it reads. All bytes of these rows
+must be intact.
 """
 
 from __future__ import annotations
@@ -23,14 +23,17 @@ from arenite.converters.planner.row_requirements import (
     state_layout,
 )
 
-#: Largest arena, far beyond a microcontroller.
+#: The largest arena in bytes, far more than a microcontroller has.
 _MAX_ARENA = 1 << 26
 
 
 def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
-    """Return one sentence for each violation of ``plan``, which has segments; only the first ones, because the steps
-    after a wrong one are wrong too. Empty for a plan under which every operator and every row reads the values that
-    were written for it, and all outputs are intact at the end."""
+    """Return one sentence for each violation of ``plan``, which has segments. Only the first violations are returned,
+    because the steps after a wrong one are wrong too.
+
+    The list is empty if every operator and every row reads the values that were written for it, and all outputs are
+    intact at the end.
+    """
     run = _PlanExecution(graph, plan, needs)
     for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
         check()
@@ -41,7 +44,7 @@ def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]
 
 
 class _CannotContinue(Exception):
-    """Execution cannot go on; the sentence is in the list."""
+    """The simulation stops. The violation is already in the list."""
 
 
 class _PlanExecution:
@@ -74,7 +77,7 @@ class _PlanExecution:
     def row_bytes(self, t: int) -> int:
         return self.graph.tensors[t].nbytes // self.rows_of(t)
 
-    # -- checks without running the plan -------------------------------------------------------------------
+    # -- checks without simulation -------------------------------------------------------------------------
 
     def check_figures(self) -> None:
         plan = self.plan
@@ -111,17 +114,17 @@ class _PlanExecution:
 
     def check_segments(self) -> None:
         position = {k: p for p, k in enumerate(self.plan.order)}
-        seen: set[int] = set()
+        checked: set[int] = set()
         for segment in self.plan.segments:
             if not segment.stages or len(segment.stages) + len(segment.sources) > MAX_STAGES:
                 self.add_violation(f"A segment has {len(segment.stages)} stages.")
                 return
-            if any(k in seen or k not in position for k in segment.stages):
+            if any(k in checked or k not in position for k in segment.stages):
                 self.add_violation(
                     f"The stages {list(segment.stages)} are not separate operators of the graph."
                 )
                 return
-            seen |= set(segment.stages)
+            checked |= set(segment.stages)
             first = position[segment.stages[0]]
             if self.plan.order[first : first + len(segment.stages)] != segment.stages:
                 self.add_violation(f"The stages {list(segment.stages)} are not adjacent in the order.")
@@ -154,7 +157,7 @@ class _PlanExecution:
             self.add_violation(f"{self.op_name(k)} reads rows that do not exist.")
 
     def _check_tensors(self, segment: Segment) -> None:
-        """Sources, slots, and which tensors may be rings."""
+        """Check the sources and slots of a segment. Only tensors that live inside the segment may be rings."""
         graph = self.graph
         written = {graph.ops[k].outputs[0] for k in segment.stages}
         read = {graph.ops[k].input(i.position) for k in segment.stages for i in self._rows(k).inputs}
@@ -182,7 +185,7 @@ class _PlanExecution:
                 t in graph.ops[k].inputs for k in self.plan.order if k not in segment.stages
             )
             if slots != self.rows_of(t) and (outside or not (t in written or t == streamed_input)):
-                self.add_violation(f"{self.tensor_name(t)} must be held whole.")
+                self.add_violation(f"{self.tensor_name(t)} needs a slot for every row.")
         if segment.state_bytes != self._layout(segment):
             self.add_violation(
                 f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state."
@@ -201,8 +204,8 @@ class _PlanExecution:
         touched = {*graph.inputs, *graph.outputs}
         for op in graph.ops:
             touched |= {*op.inputs, *op.outputs}
-        wanted = {t for t in touched if t >= 0 and self.in_arena(t)}
-        self._compare("tensor", wanted, set(plan.offsets))
+        arena_tensors = {t for t in touched if t >= 0 and self.in_arena(t)}
+        self._compare("tensor", arena_tensors, set(plan.offsets))
         scratch = {
             k: self._rows(k).scratch if k in self.stages else need.scratch
             for k, need in enumerate(self.needs)
@@ -221,10 +224,10 @@ class _PlanExecution:
                 f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes
             )
 
-    def _compare(self, kind: str, wanted: set[int], given: set[int]) -> None:
-        for key in sorted(wanted - given):
+    def _compare(self, kind: str, expected: set[int], planned: set[int]) -> None:
+        for key in sorted(expected - planned):
             self.add_violation(f"The {kind} {key} has no address in the arena.")
-        for key in sorted(given - wanted):
+        for key in sorted(planned - expected):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
     def _bounds(self, description: str, at: int, size: int) -> None:
@@ -263,7 +266,7 @@ class _PlanExecution:
         raise _CannotContinue
 
     def _id(self, *key: object) -> int:
-        """The number of a content; its name is for sentences."""
+        """Return the number of a content. Its name is stored for error messages."""
         if key not in self.ids:
             self.ids[key] = len(self.names)
             self.names.append(" ".join(map(str, key)))
@@ -281,7 +284,7 @@ class _PlanExecution:
             )
 
     def _row_ids(self, t: int) -> list[tuple[int, int, int]]:
-        """(address, bytes, number) of the parts of a whole tensor: rows where it has them."""
+        """Return (address, bytes, number) of each row of a tensor, or of the whole tensor if it is not an image."""
         at, name = self.plan.offsets[t], self.written_as.get(t, t)
         tensor = self.graph.tensors[name]
         if len(tensor.shape) == 4 and tensor.shape[0] == 1:
@@ -307,7 +310,7 @@ class _PlanExecution:
         return self.plan.offsets[t], self.plan.offsets[t] + self.graph.tensors[t].nbytes
 
     def _whole(self, op: Op) -> None:
-        """Execute an operator on whole tensors."""
+        """Execute an operator on complete tensors."""
         k, name = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if t in self.plan.offsets]
         outputs = [(o, t) for o, t in enumerate(op.outputs) if t in self.plan.offsets]
@@ -337,7 +340,7 @@ class _PlanExecution:
             self._write(at, high - at, self._id("scratch of", name))
         busy.sort()
         if any(a[1] > b[0] for a, b in pairwise(busy)):
-            self._wrong(f"{name} writes two things to the same bytes.")
+            self._wrong(f"{name} writes two blocks to the same bytes.")
         for _, t in outputs:
             if self.written_as.get(t, t) == t:
                 self._write_tensor(t, name)
@@ -378,7 +381,7 @@ class _PlanExecution:
         for i in rows.inputs:
             t = op.input(i.position)
             slots, size = segment.slots[t], self.row_bytes(t)
-            available = self._there(segment, t, done, arrived)
+            available = self._available_rows(segment, t, done, arrived)
             for tap in range(i.taps):
                 r = done[s] * i.stride - i.pad_top + tap * i.dilation
                 if not 0 <= r < self.rows_of(t):
@@ -386,7 +389,9 @@ class _PlanExecution:
                 if r >= available:
                     self._wrong(f"{name} reads row {r} of {self.tensor_name(t)} before it is computed.")
                 if r < available - slots:
-                    self._wrong(f"{name} reads row {r} of {self.tensor_name(t)}, whose slot is taken again.")
+                    self._wrong(
+                        f"{name} reads row {r} of {self.tensor_name(t)}, whose slot is already overwritten."
+                    )
                 at = self.plan.offsets[t] + r % slots * size
                 self._expect(at, size, self._id("tensor", self.written_as.get(t, t), "row", r), name)
                 used.append((at, at + size))
@@ -398,8 +403,8 @@ class _PlanExecution:
         if not rows.accumulates or done[s] + 1 == self._runs(k):
             self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
 
-    def _there(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
-        """Return the rows of ``t`` that exist by the segment's counters."""
+    def _available_rows(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
+        """Return the number of rows of ``t`` that are computed or have arrived."""
         for s, k in enumerate(segment.stages):
             if self.graph.ops[k].outputs[0] == t:
                 if self._rows(k).accumulates:
@@ -411,7 +416,7 @@ class _PlanExecution:
         self, segment: Segment, t: int, r: int, writer: str, used: Sequence[tuple[int, int]]
     ) -> None:
         if r >= self.rows_of(t):
-            self._wrong(f"{writer} makes row {r} of {self.tensor_name(t)}.")
+            self._wrong(f"{writer} writes row {r} of {self.tensor_name(t)}, which does not exist.")
         size = self.row_bytes(t)
         at = self.plan.offsets[t] + r % segment.slots[t] * size
         self._clear_of(used, at, at + size, f"row {r} of {self.tensor_name(t)}")

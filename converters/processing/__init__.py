@@ -1,1 +1,1 @@
-"""Preprocessing and postprocessing: steps as data, the NumPy reference and the C code with the same bytes."""
+"""Preprocessing and postprocessing: steps as data, the NumPy reference, and C code that gives the same bytes."""

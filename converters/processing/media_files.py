@@ -1,4 +1,4 @@
-"""Preprocessing of pictures and sounds in files."""
+"""Preprocess pictures and sounds from files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import io
 import wave
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
@@ -21,10 +22,11 @@ SOUND_SUFFIXES = (".wav",)
 
 
 def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
-    """The file as the model's input, with its batch of 1: float32 real values, or as stored where ``spec`` quantizes.
+    """Return the model's input for the file at ``path``, with a batch of 1. The values are float32 real values, or
+    integers if ``spec`` has a quantize step.
 
-    ``shape``: of the model's input; without it [1, height, width, channels], or [1, frames, features].
-    Raises ``UsageError`` for a file that cannot be read, or whose result has another number of elements.
+    ``shape`` is the shape of the model's input. Without it the result is [1, height, width, channels] or [1, frames,
+    features]. Raises ``UsageError`` if the file cannot be read or the result has another number of elements.
     """
     if isinstance(spec.source, ImageSource):
         order = order_of(spec.source.format)
@@ -36,15 +38,15 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
         return result[np.newaxis]
     if result.size != int(np.prod(shape)):
         raise UsageError(
-            f"{path}: preprocessing makes {'x'.join(map(str, result.shape))} values, "
-            f"the model's input is {'x'.join(map(str, shape))}.",
+            f"{path}: preprocessing gives {'x'.join(map(str, result.shape))} values, "
+            f"but the model's input is {'x'.join(map(str, shape))}.",
             "Change the size in the preprocessing's steps.",
         )
     return result.reshape(shape)
 
 
 def read_picture(path: str | Path, order: str) -> np.ndarray:
-    """uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey."""
+    """Return a picture as uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey. Raises ``UsageError``."""
     try:
         from PIL import Image, UnidentifiedImageError
     except ImportError as error:
@@ -66,8 +68,8 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
 
 
 def read_sound(path: str | Path, rate: int) -> np.ndarray:
-    """int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or a format other than
-    PCM."""
+    """Return int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or a format other
+    than PCM."""
     try:
         with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
             width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
@@ -90,13 +92,12 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
         values = np.ascontiguousarray(bytes_).view("<i2").reshape(-1).astype(np.int64)
     else:
         values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
-    value: np.ndarray = (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16)
-    return value
+    return cast(np.ndarray, (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16))
 
 
 def _plain_format(data: bytes) -> bytes:
-    """A WAV file whose format is WAVE_FORMAT_EXTENSIBLE with PCM samples, as that of plain PCM: Python 3.11 reads no
-    other. Other files as they are."""
+    """Change the format of a WAV file from WAVE_FORMAT_EXTENSIBLE with PCM samples to plain PCM, because Python 3.11
+    reads only that. Other files are returned unchanged."""
     at = 12
     while data[:4] == b"RIFF" and at + 8 <= len(data):
         size = int.from_bytes(data[at + 4 : at + 8], "little")
@@ -109,5 +110,5 @@ def _plain_format(data: bytes) -> bytes:
 
 
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:
-    """Return the endings of files that ``spec`` takes."""
+    """Return the file name endings that ``spec`` accepts."""
     return SOUND_SUFFIXES if isinstance(spec.source, AudioSource) else PICTURE_SUFFIXES

@@ -1,4 +1,4 @@
-"""Preprocessing by the compiled library, or by NumPy where there is none: both give the same bytes."""
+"""Preprocess with the compiled library, or with NumPy if there is no library. Both give the same bytes."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ from arenite.converters.processing.specification.preprocessing import Preprocess
 def preprocess_pixels(
     spec: Preprocessing, data: np.ndarray, format: str, width: int, height: int
 ) -> np.ndarray:
-    """A buffer of uint8 without gaps, of one of ``image_steps.FORMATS``, as [height, width, channels] of the model's
-    input: as stored where ``spec`` quantizes, else float32."""
+    """Return the model's input [height, width, channels] for a picture.
+
+    ``data`` is a buffer of uint8 without gaps, in one of ``image_steps.FORMATS``. The result has the type of the
+    quantize step of ``spec``, or is float32 without such a step.
+    """
     library = native.library()
     if library is None:
         return preprocess_image(spec, unpack(data, format, width, height), order_of(format))
@@ -28,11 +31,13 @@ def preprocess_pixels(
 
 
 def preprocess_samples(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
-    """int16 samples as [frames, features]: as stored where ``spec`` quantizes, else float32."""
+    """Return the model's input [frames, features] for int16 samples. It has the type of the quantize step of
+    ``spec``, or is float32 without such a step."""
     return preprocess_audio(spec, samples) if native.library() is None else _audio(spec).run(samples)
 
 
-# Making a plan takes longer than running it, and pictures of a folder often have one size.
+# Plans are cached, because making a plan takes longer than running it, and all pictures of a folder often have one
+# size.
 @lru_cache(8)
 def _image(spec: Preprocessing, format: str, width: int, height: int) -> CompiledImage:
     library = native.library()

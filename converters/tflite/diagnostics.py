@@ -1,4 +1,4 @@
-"""Diagnostics of the reader: locations in a model, errors about them, and the list of its repairs."""
+"""Diagnostics of the reader: descriptions of locations in a model, errors, and the list of repairs."""
 
 from __future__ import annotations
 
@@ -11,45 +11,45 @@ _HINT = "The file is damaged or was written by a faulty converter: convert the m
 
 
 def quoted(name: str) -> str:
-    """``name`` in quotes, on one line and shortened."""
-    shown = "".join(c if c.isprintable() else "?" for c in name[:80])
-    return f"'{shown}…'" if len(name) > 80 else f"'{shown}'"
+    """Return ``name`` in quotes, on one line and shortened to 80 characters."""
+    text = "".join(c if c.isprintable() else "?" for c in name[:80])
+    return f"'{text}…'" if len(name) > 80 else f"'{text}'"
 
 
 def tensor_at(subgraph: int, index: int, name: str) -> str:
-    """ "Subgraph 0, tensor 12 'conv/bias'"."""
+    """Return a description of a tensor's location: "Subgraph 0, tensor 12 'conv/bias'"."""
     return f"Subgraph {subgraph}, tensor {index}" + (f" {quoted(name)}" if name else "")
 
 
 def op_at(subgraph: int, index: int, name: str) -> str:
-    """ "Subgraph 0, operator 3 (CONV_2D)"."""
+    """Return a description of an operator's location: "Subgraph 0, operator 3 (CONV_2D)"."""
     return f"Subgraph {subgraph}, operator {index} ({name})"
 
 
 def malformed(location: str, field: str, problem: str, hint: str = _HINT) -> ModelError:
-    """Return the error "PLACE, field FIELD: PROBLEM."."""
+    """Return the error "LOCATION, field FIELD: PROBLEM."."""
     return ModelError(f"{location}, field {field}: {problem}.", hint)
 
 
 def unsupported(location: str, field: str, problem: str, hint: str) -> UnsupportedModelError:
-    """Like ``malformed`` for a model that is well-formed but that Arenite does not run."""
+    """Return the same error for a model that is well-formed but that Arenite does not support."""
     return UnsupportedModelError(f"{location}, field {field}: {problem}.", hint)
 
 
 class Repairs:
-    """Collects repairs and reports them in one sentence per kind, with the first location as the example."""
+    """Collects repairs and reports them in one sentence per kind, with the first location as an example."""
 
     def __init__(self) -> None:
-        self._found: dict[str, list[Any]] = {}  # kind: [count, first location, sentence]
+        self._repairs: dict[str, list[Any]] = {}  # kind: [count, first location, sentence]
 
     def add(self, kind: str, location: str, sentence: Callable[[int, str], str]) -> None:
-        """Note one repair; ``sentence(count, first location)`` reports all repairs of its ``kind`` together."""
-        self._found.setdefault(kind, [0, location, sentence])[0] += 1
+        """Record one repair. ``sentence(count, first location)`` returns the report on all repairs of this ``kind``."""
+        self._repairs.setdefault(kind, [0, location, sentence])[0] += 1
 
     def sentences(self) -> tuple[str, ...]:
-        return tuple(sentence(count, location) for count, location, sentence in self._found.values())
+        return tuple(sentence(count, location) for count, location, sentence in self._repairs.values())
 
 
 def count_of(count: int, noun: str) -> str:
-    """ "1 tensor", "3 tensors"."""
+    """Return the count with the noun in the singular or plural: "1 tensor", "3 tensors"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,4 +1,4 @@
-"""Bytes that a large model keeps in its file behind the flatbuffer, found by offset and size."""
+"""Read data that a large model stores in its file behind the flatbuffer, by offset and size."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from arenite.errors import ModelError
 
 
 class ExternalData:
-    """Finds such bytes in ``file`` (the whole file, including the flatbuffer)."""
+    """Reads data in ``file``, which is the complete file including the flatbuffer."""
 
     def __init__(self, file: memoryview) -> None:
         self._file = file
         self._left = 2 * len(file)
 
     def take(self, location: str, field: str, offset: int, size: int) -> memoryview:
-        """``size`` bytes at ``offset``; nothing when ``offset`` is 0 or 1, which the schema uses for "not here".
+        """Return ``size`` bytes at ``offset``. An ``offset`` of 0 or 1 means in the schema that there are no such
+        bytes; the result is then empty.
 
-        Raises ``ModelError`` outside the file, and when entries overlap so much that they add up to twice the file.
+        Raises ``ModelError`` if the bytes are outside the file, or if all entries together are more than twice the
+        file.
         """
         if offset <= 1 or size == 0:
             return self._file[:0]

@@ -33,11 +33,11 @@ __all__ = [
     "to_flatbuffer",
 ]
 
-#: Name of Arenite's metadata entry, and the schema of the JSON object in it.
+#: The name of Arenite's metadata entry, and the schema of the JSON object in it.
 METADATA = "arenite"
 SCHEMA = "arenite.image/1"
 
-#: Largest arena: TFLM reads offsets as signed 32-bit numbers.
+#: The limit of the arena in bytes: TFLM reads offsets as signed 32-bit numbers.
 _MAX_ARENA = 2**31
 
 _REPLAN = "Plan this model again."
@@ -46,13 +46,13 @@ _STALE_HINT = "The image was changed by another tool: convert the original model
 
 @dataclass(frozen=True)
 class Image:
-    """An image, or a plain ``.tflite`` (then without a plan)."""
+    """An image, or a plain ``.tflite``, which has no plan."""
 
-    model: Model  # operators in execution order; metadata without the two entries of the image; repairs as recorded
+    model: Model  # operators in execution order; metadata without the two entries of the image; all repairs
     plan: Plan | None
-    sha256: str  # of the file's bytes
-    source_sha256: str = ""  # of the file that the image was made from; "" when unknown
-    tool: str = ""  # version of Arenite that wrote it; "" for a plain .tflite
+    sha256: str  # hash of the file's bytes
+    source_sha256: str = ""  # hash of the file that the image was made from; "" if unknown
+    tool: str = ""  # version of Arenite that wrote the image; "" for a plain .tflite
     extra: Mapping[str, Any] = field(
         default_factory=dict
     )  # further JSON values: preprocessing, labels, hashes
@@ -61,11 +61,11 @@ class Image:
 def image_bytes(
     model: Model, plan: Plan | None, *, source_sha256: str = "", extra: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Return the image of ``model`` with ``plan`` as bytes; the same arguments give the same bytes.
+    """Return the image of ``model`` with ``plan`` as bytes. The same arguments give the same bytes.
 
-    The plan refers to the operators of ``model.main`` by their numbers there; the image has them renumbered in the
-    plan's order. Plan with an alignment of 16 so that TFLM uses every offset. ``extra`` is stored unchanged and must be
-    JSON. Raises ``PlanError`` for a plan that does not fit this model.
+    The plan refers to the operators of ``model.main`` by their index; in the image they are renumbered in the plan's
+    order. Use an alignment of 16 in the plan, so that TFLM uses every offset. ``extra`` must be JSON values and is
+    stored unchanged. Raises ``PlanError`` for a plan that does not fit this model.
     """
     metadata = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
     model = replace(model, metadata=metadata)
@@ -100,12 +100,12 @@ def save_image(
 
 
 def load_image(path: str | Path) -> Image:
-    """Read an image or a plain ``.tflite``. Raises ``ModelError``, naming table and field, for any other file."""
+    """Read an image or a plain ``.tflite``. Raises ``ModelError``, which names table and field, for any other file."""
     return parse_image(read_bytes(path), str(path))
 
 
 def parse_image(data: bytes, path: str = "") -> Image:
-    """Return the image in ``data``; an error's sentence begins with ``path`` when it is given."""
+    """Return the image in ``data``. Error messages begin with ``path`` if it is not empty."""
     model = parse(data, path)
     digest = hashlib.sha256(data).hexdigest()
     blob = model.metadata.get(METADATA)
@@ -131,8 +131,8 @@ def parse_image(data: bytes, path: str = "") -> Image:
 def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
     """Return the model with the operators of its main subgraph in the plan's order, and the plan for those operators.
 
-    Operators that the plan leaves out, because their results are constant, stay in the model for stock runtimes: each
-    as early as its inputs allow. Raises ``PlanError`` when the plan does not fit this model.
+    Operators that the plan leaves out because their results are constant stay in the model for stock runtimes. Each
+    comes as early as its inputs allow. Raises ``PlanError`` if the plan does not fit this model.
     """
     main = model.main
     _check_belongs(main, plan)
@@ -172,9 +172,9 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
 
 
 def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
-    """``order`` with the operators that it leaves out, each as soon as all its inputs are computed.
+    """Return ``order`` with the operators that it leaves out, each as soon as all its inputs are computed.
 
-    Raises ``PlanError`` when an operator of ``order`` comes before one that computes its input.
+    Raises ``PlanError`` if an operator of ``order`` comes before an operator that computes its input.
     """
     planned = set(order)
     waiting = [op for op in graph.ops if op.index not in planned]
@@ -193,13 +193,13 @@ def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
             if not ready(graph.ops[step]):
                 raise PlanError(f"The plan runs operator {step} before one that computes its input.", _REPLAN)
             run(graph.ops[step])
-        still = []
-        for op in waiting:  # in the model's order, which respects their own dependencies
+        not_ready = []
+        for op in waiting:  # in the model's order, which respects their dependencies
             if ready(op):
                 run(op)
             else:
-                still.append(op)
-        waiting = still
+                not_ready.append(op)
+        waiting = not_ready
     return full
 
 
@@ -213,7 +213,7 @@ def _version() -> str:
 
 
 def _header(blob: bytes) -> dict[str, Any]:
-    """Return the JSON object of the entry, with its fields checked; ``plan`` is only checked for its type."""
+    """Return the JSON object of the entry after a check of its fields. Of ``plan``, only the type is checked."""
     location = f"Metadata '{METADATA}'"
     try:
         header = json.loads(blob)
@@ -234,14 +234,14 @@ def _header(blob: bytes) -> dict[str, Any]:
     }
     for name, kind in kinds.items():
         if not isinstance(header.get(name), kind) or name not in header:
-            raise ModelError(f"{location}, field {name}: is missing or of the wrong type.", _STALE_HINT)
+            raise ModelError(f"{location}, field {name}: is missing or has the wrong type.", _STALE_HINT)
     if not all(isinstance(sentence, str) for sentence in header["repairs"]):
-        raise ModelError(f"{location}, field repairs: holds something that is not a sentence.", _STALE_HINT)
+        raise ModelError(f"{location}, field repairs: has an entry that is not a text.", _STALE_HINT)
     return header
 
 
 def _plan(record: Mapping[str, Any], model: Model) -> Plan:
-    """Return the stored plan; the entry for stock runtimes must have the same one, or be absent."""
+    """Return the stored plan. The entry for stock runtimes must have the same plan or be absent."""
     try:
         plan = Plan.from_json(record)
         _check_belongs(model.main, plan)

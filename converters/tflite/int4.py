@@ -1,8 +1,8 @@
-"""int4 constants: two values per byte in the file, one per byte in memory.
+"""Pack and unpack int4 constants: two values per byte in the file, one value per byte in memory.
 
-A TFLite file stores int4 values in order, the first of each two in the low half of a byte; the last half of an odd
-number is unused. Every pass and lowering works on int8 weights, so ``int8_weights`` unpacks them once, after reading;
-``Tensor.stored`` remembers the type, and the writer packs them again.
+A TFLite file stores int4 values in order, the first of each two in the low half of a byte. The last half of an odd
+number is unused. Every pass and lowering works on int8 weights, so ``int8_weights`` unpacks them once after reading.
+``Tensor.stored`` records the type, and the writer packs the values again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Subgraph
 
-#: Operators that give the same results in LiteRT for int4 weights as for the same values in int8, and their positions.
+#: Operators that give the same results in LiteRT for int4 weights as for the same int8 values, with the position of the
+#: weights among the inputs.
 WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
 def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Return the values of an int4 constant, int8 of that shape, from its bytes (uint8, flat)."""
+    """Return the values of an int4 constant as int8 of ``shape``. ``packed`` has its bytes (flat uint8)."""
     halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
     values = (halves.astype(np.int8) ^ 8) - 8
     unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
@@ -28,18 +29,19 @@ def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def pack_int4_weights(values: np.ndarray) -> np.ndarray:
-    """Return the bytes (uint8, flat) of integers from -8 to 7; ``ValueError`` for others."""
+    """Return the bytes (flat uint8) of integers from -8 to 7. Raises ``ValueError`` for other integers."""
     if values.size and (int(values.min()) < -8 or int(values.max()) > 7):
-        raise ValueError("int4 values lie between -8 and 7")
+        raise ValueError("int4 values must be between -8 and 7")
     halves = values.reshape(-1).astype(np.int8).view(np.uint8) & 15
     halves = np.pad(halves, (0, len(halves) % 2))
     return (halves[0::2] | halves[1::2] << 4).astype(np.uint8)
 
 
 def int8_weights(model: Model) -> Model:
-    """Return the model with int4 weights as int8 tensors whose ``stored`` is "int4"; the model itself without any.
+    """Return the model with int4 weights as int8 tensors whose ``stored`` is "int4". A model without int4 weights is
+    returned unchanged.
 
-    Only weights that every reader uses as weights are unpacked: any other int4 tensor stays unchanged.
+    A tensor is unpacked only if every reader uses it as weights. Other int4 tensors stay unchanged.
     """
     unpacked = tuple(_int8_weights(g) for g in model.subgraphs)
     same = all(a is b for a, b in zip(unpacked, model.subgraphs, strict=True))

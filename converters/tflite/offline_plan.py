@@ -1,10 +1,11 @@
-"""The arena plan in the form that TensorFlow Lite Micro reads: the metadata ``OfflineMemoryAllocation``.
+"""The arena plan for TensorFlow Lite Micro: the metadata entry ``OfflineMemoryAllocation``.
 
-It is an array of int32: version (1), subgraph (0), number of tensors in all subgraphs, then one arena offset per
-tensor, -1 where the runtime is to place it itself (TFLM's ``micro_allocation_info.cc`` and ``memory_management.md``).
+The entry is an array of int32: version (1), subgraph (0), number of tensors in all subgraphs, then one arena offset per
+tensor. -1 means that the runtime places the tensor (see TFLM's ``micro_allocation_info.cc`` and
+``memory_management.md``).
 
-TFLM uses the given offsets without a check, and its kernels do not expect that an input and an output share memory.
-Only offsets that are safe for any kernel are therefore passed on; TFLM places tensors with -1 around them.
+TFLM uses the offsets without a check, and its kernels do not expect that an input and an output share memory. So the
+entry has only offsets that are safe for any kernel; TFLM places tensors with -1 around them.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Subgraph
 
-#: Name of the metadata entry.
+#: The name of the metadata entry.
 NAME = "OfflineMemoryAllocation"
 
-#: Operators whose output has the bytes of their first input, and whose TFLM kernels do nothing, or copy onto
-#: themselves, when both are at one address.
+#: Operators whose output has the bytes of their first input. If both are at the same address, their TFLM kernels do
+#: nothing or copy the bytes to the same place.
 _SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 
 _VERSION = 1
 _ONLINE = -1
-#: TFLM rounds the size of every buffer up to this, and expects offsets at multiples of it.
+#: TFLM rounds the size of every buffer up to a multiple of this number of bytes, and expects such offsets.
 _ALIGNMENT = 16
 
 
 def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
-    """Return the entry's value for arena ``offsets`` (tensor index to bytes) of the main subgraph, operators in plan
-    order."""
+    """Return the entry's value. ``offsets`` maps the tensors of the main subgraph to arena offsets; its operators are
+    in plan order."""
     safe = stock_offsets(model.main, offsets)
     others = sum(len(g.tensors) for g in model.subgraphs[1:])
     values = [_VERSION, 0, len(safe) + others, *safe, *[_ONLINE] * others]
@@ -38,11 +39,11 @@ def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
 
 
 def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
-    """Per tensor the offset that a stock interpreter may use, or -1.
+    """Return for each tensor the offset that a stock interpreter may use, or -1.
 
-    The result leaves out the offsets of variables (TFLM would reuse their memory between two uses), those that are not
-    aligned, and those that overlap another live tensor, unless it is the exact copy that RESHAPE and similar operators
-    make.
+    It is -1 for a variable (TFLM would reuse its memory between two uses), for an offset that is not aligned, and for a
+    tensor that overlaps another live tensor. The output of RESHAPE and similar operators may overlap their input
+    exactly.
     """
     lives = _lifetimes(graph)
     copy_of = {op.outputs[0]: op.input(0) for op in graph.ops if op.name in _SAME_BYTES}
@@ -67,7 +68,7 @@ def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
 
 
 def _lifetimes(graph: Subgraph) -> dict[int, tuple[int, int]]:
-    """First and last operator that needs each tensor; inputs live from -1, outputs to the end."""
+    """Return the first and last operator that uses each tensor. Inputs live from -1, outputs to the end."""
     lives: dict[int, tuple[int, int]] = dict.fromkeys(graph.inputs, (-1, -1))
     for step, op in enumerate(graph.ops):
         for index in op.outputs:

@@ -1,8 +1,8 @@
 """The numbers of inputs and outputs of the operators, and their options tables.
 
-Each line is one operator: name, options table (``-`` when it reads none), inputs, outputs, and the inputs that may be
-absent (-1). A count is a number, ``low-high``, or ``low+``. The source is the ``Prepare`` function of LiteRT's kernels
-and ``register.cc``; operators that are not listed are read without these checks.
+Each line describes one operator: name, options table (``-`` for none), number of inputs, number of outputs, and the
+positions of inputs that may be absent (-1). A number is ``n``, ``low-high`` or ``low+``. The source is the ``Prepare``
+function of LiteRT's kernels and ``register.cc``. Operators that are not listed are read without these checks.
 """
 
 from __future__ import annotations
@@ -118,14 +118,15 @@ WHILE WhileOptions 0+ 0+
 ZEROS_LIKE - 1 1
 """
 
-_MANY = 1 << 30
+#: The upper limit for ``low+``.
+_UNLIMITED = 1 << 30
 
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """The facts about one operator that the reader checks; ranges are inclusive."""
+    """The properties of one operator that the reader checks. Ranges are inclusive."""
 
-    options: str  # options table, "" when the kernel reads none
+    options: str  # options table; "" if the kernel reads none
     inputs: tuple[int, int]
     outputs: tuple[int, int]
     optional: frozenset[int]  # positions of inputs that may be absent
@@ -133,7 +134,7 @@ class OperatorKind:
 
 def _span(text: str) -> tuple[int, int]:
     if text.endswith("+"):
-        return int(text[:-1]), _MANY
+        return int(text[:-1]), _UNLIMITED
     low, _, high = text.partition("-")
     return int(low), int(high or low)
 

@@ -1,4 +1,4 @@
-"""Check the producer of each tensor, and move operators that come too early behind the ones that they read from."""
+"""Check the producer of each tensor, and sort operators that come before the producers of their inputs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from arenite.converters.graph.model import Op, Tensor
 from arenite.converters.tflite.diagnostics import Repairs, malformed, op_at, quoted, tensor_at
 
-#: Operators that read or change state that no tensor shows; their order among themselves is part of the model.
+#: Operators that read or change state that is not in their tensors. Their relative order is part of the model.
 STATEFUL = frozenset(
     {
         "ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE", "CALL_ONCE", "CALL", "IF", "WHILE", "CUSTOM", "SVDF",
@@ -29,35 +29,36 @@ def execution_order(
     outputs: Sequence[int],
     repairs: Repairs,
 ) -> tuple[Op, ...]:
-    """``ops`` renumbered so that each tensor is computed before it is read; the given order when that already holds.
+    """Return ``ops`` in an order in which each tensor is computed before it is read, renumbered. If that is already the
+    case, ``ops`` are returned unchanged.
 
     Raises ``ModelError`` for a tensor with two producers or none, an operator that writes a constant, an input or a
     variable, and a cycle.
     """
-    given = set(inputs)
-    producer = _producers(subgraph, tensors, ops, given)
+    input_set = set(inputs)
+    producer = _producers(subgraph, tensors, ops, input_set)
     for position, index in enumerate(outputs):
         t = tensors[index]
-        if not (t.is_constant or t.is_variable or index in given or index in producer):
+        if not (t.is_constant or t.is_variable or index in input_set or index in producer):
             raise malformed(
                 f"Subgraph {subgraph}",
                 f"outputs[{position}]",
                 f"no operator produces tensor {index} {quoted(t.name)}",
             )
-    late = False
+    is_unsorted = False
     for op in ops:
         for position, index in enumerate(op.inputs):
-            if index < 0 or index in given or tensors[index].is_constant or tensors[index].is_variable:
+            if index < 0 or index in input_set or tensors[index].is_constant or tensors[index].is_variable:
                 continue
-            maker = producer.get(index)
-            if maker is None:
+            writer = producer.get(index)
+            if writer is None:
                 raise malformed(
                     op_at(subgraph, op.index, op.name),
                     f"inputs[{position}]",
                     f"reads tensor {index} {quoted(tensors[index].name)}, which no operator produces",
                 )
-            late |= maker >= op.index
-    if not late:
+            is_unsorted |= writer >= op.index
+    if not is_unsorted:
         return tuple(ops)
     order = _sorted(subgraph, tensors, ops, producer)
     repairs.add(
@@ -69,9 +70,9 @@ def execution_order(
 
 
 def _producers(
-    subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], given: set[int]
+    subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], inputs: set[int]
 ) -> dict[int, int]:
-    """Tensor index to the index of the operator that produces it."""
+    """Return the index of the operator that produces each computed tensor."""
     producer: dict[int, int] = {}
     for op in ops:
         for position, index in enumerate(op.outputs):
@@ -82,7 +83,7 @@ def _producers(
                 problem = f"is already produced by operator {first.index} ({first.name})"
             elif t.is_constant:
                 problem = "is a constant"
-            elif index in given:
+            elif index in inputs:
                 problem = "is an input of the subgraph"
             elif t.is_variable:
                 problem = "is a variable"
@@ -99,7 +100,7 @@ def _producers(
 def _sorted(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int]
 ) -> list[int]:
-    """Kahn's algorithm, earliest operator first; stateful operators keep their order."""
+    """Sort the operators with Kahn's algorithm, earliest operator first. Stateful operators keep their order."""
     followers: list[set[int]] = [set() for _ in ops]
     waiting = [0] * len(ops)
 
@@ -127,7 +128,7 @@ def _sorted(
             if waiting[follower] == 0:
                 heapq.heappush(ready, follower)
     if len(order) < len(ops):
-        # Some of the remaining operators depend on themselves: walk back from the first until one repeats.
+        # The remaining operators have a cycle: walk back from the first of them until an operator repeats.
         raise _cycle(subgraph, tensors, ops, producer, {i for i, count in enumerate(waiting) if count})
     return order
 
@@ -135,15 +136,15 @@ def _sorted(
 def _cycle(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int], left: set[int]
 ) -> Exception:
-    at, seen = min(left), set()
-    while at not in seen:
-        seen.add(at)
+    at, visited = min(left), set()
+    while at not in visited:
+        visited.add(at)
         needed = [(p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left]
         if not needed:
             return malformed(
                 op_at(subgraph, at, ops[at].name),
                 "inputs",
-                "the operator is needed by an earlier one that changes the model's state, and must not be "
+                "an earlier operator that changes the model's state needs this operator, which must not be "
                 "moved before it",
             )
         at = producer[needed[0][1]]
@@ -158,8 +159,8 @@ def _cycle(
 def check_interface(
     subgraph: int, tensors: Sequence[Tensor], inputs: Sequence[int], outputs: Sequence[int]
 ) -> None:
-    """Check that the subgraph's inputs and outputs are in range, and that an input is a plain tensor and listed
-    once."""
+    """Check that the subgraph's inputs and outputs exist, and that every input is listed once and is neither a constant
+    nor a variable. Raises ``ModelError``."""
     for field, values in (("inputs", inputs), ("outputs", outputs)):
         for position, index in enumerate(values):
             if not 0 <= index < len(tensors):
@@ -168,7 +169,7 @@ def check_interface(
                     f"{field}[{position}]",
                     f"is tensor {index}, but the subgraph has {len(tensors)}",
                 )
-    seen: set[int] = set()
+    listed: set[int] = set()
     for position, index in enumerate(inputs):
         t = tensors[index]
         field_name = f"inputs[{position}]"
@@ -177,8 +178,8 @@ def check_interface(
             raise malformed(
                 f"Subgraph {subgraph}", field_name, f"tensor {index} {quoted(t.name)} is a {kind}"
             )
-        if index in seen:
+        if index in listed:
             raise malformed(
                 tensor_at(subgraph, index, t.name), field_name, "is listed twice among the inputs"
             )
-        seen.add(index)
+        listed.add(index)

@@ -1,4 +1,4 @@
-"""Turn one decoded operator table into an ``Op``: its kind, its options, its tensors."""
+"""Convert a decoded operator table to an ``Op``: its name, options and tensors."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from arenite.converters.tflite.schema_names import OP_NAMES
 from arenite.converters.tflite.schema_tables import UNIONS
 from arenite.converters.tflite.verifier import defaults_of
 
-#: Values of OperatorCode that refer to another field instead of an operator.
+#: The value of OperatorCode that means that the operator is in the other field.
 _PLACEHOLDER = "PLACEHOLDER_FOR_GREATER_OP_CODES"
 
-#: Option fields that LiteRT divides or steps by.
+#: Option fields that must be positive, because LiteRT uses them as divisors or steps.
 _POSITIVE = (
     "stride_w",
     "stride_h",
@@ -33,10 +33,11 @@ _POSITIVE = (
 
 
 def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
-    """Return the operator of each entry of Model.operator_codes.
+    """Return the name of the operator of each entry of Model.operator_codes.
 
-    Files older than schema 3a keep it only in the one-byte field ``deprecated_builtin_code``; newer ones in both (the
-    placeholder 127 in the old one when it does not fit). The larger of the two is valid.
+    Files older than schema 3a have it only in the one-byte field ``deprecated_builtin_code``, newer files in both
+    fields. A number that does not fit into one byte is replaced by 127 in the old field. The larger of the two is
+    valid.
     """
     names = []
     for i, code in enumerate(codes):
@@ -73,8 +74,8 @@ def operator(
     tensors: int,
     outside: ExternalData,
 ) -> Op:
-    """Return the operator of ``table`` in a subgraph of ``tensors`` tensors; ``outside`` finds options kept behind
-    the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
+    """Return the operator of ``table`` in a subgraph of ``tensors`` tensors. ``outside`` reads options that are stored
+    behind the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
     number = table["opcode_index"]
     if number >= len(codes):
         raise malformed(

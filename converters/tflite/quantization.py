@@ -8,7 +8,7 @@ from typing import Any
 from arenite.converters.graph.model import Quantization
 from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, unsupported
 
-#: Smallest and largest value of each type that can be quantized (int64 is the bias of int16 activations).
+#: The smallest and largest value of each type that can be quantized (int64 is for biases of int16 activations).
 INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "int2": (-2, 1),
     "int4": (-8, 7),
@@ -22,7 +22,7 @@ INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "uint32": (0, 2**32 - 1),
 }
 
-#: Scales between which every ratio that a kernel needs, (2**30 * 2**30) / 2**-60, stays a finite float32.
+#: The range of scales. Within it, the largest ratio that a kernel needs, (2**30 * 2**30) / 2**-60, is a finite float32.
 MIN_SCALE = 2.0**-60
 MAX_SCALE = 2.0**30
 
@@ -36,11 +36,11 @@ def quantization(
     *,
     constant: bool,
 ) -> Quantization | None:
-    """Return the parameters in ``table``; None without any, or when ``dtype`` is not an integer, where they have no
-    meaning.
+    """Return the parameters in ``table``, or None if there are none. Parameters of a type that is not an integer are
+    ignored.
 
-    A scale is finite and positive; 0 is accepted only among several (a dead channel of a per-channel weight).
-    ``constant``: the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
+    A scale must be finite and positive. 0 is accepted only if there are several scales (a dead channel of a per-channel
+    weight). ``constant`` is true if the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
     """
     if table is None:
         return None
@@ -49,7 +49,7 @@ def quantization(
             location,
             "quantization.details",
             "block-wise, multi-axis and custom quantization are not supported",
-            "Quantise per tensor or per channel.",
+            "Quantize per tensor or per channel.",
         )
     scale: tuple[float, ...] = table["scale"] or ()
     if not scale or dtype not in INTEGER_RANGE:

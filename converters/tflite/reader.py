@@ -1,7 +1,8 @@
 """Read a TFLite flatbuffer into a ``Model``.
 
-``verifier.decode`` checks the bytes and turns them into plain tables; the modules beside this one check the meaning of
-the tables and repair the mistakes of old converters. Every error is a ``ModelError`` with the table and the field.
+``verifier.decode`` checks the bytes and converts them to plain tables. The other modules of this package check the
+content of the tables and repair the mistakes of old converters. Every error is a ``ModelError`` that names the table
+and the field.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, op_at, quoted, unsupported
@@ -29,13 +30,13 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 def load(path: str | Path) -> Model:
-    """Read the file at ``path``. Raises ``ModelError`` with the file's name when it is missing or malformed."""
+    """Read the file at ``path``. Raises ``ModelError``, which names the file, if it is missing or malformed."""
     return parse(read_bytes(path), str(path))
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the bytes of a model file. Raises ``ModelError`` when it cannot be read or is larger than any
-    flatbuffer."""
+    """Return the bytes of a model file. Raises ``ModelError`` if it cannot be read or is larger than a flatbuffer can
+    be."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
@@ -49,10 +50,10 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def parse(data: bytes, path: str = "") -> Model:
-    """Read the flatbuffer in ``data``. An error's sentence begins with ``path`` when it is given.
+    """Read the flatbuffer in ``data``. Error messages begin with ``path`` if it is not empty.
 
-    The result fulfils the guarantees of the types in ``graph``; the necessary repairs are in ``repairs``. Raises only
-    ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support.
+    The result meets the guarantees of the types in ``graph``. ``Model.repairs`` lists the necessary repairs. Raises
+    only ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support.
     """
     try:
         return _model(bytes(data))
@@ -69,11 +70,11 @@ def parse(data: bytes, path: str = "") -> Model:
         OverflowError,
         RecursionError,
     ) as error:
-        # The checks above are meant to be complete; this keeps a gap in them from reaching the user as a traceback.
+        # The checks above should be complete. If one is missing, the user still gets an error instead of a traceback.
         raise ModelError(
             f"{path + ': ' if path else ''}The model is malformed in a way that has no specific check "
             f"({type(error).__name__}: {error}).",
-            "Convert the model again; please report the file.",
+            "Convert the model again, and please report the file to Arenite.",
         ) from error
 
 
@@ -108,8 +109,7 @@ def _model(data: bytes) -> Model:
 
 def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:
     if table["data"] is not None:
-        value: memoryview = table["data"]
-        return value
+        return cast(memoryview, table["data"])
     return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
 
 
@@ -136,7 +136,7 @@ def _subgraph(
 
 
 def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[int, ...]) -> list[Tensor]:
-    """Give constants with a dimension of 0 their empty value: without a producer they are not computed tensors."""
+    """Give tensors that have a dimension of 0 and no producer an empty value, because they are constants."""
     if all(t.elements for t in tensors):
         return tensors
     computed_tensors = set(inputs).union(*(op.outputs for op in ops))
@@ -149,7 +149,7 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
 
 
 def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """Yield the subgraphs that ``op`` refers to, with the option's field."""
+    """Yield (option field, subgraph) for each subgraph that ``op`` refers to."""
     for key, value in op.options.items():
         if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
             yield key, value
@@ -158,7 +158,8 @@ def _called(op: Op) -> Iterator[tuple[str, int]]:
 
 
 def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
-    """Check that the subgraphs that operators refer to exist, and that none runs itself, directly or through others."""
+    """Check that the subgraphs that operators refer to exist, and that no subgraph calls itself, directly or through
+    others."""
     calls: list[set[int]] = []
     for i, g in enumerate(subgraphs):
         calls.append(set())

@@ -1,4 +1,4 @@
-"""Names of the TFLite schema, taken once from LiteRT's generated schema module."""
+"""The names of the TFLite schema, from LiteRT's generated schema module."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ OPTION2_CODES: dict[str, int] = {k: v for v, k in OPTION2_NAMES.items()}
 
 
 def snake(name: str) -> str:
-    """``dilationWFactor`` to ``dilation_w_factor``, ``newHeight`` to ``new_height``."""
+    """Convert a name to snake_case: ``dilationWFactor`` to ``dilation_w_factor``, ``newHeight`` to ``new_height``."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
 
 
 def options_object(options_type: str) -> Any:
-    """Return a fresh object-API table of the named options type."""
+    """Return a new object-API table of the named options type."""
     return getattr(schema, options_type + "T")()

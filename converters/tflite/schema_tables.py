@@ -1,15 +1,15 @@
 """The tables of the TFLite flatbuffer schema, as data for the verifier.
 
-Each line is one table: its name, then its fields in slot order as ``name:type`` or ``name:type=default``. A slot that
-the schema has retired is ``-``. Types: ``i8 … u64``, ``f32``, ``bool``, ``string``; the name of an enumeration (one of
-``ENUMS``) or of a table; ``[type]`` for a vector; ``<Name>`` for a union, whose kind is in the slot before it.
-The source is LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares them with the
+Each line describes one table: its name, then its fields in slot order as ``name:type`` or ``name:type=default``. A
+retired slot is ``-``. A type is ``i8 … u64``, ``f32``, ``bool`` or ``string``; the name of an enumeration (one of
+``ENUMS``) or of a table; ``[type]`` for a vector; or ``<Name>`` for a union, whose type is in the slot before it. The
+source is LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares the tables with the
 installed LiteRT.
 """
 
 from __future__ import annotations
 
-#: Enumerations: storage type and number of values (all count up from 0).
+#: The storage type and the number of values of each enumeration. The values count up from 0.
 ENUMS: dict[str, tuple[str, int]] = {
     "ActivationFunctionType": ("i8", 6),
     "CombinerType": ("i8", 3),
@@ -60,7 +60,7 @@ StablehloGatherOptions StablehloTransposeOptions DilateOptions StablehloRngBitGe
 ReduceWindowOptions StableHLOCompositeOptions StablehloShiftLeftOptions StablehloCaseOptions
 """
 
-#: The tables that each union can hold; the first has type 1 (0 is "none").
+#: The tables that each union can hold. The first has type 1; type 0 means that the union is empty.
 UNIONS: dict[str, tuple[str, ...]] = {
     "QuantizationDetails": ("CustomQuantization", "BlockwiseQuantization", "MultiAxisQuantization"),
     "SparseIndexVector": ("Int32Vector", "Uint16Vector", "Uint8Vector"),

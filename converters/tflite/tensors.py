@@ -1,8 +1,8 @@
-"""Turn one decoded tensor table into a ``Tensor``: shape, size, constant value, dynamic dimensions."""
+"""Convert a decoded tensor table to a ``Tensor``: shape, size, constant value, dynamic dimensions."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, 
 from arenite.converters.tflite.quantization import quantization
 from arenite.converters.tflite.schema_names import TYPE_NAMES
 
-#: Largest number of dimensions; number of bytes (or elements) from which on a tensor is refused; and largest number of
-#: bytes of a computed tensor: 128 MiB hold a float32 RGB frame of 4K.
+#: The largest number of dimensions.
 MAX_RANK = 8
+#: Tensors of this number of bytes (or elements) and more are refused.
 MAX_TENSOR_BYTES = 2**31
+#: The largest number of bytes of a computed tensor. 128 MiB can hold a float32 RGB frame of 4K.
 MAX_COMPUTED_BYTES = 2**27
 
 _DYNAMIC_HINT = (
@@ -23,18 +24,19 @@ _DYNAMIC_HINT = (
 
 
 class Constants:
-    """The model's buffers as typed arrays. Each is checked and converted once, however many tensors share it."""
+    """The model's buffers as typed arrays. Each is checked and converted only once, even if several tensors share
+    it."""
 
     def __init__(self, buffers: list[memoryview]) -> None:
         self.buffers = buffers
-        self._made: dict[tuple[int, str], np.ndarray] = {}
+        self._arrays: dict[tuple[int, str], np.ndarray] = {}
 
     def flat(self, location: str, index: int, dtype: str) -> np.ndarray:
-        """Buffer ``index`` as a flat, read-only array of ``dtype``; uint8 for a type that NumPy lacks."""
+        """Return buffer ``index`` as a flat, read-only array of ``dtype``, or of uint8 for a type that NumPy lacks."""
         key = (index, dtype)
-        if key not in self._made:
-            self._made[key] = _flat(location, dtype, self.buffers[index])
-        return self._made[key]
+        if key not in self._arrays:
+            self._arrays[key] = _flat(location, dtype, self.buffers[index])
+        return self._arrays[key]
 
 
 def tensor(
@@ -47,9 +49,9 @@ def tensor(
     dtype = TYPE_NAMES[table["type"]]
     if dtype not in DTYPES:
         raise unsupported(
-            location, "type", f"{dtype} tensors are not supported", "Quantise the model to int8."
+            location, "type", f"{dtype} tensors are not supported", "Quantize the model to int8."
         )
-    _refuse_exotic(location, table)
+    _refuse_unsupported(location, table)
     buffer = _buffer(location, table, constants.buffers)
     shape = _shape(location, dtype, table, constant=bool(buffer))
     signature = _signature(location, shape, table, repairs)
@@ -78,7 +80,7 @@ def empty_constant(t: Tensor) -> np.ndarray:
     return value
 
 
-def _refuse_exotic(location: str, table: dict[str, Any]) -> None:
+def _refuse_unsupported(location: str, table: dict[str, Any]) -> None:
     if table["sparsity"] is not None:
         raise unsupported(
             location,
@@ -113,7 +115,7 @@ def _shape(location: str, dtype: str, table: dict[str, Any], *, constant: bool) 
         )
     if -1 in shape:
         raise unsupported(location, "shape", f"{list(shape)} has a dynamic dimension (-1)", _DYNAMIC_HINT)
-    # The product leaves out zeros: a 0 must not hide dimensions that overflow elsewhere.
+    # The product leaves out zeros, because other code multiplies the dimensions without the 0.
     elements = 1
     for d in shape:
         if d < 0:
@@ -143,10 +145,10 @@ def _signature(
         raise malformed(
             location, "shape_signature", f"{list(signature)} has another rank than the shape {list(shape)}"
         )
-    for position, (dim, wanted) in enumerate(zip(shape, signature, strict=True)):
-        if wanted == dim:
+    for position, (dim, signature_dim) in enumerate(zip(shape, signature, strict=True)):
+        if signature_dim == dim:
             continue
-        if wanted != -1:
+        if signature_dim != -1:
             raise malformed(
                 location, "shape_signature", f"{list(signature)} contradicts the shape {list(shape)}"
             )
@@ -170,7 +172,7 @@ def _signature(
 
 
 def _buffer(location: str, table: dict[str, Any], buffers: list[memoryview]) -> int:
-    """Return the buffer with the tensor's value; 0, the empty buffer by convention, when it has none."""
+    """Return the index of the buffer with the tensor's value, or 0, which is by convention the empty buffer."""
     index: int = table["buffer"]
     if index and index >= len(buffers):
         raise malformed(
@@ -218,16 +220,17 @@ def _flat(location: str, dtype: str, raw: memoryview) -> np.ndarray:
         if not values.flags.aligned:
             values = values.copy()
     values.flags.writeable = False
-    value: np.ndarray = values
-    return value
+    return cast(np.ndarray, values)
 
 
 def _check_strings(location: str, raw: memoryview) -> None:
-    """TFLite's string tensor: an int32 count, count + 1 int32 offsets from the start, then the characters."""
+    """Check a string tensor: an int32 count, count + 1 int32 offsets from the start, then the characters."""
     count = int.from_bytes(raw[:4], "little")
     first = 4 * (count + 2)
     if len(raw) < first:
-        raise malformed(location, "buffer", f"holds {count} strings, which {len(raw):,} bytes cannot")
+        raise malformed(
+            location, "buffer", f"states {count} strings, which do not fit into {len(raw):,} bytes"
+        )
     offsets = np.frombuffer(raw[4:first], "<i4")
     if offsets[0] != first or offsets[-1] != len(raw) or bool((offsets[1:] < offsets[:-1]).any()):
         raise malformed(location, "buffer", "the offsets of its strings are not in order")

@@ -1,13 +1,13 @@
-"""Decode a flatbuffer from an untrusted file, checking every offset before following it.
+"""Decode a flatbuffer from an untrusted file. Every offset is checked before it is followed.
 
 ``decode`` walks the tables that ``schema_tables.py`` describes and returns them as plain dictionaries, so that no other
-code reads the bytes. It guarantees that every table, vector and string is inside the file; that alignments are those
-of the format; that strings end in a zero byte; that enumerations and union types hold a known value; and that the work
-is bounded by the size of the file, however often its offsets share a target.
+code reads the bytes. It guarantees that every table, vector and string is inside the file and aligned as the format
+demands; that strings end in a zero byte; and that enumerations and union types have a known value. The work is bounded
+by the size of the file, even if many offsets have the same target.
 
-Format (flatbuffers internals): a table starts with a signed 32-bit distance back to its vtable; the vtable holds two
-16-bit sizes (its own, the table's) and one 16-bit offset per field, 0 when absent; strings, vectors and sub-tables are
-reached by an unsigned 32-bit distance forward from the field.
+The format (flatbuffers internals): a table starts with a signed 32-bit distance back to its vtable. The vtable has two
+16-bit sizes (of the vtable and of the table), and one 16-bit offset per field, which is 0 for an absent field. An
+unsigned 32-bit distance from the field forward leads to strings, vectors and sub-tables.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from typing import Any
 from arenite.converters.tflite.schema_tables import ENUMS, SCHEMA, UNIONS
 from arenite.errors import ModelError, UnsupportedModelError
 
-#: Distances in the format are 31-bit.
+#: The largest file: distances in the format have 31 bits.
 MAX_FILE_BYTES = 2**31 - 1
-#: Largest number of tables of one file, and of scalars, characters and offsets in its vectors (except byte vectors).
+#: The largest number of tables of a file.
 MAX_TABLES = 200_000
+#: The largest number of scalars, characters and offsets in the vectors of a file, except byte vectors.
 MAX_ELEMENTS = 4_000_000
 
 _HINT = "The file is damaged or is not a TFLite model: convert or download it again."
@@ -31,7 +32,7 @@ _CODES = {
     "i64": "q", "u64": "Q", "f32": "f", "f64": "d",
 }  # fmt: skip
 
-# The ways to store a field, on which the decoder dispatches.
+# The kinds of fields.
 _SCALAR, _ENUM, _STRING, _TABLE, _UNION, _SCALARS, _BYTES, _STRINGS, _TABLES = range(9)
 
 
@@ -39,15 +40,16 @@ _SCALAR, _ENUM, _STRING, _TABLE, _UNION, _SCALARS, _BYTES, _STRINGS, _TABLES = r
 class _Field:
     name: str
     kind: int
-    width: int  # bytes inside the table: the scalar itself, or a 4-byte offset
+    width: int  # bytes inside the table: of the scalar, or of a 4-byte offset
     item: int = 0  # bytes of one element of a scalar vector
-    code: struct.Struct | str | None = None  # of the scalar, or the letter of a vector's elements
-    target: str = ""  # table or union reached
+    code: struct.Struct | str | None = None  # format of the scalar, or format letter of a vector's elements
+    target: str = ""  # name of the table or union
     limit: int = 0  # number of values of an enumeration
 
 
 class MalformedFlatbuffer(Exception):
-    """A broken table; ``path`` grows from the field outwards while the error unwinds."""
+    """A table is malformed. ``path`` has the field first, then the tables around it, because it grows as the error
+    propagates."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -56,13 +58,14 @@ class MalformedFlatbuffer(Exception):
 
 
 def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dict[str, Any]:
-    """Return the root table of ``data`` as nested dictionaries, all fields present (absent ones hold their default).
+    """Return the root table of ``data`` as nested dictionaries with all fields. Absent fields have their default.
 
-    Scalars are ``int``, ``float`` or ``bool``; strings ``str`` (invalid UTF-8 replaced); byte vectors ``memoryview``
-    into ``data``; other scalar vectors tuples; vectors of tables lists; absent strings, vectors and tables None. A
-    union field ``x`` holds the member's dictionary, and its type field the number of the member.
+    Scalars are ``int``, ``float`` or ``bool``; strings are ``str``, with invalid UTF-8 replaced. Byte vectors are
+    ``memoryview`` of ``data``, other scalar vectors are tuples, and vectors of tables are lists. Absent strings,
+    vectors and tables are None. A union field ``x`` has the dictionary of its member, and the type field the number
+    of the member.
 
-    Raises ``ModelError`` with the table and the field, and no other error for any ``data``.
+    Raises ``ModelError``, which names the table and the field, and no other error for any ``data``.
     """
     if len(data) > MAX_FILE_BYTES:
         raise UnsupportedModelError(
@@ -72,9 +75,9 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
     if len(data) < 8:
         raise ModelError(f"The file has only {len(data)} bytes: too short for a TFLite model.", _HINT)
     if data[4:8] != identifier:
-        shown = bytes(data[4:8])
+        actual = bytes(data[4:8])
         raise ModelError(
-            f"The file identifier is {shown!r}, expected {identifier!r} at byte 4.",
+            f"The file identifier is {actual!r}, expected {identifier!r} at byte 4.",
             "Give a TensorFlow Lite (.tflite) file.",
         )
     try:
@@ -84,8 +87,8 @@ def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dic
 
 
 def describe_path(path: list[str | int]) -> str:
-    """Return a decoder path in words: ``["subgraphs", 0, "tensors", 12, "quantization", "scale"]`` becomes
-    "Subgraph 0, tensor 12, field quantization.scale"."""
+    """Return a decoder path as text: ``["subgraphs", 0, "tensors", 12, "quantization", "scale"]`` becomes "Subgraph 0,
+    tensor 12, field quantization.scale"."""
     parts: list[str] = []
     fields: list[str] = []
     for step in path:
@@ -165,7 +168,8 @@ _FIELDS = _parse_schema(SCHEMA)
 
 
 def defaults_of(table: str) -> dict[str, Any]:
-    """Return a fresh dictionary of the named table with every field at the schema's default; KeyError if unknown."""
+    """Return a new dictionary of the named table with the schema's default for every field. Raises ``KeyError`` for an
+    unknown table."""
     return dict(_DEFAULTS[table])
 
 
@@ -174,13 +178,13 @@ class _Decoder:
         self.data = data
         self.view = memoryview(data)
         self.size = len(data)
-        # A table takes at least 8 bytes of the file when it is not shared; tiny files get some slack.
+        # A table that is not shared takes at least 8 bytes of the file. 64 more tables are allowed for tiny files.
         self.tables_left = min(MAX_TABLES, self.size // 8 + 64)
         self.elements_left = min(MAX_ELEMENTS, self.size + 1024)
         self.bytes_left = 2 * self.size
 
     def table(self, at: int, name: str) -> dict[str, Any]:
-        """Decode the table at ``at``; Malformed carries the path below it."""
+        """Decode the table at ``at``. Raises ``MalformedFlatbuffer`` with the path from this table to the error."""
         self.tables_left -= 1
         if self.tables_left < 0:
             raise MalformedFlatbuffer("the tables are shared too often for a file of this size")
@@ -221,7 +225,7 @@ class _Decoder:
             raise MalformedFlatbuffer(
                 f"the table's size {table_size} is wrong or runs past the end of the file"
             )
-        # The widest table has 14 fields; slots of newer schemas are neither decoded nor read.
+        # The widest table has 14 fields. Slots of newer schemas are ignored.
         count = min((vtable_size - 4) // 2, _WIDEST)
         return struct.unpack_from(f"<{count}H", data, vtable + 4), table_size
 
@@ -259,7 +263,7 @@ class _Decoder:
             return self.view[start : start + count]
         self._spend(count)
         if kind == _SCALARS:
-            # Files repacked by vendors' tools have 64-bit elements at multiples of four only; LiteRT runs those.
+            # Files that vendors' tools repacked align 64-bit elements only to 4 bytes, and LiteRT runs them.
             if start % min(item, 4):
                 raise MalformedFlatbuffer(
                     f"its elements are not aligned to {min(item, 4)} bytes (position {start})"

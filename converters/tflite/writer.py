@@ -20,18 +20,18 @@ from arenite.converters.tflite.schema_names import (
 )
 from arenite.errors import UnsupportedModelError
 
-#: deprecatedBuiltinCode holds one signed byte; larger codes put this placeholder there (schema.fbs).
+#: deprecatedBuiltinCode is one signed byte. For larger codes it has this placeholder (schema.fbs).
 _PLACEHOLDER_FOR_GREATER_OP_CODE = 127
 
-#: Alignment of Buffer.data and of other byte vectors within the file (force_align in schema.fbs).
+#: The alignment of Buffer.data and of other byte vectors within the file (force_align in schema.fbs).
 _DATA_ALIGNMENT = 16
 
-#: Bytes reserved for tables, in addition to the constants, when checking that a model fits the format's 2 GiB.
-_TABLE_ROOM = 1 << 24
+#: The bytes that are reserved for tables when the constants are compared with the format's limit of 2 GiB.
+_TABLE_BYTES = 1 << 24
 
 
 class _Builder(flatbuffers.Builder):  # type: ignore[misc]
-    """Aligns byte vectors as LiteRT's kernels expect; the generated object API does not."""
+    """A builder that aligns byte vectors as LiteRT's kernels expect. The generated object API does not align them."""
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
@@ -53,7 +53,7 @@ class _Writer:
         self.bytes = 0
 
     def buffer(self, value: bytes) -> int:
-        """Return the buffer that holds ``value``; equal values share one."""
+        """Return the index of the buffer with ``value``. Equal values share a buffer."""
         if value not in self._by_content:
             buffer: Any = schema.BufferT()
             buffer.data = np.frombuffer(value, np.uint8)
@@ -75,9 +75,9 @@ class _Writer:
 
 
 def to_flatbuffer(model: Model) -> bytes:
-    """Return the model as a TFLite file. Equal models give equal bytes; constants start at multiples of 16 bytes.
+    """Return the model as a TFLite file. Equal models give equal bytes. Constants start at multiples of 16 bytes.
 
-    Raises ``UnsupportedModelError`` when the constants take more than the 2 GiB that the format can hold.
+    Raises ``UnsupportedModelError`` if the constants take more than the 2 GiB that the format allows.
     """
     writer = _Writer()
     table = schema.ModelT()
@@ -87,10 +87,10 @@ def to_flatbuffer(model: Model) -> bytes:
     table.metadata = [_metadata(name, value, writer) for name, value in model.metadata.items()] or None
     table.signatureDefs = [_signature(s) for s in model.signatures] or None
     table.buffers, table.operatorCodes = writer.buffers, writer.codes
-    if writer.bytes + _TABLE_ROOM > flatbuffers.Builder.MAX_BUFFER_SIZE:
+    if writer.bytes + _TABLE_BYTES > flatbuffers.Builder.MAX_BUFFER_SIZE:
         raise UnsupportedModelError(
             f"The model's constants take {writer.bytes:,} bytes; a TFLite file can hold 2 GiB.",
-            "Quantise it.",
+            "Quantize the model.",
         )
     builder = _Builder(writer.bytes + 4096)
     builder.Finish(table.Pack(builder), b"TFL3")

@@ -1,8 +1,8 @@
-"""Offsets for blocks whose bytes do not all live equally long.
+"""Find offsets for blocks whose bytes have different lifetimes.
 
-A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, tied to one address. Two blocks may overlap
-in the arena wherever no rectangle of one meets a rectangle of the other: a tensor can grow over the rows of another
-one that are already consumed. ``forbidden`` gives exactly the distances between two blocks that this excludes.
+A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, with one address. Two blocks may overlap in the
+arena if no rectangle of one overlaps a rectangle of the other: a tensor can grow over rows of another tensor that are
+already consumed. ``forbidden`` returns the distances between two blocks that are not possible.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class PlacedBlock:
 
 
 def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedBlock:
-    """A block of rectangles; neighbouring bytes with one life are joined."""
+    """Return a block of these rectangles. Adjacent rectangles with the same lifetime are joined."""
     joined: list[list[int]] = []
     for piece in sorted(pieces):
         if joined and joined[-1][1] == piece[0] and joined[-1][2:] == list(piece[2:]):
@@ -47,7 +47,7 @@ def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedB
 
 
 def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
-    """Return the largest sum of live bytes at any tick: no placement is smaller."""
+    """Return the largest number of live bytes at any tick. No placement is smaller."""
     change = np.zeros(ticks + 1, np.int64)
     for b in blocks:
         sizes = b.pieces[:, 1] - b.pieces[:, 0]
@@ -57,7 +57,8 @@ def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
 
 
 def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
-    """Open intervals of ``address(b) - address(a)`` in which the two would share a live byte; disjoint, ascending."""
+    """Return the values of ``address(b) - address(a)`` for which the blocks would share a live byte, as disjoint,
+    ascending open intervals."""
     if a.start >= b.end or b.start >= a.end:
         return []
     p, q = a.pieces[:, None, :], b.pieces[None, :, :]
@@ -89,13 +90,13 @@ class BlockPlacer:
                 self._apart[b][a] = [(-y, -x) for x, y in reversed(spans)]
 
     def place(self, order: Sequence[int]) -> list[int]:
-        """Return the offset of each block when they are placed in ``order``."""
+        """Place the blocks in ``order`` and return the offset of each block."""
         offsets: dict[int, int] = {}
         for b in order:
             spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
             at = 0
             for x, y in spans:
-                if x >= at:  # open intervals: their lower ends are free, and all others begin later still
+                if x >= at:  # the lower end of an open interval is free, and all other intervals begin later
                     break
                 if y > at:
                     at = -(-y // self._alignment) * self._alignment
@@ -103,13 +104,13 @@ class BlockPlacer:
         return [offsets[b] for b in range(len(self.blocks))]
 
     def top(self, offsets: Sequence[int]) -> int:
-        """Arena bytes of a placement, whole blocks of the alignment."""
+        """Return the arena bytes of a placement, rounded up to the alignment."""
         end = max((o + b.size for o, b in zip(offsets, self.blocks, strict=True)), default=0)
         return -(-end // self._alignment) * self._alignment
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
-        """Return the best offsets found, and the placements tried: at most ``budget``, fewer when one meets
-        ``bound``."""
+        """Return the best offsets found, and the number of placements tried: at most ``budget``, and fewer if a
+        placement meets ``bound``."""
         keys: list[Callable[[int], tuple[Any, ...]]] = [
             lambda k: (-self.blocks[k].size,),
             lambda k: (self.blocks[k].start, -self.blocks[k].size),

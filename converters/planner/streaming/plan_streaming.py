@@ -1,10 +1,11 @@
-"""Make a streaming plan: the operators that run row by row, and the address of every row.
+"""Compute a streaming plan: the operators that run row by row, and the address of every row.
 
-The order of the operators is cut into items: one operator on whole tensors, or a segment. Between two items only whole
-tensors live, so the bytes that live during an item do not depend on how the others are cut, and the best cuts are found
-by dynamic programming: for a limit on bytes, the cuts that cost the fewest extra instructions. A segment needs its live
-bytes at first, and, once it is part of a candidate, the bytes that placing its blocks takes. Limits are tried in
-ascending order until no later one can give a smaller arena than the best placement.
+The order of the operators is cut into items. An item is one operator on complete tensors, or a segment. Between two
+items only complete tensors live, so the live bytes during an item do not depend on the other cuts. The best cuts are
+found by dynamic programming: for a limit on bytes, the cuts with the fewest extra instructions. The bytes of a segment
+are first estimated as its live bytes. When the segment is part of a candidate, its blocks are placed, and the bytes of
+that placement are used instead. Limits are tried in ascending order until no later limit can give a smaller arena than
+the best placement.
 """
 
 from __future__ import annotations
@@ -35,19 +36,20 @@ from arenite.converters.planner.streaming.schedule import (
 )
 from arenite.errors import PlanError
 
-#: Placements tried for one way of cutting, and for one segment alone; ways of cutting that are placed.
+#: The number of placements that are tried for one candidate of cuts, and for one segment.
 PLACEMENTS = 300
-LOCAL_PLACEMENTS = 60
-CUTS = 8
-#: Largest number of stages of a segment, which keeps the number of segments to examine small.
-LONGEST = 20
-#: States of the order search.
+SEGMENT_PLACEMENTS = 60
+#: The number of candidates of cuts that are placed.
+MAX_CUTS = 8
+#: The largest number of stages of a segment. It limits the number of segments to examine.
+MAX_SEGMENT_STAGES = 20
+#: The states of the order search.
 ORDER_BUDGET = 10000
 
 
 @dataclass(frozen=True)
 class ValueBlock:
-    """A block of values that follow each other at one address."""
+    """The key of a block of values that follow each other at one address."""
 
     values: tuple[int, ...]
 
@@ -59,20 +61,20 @@ class ScratchBlock:
 
 @dataclass(frozen=True)
 class SegmentState:
-    """The working memory of the segment that begins at position ``first`` of the order."""
+    """The key of the working memory of the segment that begins at position ``first`` of the order."""
 
     first: int
 
 
 @dataclass(frozen=True)
 class _PlanItem:
-    """One operator on whole tensors (``schedule`` is None), or a segment; positions [first, end) of the order."""
+    """One operator on complete tensors (``schedule`` is None), or a segment, at positions [first, end) of the order."""
 
     first: int
     end: int
     schedule: Schedule | None
     live: int  # most bytes that live at once while it runs
-    extra: int  # estimated instructions beside those of whole tensors
+    extra: int  # estimated instructions in addition to those for complete tensors
 
 
 def plan_streaming(
@@ -83,12 +85,12 @@ def plan_streaming(
     streamed_input: int | None = None,
     extra_limit: int | None = None,
 ) -> Plan | None:
-    """Return the smallest arena found for ``graph`` when operators may run row by row.
+    """Return the plan with the smallest arena that is found for ``graph`` if operators may run row by row.
 
-    ``streamed_input`` is the streamed input: a graph input whose rows arrive one by one and that is never held whole.
-    ``extra_limit`` bounds the estimated instructions that running by rows adds. None when nothing can be streamed: no
-    operator has a row function, the graph has state, or the streamed input is not read by rows. Raises ``PlanError``
-    for a graph that cannot be planned at all.
+    ``streamed_input`` is a graph input whose rows arrive one by one and that is never completely in memory.
+    ``extra_limit`` is the largest number of estimated instructions that running by rows may add. Returns None if
+    streaming is impossible: no operator has a row function, the graph has state, or the streamed input is not read by
+    rows. Raises ``PlanError`` for a graph that cannot be planned.
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
@@ -127,7 +129,7 @@ class _SegmentSearch:
         self.spans = value_lifetimes(requirements, order)
         self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
-        # The rows of a value belong to one of its shapes: an operator that reads another shape by rows does not stream.
+        # The rows of a value have one of its shapes. An operator that reads rows of another shape does not stream.
         shape_of: dict[int, int] = {}
         for k in (k for k in order if k in self.able):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
@@ -140,8 +142,7 @@ class _SegmentSearch:
     # -- items ---------------------------------------------------------------------------------------------
 
     def _crossing(self, first: int, end: int, inside: set[int]) -> int:
-        """Return the bytes of the values that live all through positions [first, end) and are not ``inside`` the
-        item."""
+        """Return the bytes of the values that live during positions [first, end), except the values ``inside``."""
         return sum(
             self.requirements.values[v].size
             for v, (a, b) in enumerate(self.spans)
@@ -162,7 +163,7 @@ class _SegmentSearch:
         return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
     def _segment(self, first: int, end: int) -> _PlanItem | None:
-        """Return the operators at positions [first, end) as a segment."""
+        """Return the operators at positions [first, end) as a segment, or None if they cannot form one."""
         stages = self.order[first:end]
         streamed_input = self.streamed_input
         readers = (
@@ -185,20 +186,21 @@ class _SegmentSearch:
         return replace(item, live=live)
 
     def _items(self) -> list[list[_PlanItem]]:
-        """Items by the position at which they begin. Segments grow while they are not much worse than whole tensors."""
+        """Return the items that begin at each position. A segment is extended until its live bytes are more than 1.25
+        times those of the operators on complete tensors."""
         items: list[list[_PlanItem]] = []
         upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
-            here = [w for w in (self._whole(first),) if w]
-            for end in range(first + 1, min(first + LONGEST, len(self.order)) + 1):
+            candidates = [w for w in (self._whole(first),) if w]
+            for end in range(first + 1, min(first + MAX_SEGMENT_STAGES, len(self.order)) + 1):
                 if self.order[end - 1] not in self.able:
                     break
                 item = self._segment(first, end)
                 if item is not None:
-                    here.append(item)
+                    candidates.append(item)
                     if item.live > 1.25 * upper:
                         break
-            items.append(here)
+            items.append(candidates)
         return items
 
     # -- the choice ----------------------------------------------------------------------------------------
@@ -206,31 +208,30 @@ class _SegmentSearch:
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """Return the plan with the smallest arena for this order, or None if none is smaller than ``other``."""
         items = self._items()
-        need = {id(i): i.live for here in items for i in here}
-        placed: set[int] = (
-            set()
-        )  # segments whose requirement is not the live bytes but the bytes that placing them took
+        need = {id(i): i.live for candidates in items for i in candidates}
+        #: the segments whose entry of ``need`` is the bytes of a placement instead of the live bytes
+        placed: set[int] = set()
         best, tried, done = other, 0, -1
-        seen: set[tuple[int, ...]] = set()
-        while tried < CUTS:
+        placed_cuts: set[tuple[int, ...]] = set()
+        while tried < MAX_CUTS:
             limit = min((n for n in need.values() if n > done), default=None)
             if limit is None or (best is not None and limit >= best.arena_bytes):
                 break
             cut = self._cut(items, need, limit)
             name = tuple(map(id, cut or ()))
-            rough = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
+            estimated = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
             if (
                 cut is None
-                or name in seen
+                or name in placed_cuts
                 or (extra_limit is not None and sum(i.extra for i in cut) > extra_limit)
             ):
                 done = limit
-            elif rough:
-                for item in rough:
+            elif estimated:
+                for item in estimated:
                     need[id(item)] = self._placed_alone(item)
                     placed.add(id(item))
             else:
-                seen.add(name)
+                placed_cuts.add(name)
                 tried += 1
                 candidate = self._place(cut)
                 if best is None or candidate.arena_bytes < best.arena_bytes:
@@ -238,20 +239,20 @@ class _SegmentSearch:
         return None if best is other else best
 
     def _placed_alone(self, item: _PlanItem) -> int:
-        """Return the bytes that a segment takes when nothing else constrains where its blocks lie."""
+        """Return the bytes that a segment takes if its blocks are placed without the blocks of other items."""
         assert item.schedule is not None
         blocks = _Timeline(self, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing(item.first, item.end, touched)
         placer = BlockPlacer(blocks, self.alignment)
-        places, _ = placer.search(item.live - crossing, LOCAL_PLACEMENTS)
+        places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
     def _cut(
         self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
     ) -> list[_PlanItem] | None:
-        """Return the items that need at most ``limit`` bytes and together cost the fewest extra instructions; of
-        equals those with the fewest stages."""
+        """Return the items that need at most ``limit`` bytes each and have the fewest extra instructions in total. Of
+        equal solutions, return the one with the fewest stages."""
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
         choice: list[_PlanItem | None] = [None] * n
@@ -262,8 +263,8 @@ class _SegmentSearch:
                     continue
                 stages = 0 if item.schedule is None else item.end - item.first
                 total = (rest[0] + item.extra, rest[1] + stages)
-                mine = cost[first]
-                if mine is None or total < mine:
+                lowest = cost[first]
+                if lowest is None or total < lowest:
                     cost[first], choice[first] = total, item
         if cost[0] is None:
             return None
@@ -329,7 +330,8 @@ class _SegmentSearch:
 
 
 class _Timeline:
-    """The blocks of a sequence of items, over ticks: a whole operator takes one, a segment one per step."""
+    """The blocks of a sequence of items over time. An operator on complete tensors takes one tick, a segment one tick
+    per step."""
 
     def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
         self.cutter, self.items = cutter, items
@@ -349,16 +351,16 @@ class _Timeline:
         self.ticks = at
 
     def slots(self, t: int, schedule: Schedule) -> int:
-        """Slots of a tensor: a ring when it lives inside one segment only, its height otherwise."""
+        """Return the slots of a tensor: those of a ring if it lives inside one segment only, otherwise its height."""
         value = self.requirements.values[self.requirements.value_of[t]]
-        made_here = value.writer in schedule.stages or t == self.cutter.streamed_input
-        inside = made_here and not value.stays and value.readers <= set(schedule.stages)
-        whole = height(self.graph.tensors[t])
-        return min(fewest_slots(schedule.rows[t]), whole) if inside else whole
+        written_here = value.writer in schedule.stages or t == self.cutter.streamed_input
+        inside = written_here and not value.stays and value.readers <= set(schedule.stages)
+        rows = height(self.graph.tensors[t])
+        return min(fewest_slots(schedule.rows[t]), rows) if inside else rows
 
     def blocks(self) -> list[PlacedBlock]:
-        """Return all blocks that the items need. For items that are not the whole order, only the blocks that they
-        touch."""
+        """Return all blocks that the items need. If the items are only a part of the order, return only the blocks that
+        they use."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -383,7 +385,8 @@ class _Timeline:
         return placed_blocks
 
     def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
-        """The blocks of all values, tied to one address where a whole operator works in place, and of its scratch."""
+        """Return the blocks of all values and of the scratch of operators on complete tensors. If such an operator
+        works in place, its input and output are one block."""
         free = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
         scratch = {k: size for k, size in self.requirements.scratch.items() if k not in self.item_of}
         buffers, self.pairs = lifetimes(
@@ -403,19 +406,19 @@ class _Timeline:
                     own = self._rows(v, streamed[v])
                 else:
                     own = [(0, self.requirements.values[v].size, self.tick[first], self.after[end - 1])]
-                # In the tick of the operator that turns one into the other, the bytes are counted as the former's.
+                # In the tick of the operator that works in place, the bytes belong to its input.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
             placed_blocks.append(block(ValueBlock(b.values), pieces))
         return placed_blocks
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
-        """A value with rows: each row lives from its computation to its last reading."""
+        """Return the rectangles of a value with rows. Each row lives from its computation to its last reading."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
         begin, slots = [0] * rows, rows
         end = [0] * rows
-        everywhere = len(self.tick) == len(self.order)
+        is_whole_order = len(self.tick) == len(self.order)
         position = self.cutter.position
         writer = value.writer
         if writer is not None and writer not in self.item_of and position[writer] in self.tick:
@@ -428,14 +431,14 @@ class _Timeline:
                 continue
             life, at = item.schedule.rows[t], self.tick[item.first]
             slots = min(slots, self.slots(t, item.schedule))
-            if life.made[0] >= 0:
-                begin = [at + m for m in life.made]
+            if life.written[0] >= 0:
+                begin = [at + w for w in life.written]
             end = [max(e, at + r + 1) for e, r in zip(end, life.read, strict=True)]
         for k in value.readers - self.item_of.keys():
             if position[k] in self.tick:
                 end = [max(e, self.after[position[k]]) for e in end]
-        beyond = not everywhere and any(position[k] not in self.tick for k in value.readers)
-        if value.stays or (beyond and self._later(value.readers)):
+        read_outside = not is_whole_order and any(position[k] not in self.tick for k in value.readers)
+        if value.stays or (read_outside and self._later(value.readers)):
             end = [self.ticks] * rows
         end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
         return [

@@ -1,7 +1,7 @@
-"""The schedule of a segment: the step at which each row is computed, and how long it is needed.
+"""The schedule of a segment: the step at which each row is computed, and the last step that reads it.
 
-The furthest stage of the segment that can run runs first, so that rows are consumed as soon as possible. Time is
-counted in steps: one stage computes one row, or one row of the streamed input arrives.
+Of the stages that can run, the last one in the segment runs first, so that rows are consumed as soon as possible. Time
+is counted in steps: in one step, one stage computes one row, or one row of the streamed input arrives.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from arenite.converters.planner.row_requirements import MAX_INPUTS, MAX_STAGES, 
 
 
 def height(tensor: Tensor) -> int:
-    """Rows of a streamed tensor."""
+    """Return the number of rows of a streamed tensor."""
     return tensor.shape[1]
 
 
@@ -25,11 +25,12 @@ def row_bytes(tensor: Tensor) -> int:
 
 @dataclass(frozen=True)
 class RowLifetimes:
-    """The lifetime of each row of one tensor in a segment: the step that computes it (-1: before the segment), and the
-    last step that reads it (the step that computes it for a row without a reader)."""
+    """The lifetime of each row of one tensor in a segment."""
 
-    made: tuple[int, ...]
-    read: tuple[int, ...]
+    written: tuple[int, ...]  # the step that computes the row, or -1 if it exists before the segment
+    read: tuple[
+        int, ...
+    ]  # the last step that reads the row, or the step that computes it if no step reads it
 
 
 @dataclass(frozen=True)
@@ -37,12 +38,12 @@ class Schedule:
     stages: tuple[int, ...]  # operators
     sources: tuple[int, ...]  # tensors that are read and not written
     entries: tuple[int, ...]  # as ``Segment.schedule``
-    rows: Mapping[int, RowLifetimes]  # of every tensor that a stage reads or writes
+    rows: Mapping[int, RowLifetimes]  # for every tensor that a stage reads or writes
 
 
 def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
-    """Return whether operator ``k`` can be a stage: it has a row function, and images of at least one row in and
-    out."""
+    """Return whether operator ``k`` can be a stage: it has a row function, and its inputs and output are images of at
+    least one row."""
     rows = needs[k].rows
     if rows is None or len(graph.ops[k].outputs) != 1 or len(rows.inputs) not in range(1, MAX_INPUTS + 1):
         return False
@@ -62,10 +63,10 @@ def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
 def make_schedule(
     graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], streamed_input: int | None = None
 ) -> Schedule | None:
-    """Return the schedule of ``stages``, given in an order in which they could run one after the other.
+    """Return the schedule of ``stages``, which are in an order in which they could run one after the other.
 
-    ``streamed_input`` is the input whose rows arrive one by one. The result is None when the operators cannot form a
-    segment: the result of an accumulating operator has no rows for later stages.
+    ``streamed_input`` is the input whose rows arrive one by one. Returns None if the operators cannot form a segment:
+    the output of an accumulating operator has no rows for later stages.
     """
     rows = [row_needs(needs, k) for k in stages]
     writer = {graph.ops[k].outputs[0]: s for s, k in enumerate(stages)}
@@ -83,7 +84,7 @@ def make_schedule(
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
     totals = [heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)]
-    # The furthest reader of the stage's output: one of those that the new row may have enabled.
+    # The last stage that reads the output of each stage. A new row may enable it to run.
     furthest = [
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]
@@ -141,13 +142,13 @@ def make_schedule(
 
 
 def fewest_slots(rows: RowLifetimes) -> int:
-    """Slots of the smallest ring that never overwrites a row before its last reader has run."""
-    kept: list[int] = []  # latest reading of this row or of any before it
+    """Return the slots of the smallest ring that never overwrites a row before its last reader has run."""
+    last_reads: list[int] = []  # the last step that reads this row or an earlier one
     for r in rows.read:
-        kept.append(max(r, kept[-1]) if kept else r)
+        last_reads.append(max(r, last_reads[-1]) if last_reads else r)
     slots, oldest = 1, 0
-    for r, step in enumerate(rows.made):
-        while oldest < r and kept[oldest] < step:
+    for r, step in enumerate(rows.written):
+        while oldest < r and last_reads[oldest] < step:
             oldest += 1
         slots = max(slots, r - oldest + 1)
     return slots

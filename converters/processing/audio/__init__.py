@@ -1,1 +1,1 @@
-"""Sound to tensors: plans, tables and the NumPy reference."""
+"""Convert sound to tensors: plans, tables and the NumPy reference."""

@@ -1,4 +1,4 @@
-"""A plan of a sound front end with all its numbers and tables: the NumPy reference and the C code both follow it."""
+"""The plan of a sound front end: all numbers and tables that the NumPy reference and the C code use."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ from arenite.converters.processing.specification.audio_steps import (
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: Fractional bits of a logarithm to base 2, and of a feature.
+#: The fractional bits of a logarithm to base 2, and of a feature.
 LOG2_BITS = 20
 FEATURE_BITS = 16
-#: A frame's largest sample is scaled to have this many bits, so that no butterfly overflows 32.
+#: A frame is scaled so that its largest sample has this number of bits. Then no butterfly overflows 32 bits.
 FRAME_BITS = 29
-#: The power spectrum is cut by this, so that its weighted sum stays below 2^63.
+#: The power spectrum is shifted right by this number of bits, so that its weighted sum stays below 2^63.
 POWER_SHIFT = 13
 
-#: Limit of the counts that audio.h holds in 16 bits.
+#: The largest number of frames: audio.h stores it in 16 bits.
 MAX_FRAMES = 65535
 
 PEAK_NONE, PEAK_SIGNED, PEAK_SIZE = 0, 1, 2
@@ -48,15 +48,15 @@ PAD_NONE, PAD_ZEROS, PAD_REFLECT = 0, 1, 2
 
 @dataclass(frozen=True)
 class AudioPlan:
-    """Numbers and tables; the logarithm's offset or floor is ``mantissa * 2^exponent`` in units of the training
-    pipeline's values."""
+    """Numbers and tables of a sound front end. The logarithm's offset or floor is ``mantissa * 2^exponent`` in units of
+    the training pipeline's values."""
 
     samples: int
     frames: int
-    features: int  # of a frame
-    length: int  # of a frame, in samples
-    step: int
-    lead: int  # samples that the first frame begins before the recording
+    features: int  # per frame
+    length: int  # samples per frame
+    step: int  # samples from the start of one frame to the start of the next
+    lead: int  # the number of samples by which the first frame begins before the recording
     centre: int  # PAD_...
     inset: int  # position of a frame in the FFT's input
     fft: int
@@ -73,7 +73,7 @@ class AudioPlan:
     mantissa: int
     exponent: int
     is_floor: bool
-    factor: int  # of a logarithm to base 2, in 28 fractional bits
+    factor: int  # multiplies a logarithm to base 2; 28 fractional bits
     affine: input_values.Affine
     dtype: str
 
@@ -83,14 +83,17 @@ class AudioPlan:
 
     @property
     def base_exponent(self) -> int:
-        """The term that turns log2 of a filter's integer sum into log2 of the training pipeline's value, before the
-        frame's own scaling, ``power`` times: a magnitude is that of the samples over half the FFT's length."""
+        """The number to add to log2 of a filter's integer sum to get log2 of the training pipeline's value.
+
+        The scaling of the frame is not included. An integer magnitude is the magnitude of the samples divided by half
+        the FFT's length, and a power has twice the exponent of a magnitude.
+        """
         magnitude = (self.fft.bit_length() - 2) - (15 if self.unit and not self.peak else 0)
         return self.power * magnitude - self.filters.exponent + (POWER_SHIFT if self.power == 2 else 0)
 
 
 def plan_audio(spec: Preprocessing) -> AudioPlan:
-    """Raises ``UsageError`` for steps that do not fit each other."""
+    """Return the plan for ``spec``. Raises ``UsageError`` if its steps do not fit each other."""
     source = spec.source
     assert isinstance(source, AudioSource)
 
@@ -122,7 +125,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
         )
     if frame.centre == "reflect" and source.samples <= lead:
         raise record_error(f"{source.samples} samples are too few to be reflected by {lead}.")
-    # As librosa does: the frame is in the middle of the FFT's input.
+    # As in librosa, the frame is in the middle of the FFT's input.
     begin = lead - inset if frame.centre != "none" else 0
     bank = filters(mel, source, fft)
     bins = len(bank.first)
@@ -158,9 +161,9 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
 
 
 def _binary(value: float) -> tuple[int, int]:
-    """``value`` as mantissa * 2^exponent, the mantissa in [2^23, 2^24)."""
-    mantissa, exponent = math.frexp(value)
-    whole = round(mantissa * (1 << 24))
-    if whole == 1 << 24:
-        whole, exponent = whole // 2, exponent + 1
-    return whole, exponent - 24
+    """Return (mantissa, exponent) with ``value`` = mantissa * 2^exponent and the mantissa in [2^23, 2^24)."""
+    fraction, exponent = math.frexp(value)
+    mantissa = round(fraction * (1 << 24))
+    if mantissa == 1 << 24:
+        mantissa, exponent = mantissa // 2, exponent + 1
+    return mantissa, exponent - 24

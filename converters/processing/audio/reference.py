@@ -1,13 +1,14 @@
-"""Sound to tensors in NumPy: integers throughout, all frames at once. The C code gives the same bytes.
+"""Convert sound to tensors in NumPy, in integers and for all frames at once. The C code gives the same bytes.
 
-A frame is windowed and scaled to fill 29 bits; its FFT halves at each stage, so that nothing overflows and only the
-last bit is lost. The mel filters weight its magnitudes. In the logarithm to base 2 all powers of two, including the
-frame's scale, become terms that are added afterwards.
+A frame is windowed and scaled to fill 29 bits. Each stage of its FFT halves the values, so that no value overflows and
+only the last bit is lost. The mel filters weight the magnitudes. After the logarithm to base 2, all powers of two,
+including the scale of the frame, are added as terms.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 import numpy as np
 
@@ -38,15 +39,15 @@ _INT32 = (-(2**31), 2**31 - 1)
 
 
 def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
-    """int16 samples to the model's input [frames, features]."""
+    """Convert int16 samples to the model's input [frames, features]."""
     plan = plan_audio(spec)
     *_, (_, values) = trace(plan, samples)
     return input_values.apply_affine(spec, plan.affine, values[..., np.newaxis])[..., 0]
 
 
 def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield each stage and its values: ``spectrum`` (float64, in the training pipeline's units), ``mel`` (the same),
-    ``log`` and, where there is one, ``mfcc``, both int64 in ``FEATURE_BITS`` fractional bits."""
+    """Yield the name and the values of each stage: ``spectrum`` and ``mel`` (float64, in the training pipeline's
+    units), then ``log`` and, if there is such a step, ``mfcc`` (int64 with ``FEATURE_BITS`` fractional bits)."""
     clip, top = prepare_clip(plan, samples)
     values, scale = _scaled_frames(plan, clip)
     # Only the bins up to the last one that a filter reads are computed.
@@ -70,16 +71,16 @@ def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarra
 
 
 def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]:
-    """int64 [samples], padded or cut; and the peak to divide by, 1 without that step."""
-    given = samples.astype(np.int64)[: plan.samples]
-    clip = np.concatenate([given, np.zeros(plan.samples - len(given), np.int64)])
+    """Return int64 [samples], padded or cut, and the peak to divide by (1 if there is no peak step)."""
+    recorded = samples.astype(np.int64)[: plan.samples]
+    clip = np.concatenate([recorded, np.zeros(plan.samples - len(recorded), np.int64)])
     if plan.peak == PEAK_NONE:
         return clip, 1
     return clip, max(int(clip.max() if plan.peak == PEAK_SIGNED else np.abs(clip).max()), 1)
 
 
 def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """int64 [frames, fft] and the power of two by which each frame was scaled."""
+    """Return the frames as int64 [frames, fft], and the power of two by which each frame was scaled."""
     at = np.arange(plan.frames)[:, np.newaxis] * plan.step - plan.lead + np.arange(plan.length)
     if plan.centre == PAD_REFLECT:
         at = np.abs(at)
@@ -94,13 +95,13 @@ def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.nd
     else:
         n = np.arange(plan.length)
         values = (values * plan.window.astype(np.int64)[np.minimum(n, plan.mirror - n)]) >> 32
-    whole = np.zeros((plan.frames, plan.fft), np.int64)
-    whole[:, plan.inset : plan.inset + plan.length] = values
-    return whole, scale
+    padded = np.zeros((plan.frames, plan.fft), np.int64)
+    padded[:, plan.inset : plan.inset + plan.length] = values
+    return padded, scale
 
 
 def bit_length(values: np.ndarray) -> np.ndarray:
-    """Return the number of bits of each value, which is below 2^63; 0 for the value 0."""
+    """Return the number of bits of each value; 0 for the value 0. Values must be below 2^63."""
     left = values.astype(np.uint64)
     bits = np.zeros(values.shape, np.int64)
     for step in (32, 16, 8, 4, 2, 1):
@@ -111,7 +112,7 @@ def bit_length(values: np.ndarray) -> np.ndarray:
 
 
 def _turn(plan: AudioPlan, k: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray]:
-    """cos and -sin of 2 pi k / length, 0 <= k < length / 2, from the quarter wave."""
+    """Return cos and -sin of 2 pi k / length for 0 <= k < length / 2, from the table of a quarter wave."""
     n = k * (plan.fft // length)
     quarter, table = plan.fft // 4, plan.sines.astype(np.int64)
     cos = np.where(n <= quarter, table[np.abs(quarter - n)], -table[np.abs(n - quarter)])
@@ -122,7 +123,7 @@ def _turn(plan: AudioPlan, k: np.ndarray, length: int) -> tuple[np.ndarray, np.n
 def _half_times(
     re: np.ndarray, im: np.ndarray, cos: np.ndarray, sin: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Half the product: factors of 31 bits, and the upper word of each product."""
+    """Return half the complex product. The factors have 31 fractional bits; the upper word of each product is used."""
     return (
         ((re * cos) >> _WORD) - ((im * sin) >> _WORD),
         ((re * sin) >> _WORD) + ((im * cos) >> _WORD),
@@ -130,9 +131,11 @@ def _half_times(
 
 
 def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Real and imaginary part [frames, fft / 2 + 1] of the spectrum of int64 [frames, fft], over fft / 2.
+    """Return the real and imaginary part [frames, fft / 2 + 1] of the spectrum of int64 [frames, fft], divided by
+    fft / 2.
 
-    Even and odd samples are the parts of a complex series of half the length; decimation in time, radix 2.
+    Even and odd samples are the real and imaginary part of a complex series of half the length. The FFT is radix 2 with
+    decimation in time.
     """
     half = plan.fft // 2
     bits = half.bit_length() - 1
@@ -160,7 +163,7 @@ def fft_real(plan: AudioPlan, values: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _spectrum(plan: AudioPlan, values: np.ndarray) -> np.ndarray:
-    """int64 [frames, bins that filters read]: magnitudes, or powers cut by ``POWER_SHIFT``."""
+    """Return magnitudes, or powers shifted right by ``POWER_SHIFT``: int64 [frames, bins that filters read]."""
     re, im = (part[:, : plan.filters.last_bin] for part in fft_real(plan, values))
     power = re * re + im * im
     return power >> POWER_SHIFT if plan.power == 2 else integer_sqrt(power)
@@ -171,7 +174,7 @@ def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
 
 
 def integer_sqrt(values: np.ndarray) -> np.ndarray:
-    """Square root of values below 2^62, to some 15 bits: a table, and straight lines between its entries."""
+    """Return the square root of values below 2^62, to about 15 bits, by linear interpolation in a table."""
     table = root_table().astype(np.int64)
     up = bit_length(values) - 32
     up += up & 1
@@ -182,7 +185,7 @@ def integer_sqrt(values: np.ndarray) -> np.ndarray:
 
 
 def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
-    """int64 [frames, bins]."""
+    """Return the weighted sums of the spectrum: int64 [frames, bins]."""
     bank = plan.filters
     sums = np.zeros((len(spectrum), plan.bins), np.int64)
     at = 0
@@ -193,14 +196,15 @@ def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
 
 
 def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: int) -> np.ndarray:
-    """log2 of (sum * 2^exponent / top^power + offset), or of the larger of the two: int64, ``LOG2_BITS``.
+    """Return log2 of (sum * 2^exponent / top^power + offset), or log2 of max(sum * 2^exponent / top^power, floor).
 
-    Divided by the peak afterwards: sum + offset * top^power inside, log2(top^power) off outside.
+    The result is int64 with ``LOG2_BITS`` fractional bits. The division by the peak follows the logarithm: the offset
+    is multiplied by top^power, and log2(top^power) is subtracted from the result.
     """
     peak = top**plan.power
     mantissa = plan.mantissa * peak
-    at = plan.exponent - exponents[:, np.newaxis]  # of the offset, in units of the sums
-    # Both below 2^62: the sums are cut where the offset would not fit.
+    at = plan.exponent - exponents[:, np.newaxis]  # exponent of the offset, in units of the sums
+    # Sums and offset must stay below 2^62. If the offset would not fit, both are shifted right.
     cut = np.maximum(at + int(mantissa).bit_length() - _MAX_BITS, 0)
     at = at - cut
     other = np.where(
@@ -214,15 +218,15 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
 
 
 def log2(values: np.ndarray) -> np.ndarray:
-    """log2 of int64 from 1, in ``LOG2_BITS`` fractional bits: a table and straight lines between its entries."""
+    """Return log2 of int64 values >= 1, with ``LOG2_BITS`` fractional bits, by linear interpolation in a table."""
     table = log_table().astype(np.int64)
-    whole = bit_length(values) - 1
-    # 31 bits behind the first one
-    rest = np.where(whole >= 31, values >> np.maximum(whole - 31, 0), values << np.maximum(31 - whole, 0)) - (
-        1 << 31
+    exponent = bit_length(values) - 1
+    # the 31 bits below the most significant one
+    shifted = np.where(
+        exponent >= 31, values >> np.maximum(exponent - 31, 0), values << np.maximum(31 - exponent, 0)
     )
+    rest = shifted - (1 << 31)
     below = 31 - LOG_STEPS_BITS
     step, part = rest >> below, rest & ((1 << below) - 1)
     logarithms = table[step] + (((table[step + 1] - table[step]) * part) >> below)
-    value: np.ndarray = (whole << LOG2_BITS) + (logarithms >> (LOG_BITS - LOG2_BITS))
-    return value
+    return cast(np.ndarray, (exponent << LOG2_BITS) + (logarithms >> (LOG_BITS - LOG2_BITS)))

@@ -1,1 +1,1 @@
-"""Pictures to tensors: plans, resampling, tables of the vector code and the NumPy reference."""
+"""Convert pictures to tensors: plans, resampling, tables of the vector code and the NumPy reference."""

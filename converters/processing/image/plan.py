@@ -1,7 +1,8 @@
-"""A picture's steps as one pass: a window of the source, two axes, a position on a canvas, and a map of the values.
+"""Plan all steps of a picture as one pass: a window of the source, two axes, a position on a canvas, and a map of the
+values.
 
-Crops before the resize move the window, crops after it cut the axes, so that no pixel is computed that the model does
-not take. The C code runs this plan row by row.
+Crops before the resize move the window, and crops after it shorten the axes. So no pixel is computed that the model
+does not use. The C code runs this plan row by row.
 """
 
 from __future__ import annotations
@@ -26,11 +27,12 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 @dataclass(frozen=True)
 class ImagePlan:
-    """``working``: rgb, bgr or grey while resizing; then grey if ``late_grey``; then ``channels`` in the result."""
+    """The plan of a picture. While resizing, the colors are in the order ``working``: rgb, bgr or grey. ``late_grey``
+    converts to grey after the resize. The result has ``channels`` channels."""
 
     format: str
-    width: int  # of the source, in pixels
-    height: int
+    width: int  # width of the source in pixels
+    height: int  # height of the source in pixels
     window: tuple[int, int]  # x, y of the first source pixel that axes count from
     across: Axis
     down: Axis
@@ -41,7 +43,7 @@ class ImagePlan:
     late_grey: bool
     channels: int
     canvas: tuple[int, int]  # width, height
-    left: int  # of the picture on the canvas
+    left: int  # position of the picture on the canvas
     top: int
     fill: tuple[int, ...]  # one per working channel
     dtype: str
@@ -54,16 +56,17 @@ class ImagePlan:
 
 
 class _PictureGeometry:
-    """The size, position and colours of the picture at a step."""
+    """The size, position and colors of the picture after each step."""
 
     def __init__(self, width: int, height: int, order: str) -> None:
         self.window = [0, 0]
-        self.size = (width, height)  # of the canvas
-        self.place = [0, 0]  # of the picture on it
+        self.size = (width, height)  # size of the canvas
+        self.place = [0, 0]  # position of the picture on the canvas
         self.across: Axis | None = None
         self.down: Axis | None = None
         self.flavour, self.even = "bytes", False
-        self.order = self.working = order  # now; while resizing
+        self.order = order  # order of the colors after the current step
+        self.working = order  # order of the colors while resizing
         self.grey, self.late_grey = "pil", False
         self.fill: tuple[int, ...] = (0,)
 
@@ -105,16 +108,15 @@ class _PictureGeometry:
 
 
 def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
-    """Return the part of the outputs of ``side``, the first of which is at ``position``, that is in [0, size); and
-    its start."""
+    """Return the outputs of ``side`` that are in [0, size), and the position of the first of them. The first output of
+    ``side`` is at ``position``."""
     first = min(max(-position, 0), side.outputs)
     last = max(min(size - position, side.outputs), first)
     return side.part(first, last - first), max(position, 0) if last > first else 0
 
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
-    """Return the plan for a buffer of ``format``. Raises ``UsageError`` for steps that such a picture does not
-    allow."""
+    """Return the plan for a buffer of ``format``. Raises ``UsageError`` if the steps do not fit such a picture."""
     at = _PictureGeometry(width, height, pixel_formats.order_of(format))
     for step in spec.steps:
         if isinstance(step, Colour):
@@ -163,18 +165,18 @@ def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
         )
     if at.working == "grey" and len(set(step.fill)) > 1:
         raise record_error(
-            "Letterbox: fill is a colour, but the picture is grey on all channels at this point."
+            "Letterbox: fill is a color, but the picture is grey on all channels at this point."
         )
     at.place, at.size, at.fill = [x, y], (step.width, step.height), step.fill
 
 
 def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> ImagePlan:
-    """Return the plan for the source that ``spec`` names; where it names no size, that of the model's input.
+    """Return the plan for the source of ``spec``. A source without a size has the size of the model's input.
 
     Args:
-        channels: of the model's input: 3 or 1.
-        width: of the model's input.
-        height: the same.
+        channels: the channels of the model's input, 3 or 1.
+        width: the width of the model's input.
+        height: the height of the model's input.
 
     Raises:
         UsageError: the result does not fit the model's input.
@@ -185,6 +187,6 @@ def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> 
     if (*image_plan.canvas, image_plan.channels) != (width, height, channels):
         shape = "x".join(map(str, (image_plan.canvas[1], image_plan.canvas[0], image_plan.channels)))
         raise record_error(
-            f"Preprocessing makes {shape} values, the model's input is {height}x{width}x{channels}."
+            f"Preprocessing gives {shape} values, but the model's input is {height}x{width}x{channels}."
         )
     return image_plan

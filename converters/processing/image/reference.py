@@ -1,12 +1,13 @@
-"""Pictures to tensors in NumPy: each step for the whole picture, one after the other.
+"""Convert pictures to tensors in NumPy: each step processes the complete picture.
 
-This code is the definition. The C code does the same in one pass and gives the same bytes.
+This code defines the result. The C code computes all steps in one pass and gives the same bytes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -20,8 +21,9 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 @dataclass(frozen=True)
 class PictureState:
-    """An intermediate picture: ``pixels`` [height, width, channels], uint8; or int64 with ``FRACTION_BITS`` fractional
-    bits when ``fraction``; or the model's stored type at the end. ``order``: rgb, bgr or grey."""
+    """An intermediate picture. ``pixels`` [height, width, channels] is uint8, or int64 with ``FRACTION_BITS``
+    fractional bits if ``fraction`` is true, or the type of the model's input after the last step. ``order`` is rgb,
+    bgr or grey."""
 
     pixels: np.ndarray
     order: str
@@ -29,18 +31,18 @@ class PictureState:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width, height."""
+        """Width and height in pixels."""
         return self.pixels.shape[1], self.pixels.shape[0]
 
 
 def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.ndarray:
-    """uint8 [height, width, 1 or 3] in ``order`` to the model's input [height, width, channels]."""
+    """Convert uint8 [height, width, 1 or 3] in ``order`` to the model's input [height, width, channels]."""
     *_, (_, picture) = trace(spec, pixels, order)
     return picture.pixels
 
 
 def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
-    """Yield each step that does something, with the picture after it; normalize and quantize together as the last."""
+    """Yield each step with the picture after it. Normalize and quantize are one entry, the last."""
     picture = PictureState(pixels, order)
     for step in spec.steps:
         if isinstance(step, Colour):
@@ -69,9 +71,9 @@ def _finish(spec: Preprocessing, picture: PictureState) -> np.ndarray:
 
 
 def crop_box(step: Crop, width: int, height: int) -> tuple[int, int, int, int]:
-    """x, y, width, height. Raises ``UsageError`` when the picture is too small."""
+    """Return x, y, width and height of the crop. Raises ``UsageError`` if the picture is too small."""
     if step.fraction:
-        # TensorFlow's central_crop: the margin is cut down, the same on both sides.
+        # As in TensorFlow's central_crop, the margin is rounded down and is the same on both sides.
         x, y = (int((side - side * step.fraction) / 2) for side in (width, height))
         return x, y, width - 2 * x, height - 2 * y
     rests = (width - step.width, height - step.height)
@@ -83,13 +85,13 @@ def crop_box(step: Crop, width: int, height: int) -> tuple[int, int, int, int]:
         x, y = (rest // 2 for rest in rests)
     if min(rests) < 0 or x > rests[0] or y > rests[1]:
         raise record_error(
-            f"Crop wants {step.width}x{step.height} at {x}, {y} of a picture of {width}x{height} pixels."
+            f"Crop takes {step.width}x{step.height} at {x}, {y}, but the picture has {width}x{height} pixels."
         )
     return x, y, step.width, step.height
 
 
 def resized_size(step: Resize, width: int, height: int) -> tuple[int, int]:
-    """Width and height after ``step``."""
+    """Return width and height after ``step``."""
     if not step.short_side:
         return step.width, step.height
     short, long = sorted((width, height))
@@ -98,11 +100,11 @@ def resized_size(step: Resize, width: int, height: int) -> tuple[int, int]:
 
 
 def letterbox_box(step: Letterbox, width: int, height: int) -> tuple[int, int, int, int]:
-    """x, y, width, height of the picture inside the box."""
+    """Return x, y, width and height of the picture inside the box."""
     ratio = min(step.width / width, step.height / height)
     w, h = (
-        max(1, min(int(side * ratio + 0.5), most))
-        for side, most in ((width, step.width), (height, step.height))
+        max(1, min(int(side * ratio + 0.5), limit))
+        for side, limit in ((width, step.width), (height, step.height))
     )
     return (step.width - w) // 2, (step.height - h) // 2, w, h
 
@@ -140,33 +142,32 @@ def _resize(picture: PictureState, width: int, height: int, method: str, convent
     w, h = picture.size
     kind = resample_kind(method, convention)
     across, down = axis(w, width, method, convention), axis(h, height, method, convention, down=True)
-    even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even elsewhere
+    even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even otherwise
     pixels = resample(picture.pixels, across, down, kind, even)
     return PictureState(pixels, picture.order, kind == "fraction")
 
 
 def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_even: bool) -> np.ndarray:
-    """uint8 [height, width, channels] to uint8, or to int64 fractions, of the axes' sizes."""
+    """Resample uint8 [height, width, channels] to the sizes of the axes. The result is uint8, or int64 fractions."""
     rows = _sums(pixels.astype(np.int64), across, 1)
     half = 1 << (WEIGHT_BITS - 1)
     if kind == "bytes":
         rows = (rows + half) >> WEIGHT_BITS
         return ((_sums(rows, down, 0) + half) >> WEIGHT_BITS).astype(np.uint8)
     if kind == "opencv":
-        # Each product loses its low 16 bits before the sum; a tap of negative weight is at the position of the other
-        # one.
+        # Each product loses its low 16 bits before the sum. A tap with a negative weight reads the position of the
+        # other tap.
         rows >>= 4
         total: np.ndarray = np.zeros((), np.int64)
         for t in range(down.taps):
             at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
             total = total + ((rows[at] * np.abs(_weight(down, t))) >> 16)
-        value: np.ndarray = ((total + 2) >> 2).astype(np.uint8)
-        return value
+        return cast(np.ndarray, ((total + 2) >> 2).astype(np.uint8))
     below = 2 * WEIGHT_BITS - FRACTION_BITS
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below
     if kind == "fraction":
         return values
-    # With 12 fractional bits a tie is one, whatever the last bits of its weights.
+    # Round to 12 fractional bits first, so that the last bits of the weights do not decide whether a value is a tie.
     values = (values + 8) >> 4
     half = 1 << 11
     odd = (values >> 12) & 1
@@ -178,7 +179,7 @@ def _weight(side: Axis, tap: int) -> np.ndarray:
 
 
 def _sums(values: np.ndarray, side: Axis, dimension: int) -> np.ndarray:
-    """Weighted sums along one dimension of int64 [height, width, channels]."""
+    """Return the weighted sums along one dimension of int64 [height, width, channels]."""
     shape = (-1, 1, 1) if dimension == 0 else (1, -1, 1)
     taps = (
         np.take(values, side.start + t, axis=dimension) * side.weights[:, t].astype(np.int64).reshape(shape)

@@ -1,12 +1,12 @@
-"""The resizing rules of each library: for each output position along an axis, the source positions and weights.
+"""The resizing rules of each library: the source positions and weights for each output position along an axis.
 
-Both axes of a picture are resampled separately, first along rows, then along columns. The rounding between and after
-them is the ``resample_kind``:
+The two axes of a picture are resampled separately, first along rows, then along columns. ``resample_kind`` names the
+rounding between and after them:
 
-    bytes     each axis ends in a rounded byte: Pillow's method (and every nearest neighbour)
-    opencv    bilinear with 11-bit weights and OpenCV's own shifts between
-    rounded   exact between the axes, then a byte, ties upwards or to even
-    fraction  never rounded: TensorFlow and torch use floats, this code 16 fractional bits
+    bytes     each axis gives rounded bytes, as in Pillow (and for every nearest neighbor)
+    opencv    bilinear with 11-bit weights and OpenCV's shifts between the axes
+    rounded   exact between the axes, then rounded to a byte, ties upwards or to even
+    fraction  not rounded: TensorFlow and torch use floats, this code 16 fractional bits
 
 The sampling rules come from Pillow's Resample.c and Geometry.c, OpenCV's resize.cpp, TensorFlow's
 image_resizer_state.h and resize_bilinear_op.cc, torch's UpSample.h.
@@ -21,16 +21,17 @@ import numpy as np
 
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: Fractional bits of weights, except for OpenCV's bilinear.
+#: The fractional bits of weights; OpenCV's bilinear has ``OPENCV_BITS``.
 WEIGHT_BITS = 22
 OPENCV_BITS = 11
 
 
 @dataclass(frozen=True)
 class Axis:
-    """``start[o]``: first source position of output ``o``; ``weights[o, t]``: of position ``start[o] + t``."""
+    """One axis of a resize. Output ``o`` reads source positions from ``start[o]``; ``weights[o, t]`` is the weight of
+    position ``start[o] + t``."""
 
-    start: np.ndarray  # int32 [outputs], never falling
+    start: np.ndarray  # int32 [outputs], ascending
     weights: np.ndarray  # int32 [outputs, taps]
 
     @property
@@ -39,8 +40,7 @@ class Axis:
 
     @property
     def taps(self) -> int:
-        value: int = self.weights.shape[1]
-        return value
+        return int(self.weights.shape[1])
 
     def part(self, first: int, count: int) -> Axis:
         return Axis(self.start[first : first + count], self.weights[first : first + count])
@@ -59,10 +59,10 @@ def identity(size: int) -> Axis:
 
 
 def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = False) -> Axis:
-    """Return the axis from ``size`` source positions to ``outputs``; ``down``: along columns, whose borders OpenCV
-    treats differently.
+    """Return the axis from ``size`` source positions to ``outputs`` positions.
 
-    Raises ``UsageError`` for a method that the convention does not have.
+    ``down`` is true for the axis along columns, whose borders OpenCV treats differently. Raises ``UsageError`` for a
+    method that the convention does not have.
     """
     if method == "nearest":
         return _single(_nearest(size, outputs, convention))
@@ -73,14 +73,14 @@ def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = 
     elif method == "area":
         if convention == "opencv" and outputs > size:
             raise record_error(
-                "OpenCV's area method enlarges by a different rule: only shrinking by area is supported."
+                "OpenCV's area method uses another rule to enlarge. Only shrinking by area is supported."
             )
         spans = _area(size, outputs)
     elif convention == "opencv":
         return _opencv_bilinear(size, outputs, down)
     else:
         spans = _two_taps(size, outputs, convention)
-    return _axis(size, [(s, _whole(ws)) for s, ws in spans])
+    return _axis(size, [(s, _integer_weights(ws)) for s, ws in spans])
 
 
 def _single(at: np.ndarray) -> Axis:
@@ -89,7 +89,7 @@ def _single(at: np.ndarray) -> Axis:
 
 def _nearest(size: int, outputs: int, convention: str) -> np.ndarray:
     if convention == "pil":
-        # Pillow adds the step again and again; a product would round differently.
+        # Pillow adds up the steps; a product would round differently.
         step = size / outputs
         return np.cumsum([step * 0.5, *[step] * (outputs - 1)]).astype(np.int64).clip(0, size - 1)
     if convention == "opencv":
@@ -105,7 +105,8 @@ def _nearest(size: int, outputs: int, convention: str) -> np.ndarray:
 
 
 def _antialiased(size: int, outputs: int, method: str) -> list[tuple[int, list[float]]]:
-    """A triangle (bilinear) or box (area) that is as wide as an output pixel where the picture shrinks."""
+    """Return the spans of a triangle (bilinear) or box (area) filter. If the picture shrinks, the filter is as wide
+    as an output pixel."""
     scale = size / outputs
     wide = max(scale, 1.0)
     support = (1.0 if method == "bilinear" else 0.5) * wide
@@ -130,7 +131,7 @@ def _pil_weight(weight: float) -> int:
 
 
 def _area(size: int, outputs: int) -> list[tuple[int, list[float]]]:
-    """Each source position by the share of the output position that it covers."""
+    """Return spans in which the weight of each source position is the share of the output position that it covers."""
     scale = size / outputs
     spans = []
     for o in range(outputs):
@@ -143,7 +144,7 @@ def _area(size: int, outputs: int) -> list[tuple[int, list[float]]]:
 
 
 def _two_taps(size: int, outputs: int, convention: str) -> list[tuple[int, list[float]]]:
-    """TensorFlow's bilinear: positions in single precision, no antialiasing."""
+    """Return the spans of TensorFlow's bilinear method: positions in single precision, no antialiasing."""
     x = np.arange(outputs, dtype=np.float32)
     if convention == "tf":
         at = (x + np.float32(0.5)) * np.float32(size / outputs) - np.float32(0.5)
@@ -163,12 +164,16 @@ def _two_taps(size: int, outputs: int, convention: str) -> list[tuple[int, list[
 
 
 def _opencv_bilinear(size: int, outputs: int, down: bool) -> Axis:
-    """Outside the outer pixels' middles a row has one tap, a column two on the same pixel, each cut on its own: the
-    weight of the tap that is not where it stands is negative."""
+    """Return OpenCV's bilinear axis.
+
+    Beyond the centers of the outermost pixels, an output of a row has one tap. An output of a column has two taps on
+    the same pixel, whose products are truncated separately. The weight of the tap that should read the other position
+    is stored as a negative number.
+    """
     at = ((np.arange(outputs) + 0.5) * (1.0 / (outputs / size)) - 0.5).astype(np.float32)
     floor = np.floor(at)
     one = np.float32(1 << OPENCV_BITS)
-    # Halves to even, as the processor's conversion does.
+    # Ties are rounded to even, as in the processor's conversion.
     lows, seconds = floor.astype(np.int64), np.rint((at - floor) * one).astype(np.int64)
     firsts = np.rint((np.float32(1) - (at - floor)) * one).astype(np.int64)
     spans: list[tuple[int, list[int]]] = []
@@ -184,8 +189,9 @@ def _opencv_bilinear(size: int, outputs: int, down: bool) -> Axis:
     return _axis(size, spans)
 
 
-def _whole(weights: list[float]) -> list[int]:
-    """Weights in ``WEIGHT_BITS`` that sum to one exactly: the largest takes what rounding leaves."""
+def _integer_weights(weights: list[float]) -> list[int]:
+    """Return weights with ``WEIGHT_BITS`` fractional bits that sum to exactly 1. The largest weight absorbs the
+    rounding error of the sum."""
     integer_weights = [round(w * (1 << WEIGHT_BITS)) for w in weights]
     integer_weights[integer_weights.index(max(integer_weights))] += (1 << WEIGHT_BITS) - sum(integer_weights)
     return integer_weights
@@ -197,8 +203,8 @@ def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
 
 
 def _axis(size: int, spans: list[tuple[int, list[int]]]) -> Axis:
-    """The same number of taps for all outputs: shorter ones are padded with zeros and moved to stay inside the
-    source."""
+    """Return an axis with the same number of taps for all outputs. Shorter spans are padded with zeros, and moved if
+    they would leave the source."""
     spans = [_without_zeros(*span) for span in spans]
     taps = max(len(weights) for _, weights in spans)
     start = np.zeros(len(spans), np.int32)

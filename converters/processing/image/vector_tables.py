@@ -1,6 +1,7 @@
 """Tables of the vector code in ``converters/processing/c``: the position, order and weights of an output's bytes.
 
-See image_host.h. The results equal those of the plain code; this file decides once per plan which of the two runs.
+See image_host.h. Vector code and scalar code give the same results. This module decides for each plan which of them
+runs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from arenite.converters.processing.image.resample import WEIGHT_BITS
 from arenite.converters.processing.specification.pixel_formats import HALVED, PIXEL_BYTES, PLANES, planes_of
 
 LANES = 8
-PREFETCH_ROWS = 4  # rows between the one that is computed and the one that is prefetched
+PREFETCH_ROWS = 4  # the distance in rows from the row that is computed to the row that is prefetched
 _TWOS = (0, 1, 4, 5, 2, 3, 6, 7)  # outputs in the order of ``order``: AVX2 shuffles in two halves
 _ABSENT = 0x80  # a byte of ``order`` that becomes 0
 
@@ -34,7 +35,7 @@ _INPUT_ROWS = {
     "yu12": "apart_yuv",
     "yv12": "apart_yuv",
 }
-#: The positions of the values in a pixel of a packed format (of yuyv and uyvy: in two pixels).
+#: The positions of red, green and blue in a pixel of a packed format; of the two bytes in a pixel of rgb565.
 _PLACES = {
     "rgb": (0, 1, 2),
     "bgr": (2, 1, 0),
@@ -48,13 +49,13 @@ _PLACES = {
 #: The unpacked planes of red, green and blue of formats of three or four bytes, and the number of planes.
 _COLOURS = {"bgr": (2, 1, 0, 3), "bgra": (2, 1, 0, 3), "grey": (0, 0, 0, 1)}
 _UNPACK = {"rgb": "3", "bgr": "3", "rgba": "4", "bgra": "4"}
-#: Pixels that are unpacked at a time, and taps that are weighed.
+#: The number of pixels that are unpacked at a time, and of taps that are multiplied at a time.
 BLOCK = 16
 
 
 @dataclass(frozen=True)
 class VectorTables:
-    """The names of vector kernels, where vector code can run, and fields of ``ar_host_image``."""
+    """The names of the vector kernels ("" if the scalar one runs), and fields of ``ar_host_image``."""
 
     row: str
     column: str
@@ -65,26 +66,27 @@ class VectorTables:
 
 
 def vector_of(plan: ImagePlan) -> VectorTables | None:
-    """Return the tables of the vector code for ``plan``, or None where only the plain code can run: too few outputs
-    or pixels."""
+    """Return the tables of the vector code for ``plan``, or None if there are too few outputs or pixels for it."""
     across = plan.across
     row_bytes = planes_of(plan.format, plan.width, plan.height)[0][0]
-    few = across.taps <= 2
-    enough = (4 if plan.format in PLANES else LANES) <= row_bytes if few else plan.width >= BLOCK
-    if across.outputs < LANES or not enough:
+    has_few_taps = across.taps <= 2
+    is_wide_enough = (
+        (4 if plan.format in PLANES else LANES) <= row_bytes if has_few_taps else plan.width >= BLOCK
+    )
+    if across.outputs < LANES or not is_wide_enough:
         return None
     rounding = {"bytes": "bytes", "opencv": "opencv"}.get(plan.flavour, "exact")
     groups = -(-across.outputs // LANES)
     places = np.minimum(np.arange(groups) * LANES, across.outputs - LANES).astype(np.uint32)
     outputs = (places[:, np.newaxis] + np.arange(LANES)).reshape(-1)
-    if few:
+    if has_few_taps:
         if rounding == "bytes" and across.taps == 1:
             rounding = "single"
         row, unpack = f"ar_vector_{rounding}_{_INPUT_ROWS[plan.format]}", ""
-        numbers, tables = _few(plan, outputs)
+        numbers, tables = _few_taps(plan, outputs)
     else:
         row, unpack = f"ar_vector_many_{rounding}", f"ar_unpack_{_UNPACK.get(plan.format, plan.format)}"
-        numbers, tables = _many(plan, outputs)
+        numbers, tables = _many_taps(plan, outputs)
     levels = _levels(plan)
     if levels is not None:
         tables["levels"] = levels
@@ -98,8 +100,10 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
     )
 
 
-def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Return the tables of one or two taps: the bytes to load for each output, their order, and the weights."""
+def _few_taps(
+    plan: ImagePlan, outputs: np.ndarray
+) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
+    """Return the tables for one or two taps: the bytes to load for each output, their order, and the weights."""
     across = plan.across
     first = plan.window[0] + across.start[outputs].astype(np.int64)
     near, far, order = _fetched(plan, first, first + across.taps - 1)
@@ -117,8 +121,10 @@ def _few(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int
     }
 
 
-def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Return the tables of more taps: the part of a row to unpack, and weights in blocks of 16."""
+def _many_taps(
+    plan: ImagePlan, outputs: np.ndarray
+) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
+    """Return the tables for three and more taps: the part of a row to unpack, and weights in blocks of 16."""
     across = plan.across
     low = plan.window[0] + int(across.start.min())
     high = plan.window[0] + int(across.start.max()) + across.taps
@@ -145,13 +151,14 @@ def _many(plan: ImagePlan, outputs: np.ndarray) -> tuple[dict[str, int | list[in
 
 
 def _parts(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the parts of a weight above and below 11 bits."""
+    """Split each weight into the bits above the lowest 11, and the lowest 11 bits."""
     bits = WEIGHT_BITS // 2
     return weights >> bits, weights & ((1 << bits) - 1)
 
 
 def _levels(plan: ImagePlan) -> np.ndarray | None:
-    """int32 [4, 24]: see image_host.h. None where the vector code for fractions cannot run."""
+    """Return ``levels`` of image_host.h: int32 [4, 24], or [2, 24] for float32. Return None if the vector code for
+    fractions cannot run."""
     map, channels = plan.affine, plan.channels
     if map is None or channels != plan.working_channels or plan.canvas[0] * channels < 3 * LANES:
         return None
@@ -169,8 +176,8 @@ def _levels(plan: ImagePlan) -> np.ndarray | None:
 
 
 def _fetched(plan: ImagePlan, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """For the pixels ``a`` and ``b`` of each output: the positions of the bytes to load, from both kinds of planes, and
-    the order of the 8 loaded bytes."""
+    """Return, for the pixels ``a`` and ``b`` of each output, the positions of the bytes to load from the first plane
+    and from the chroma planes, and the order of the 8 loaded bytes."""
     order = np.full((len(a), 8), _ABSENT, np.int64)
     far = np.zeros_like(a)
     if plan.format in PLANES:
@@ -206,7 +213,7 @@ def _fetched(plan: ImagePlan, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray,
 
 
 def _ahead(plan: ImagePlan) -> np.ndarray:
-    """For each source row below the window's top, the row that is read ``PREFETCH_ROWS`` rows later."""
+    """Return, for each source row from the window's top, the row that is read ``PREFETCH_ROWS`` rows later."""
     down = plan.down
     ahead = np.arange(plan.height - plan.window[1], dtype=np.uint16)
     read = np.zeros(len(ahead), bool)

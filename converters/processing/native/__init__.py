@@ -1,1 +1,1 @@
-"""The C code of pre- and postprocessing on this computer: building, loading, and its structs."""
+"""The C code of pre- and postprocessing on the host: build and load the library, and fill its structs."""

@@ -1,4 +1,4 @@
-"""Postprocessing run by the C library."""
+"""Run postprocessing in the C library."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ _P, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint32, ctypes.c_int32
 
 @dataclass(frozen=True)
 class PreparedCall:
-    """A prepared call ``function(*arguments)``, which reads tensors in place and fills ``found`` and ``points``."""
+    """A prepared call ``function(*arguments)``. It reads the tensors in place and fills ``results`` and ``points``."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    found: Any = None  # a ctypes array
-    points: Any = None
+    results: Any = None  # a ctypes array of classes, boxes, points or mask values
+    points: Any = None  # a ctypes array of the points of the boxes
 
 
 def prepare_call(
     library: ctypes.CDLL, plan: PostPlan, inputs: Sequence[int], outputs: Sequence[int]
 ) -> PreparedCall:
-    """``inputs`` and ``outputs``: addresses of the tensors, which must stay."""
+    """Return the call for ``plan``. ``inputs`` and ``outputs`` are the addresses of the tensors, which must stay
+    valid."""
     if isinstance(plan, TopKPlan):
         return _top_k(library, plan, outputs[plan.step.output])
     if isinstance(plan, MsePlan):
@@ -79,7 +80,7 @@ def _detect(library: ctypes.CDLL, plan: BoxesPlan, outputs: Sequence[int]) -> Pr
 
 
 class CompiledPost:
-    """A plan in the form of the C code; ``run`` gives the same result as ``reference.postprocess``."""
+    """A plan for the C code. ``run`` gives the same result as ``reference.postprocess``."""
 
     def __init__(self, library: ctypes.CDLL, plan: PostPlan) -> None:
         self._library, self._plan = library, plan
@@ -102,19 +103,19 @@ class CompiledPost:
                 return np.empty((0, 3), np.int64)
         result = call.function(*call.arguments)
         if isinstance(plan, TopKPlan):
-            return [ScoredClass(s.key, s.index) for s in call.found[:result]]
+            return [ScoredClass(s.key, s.index) for s in call.results[:result]]
         if isinstance(plan, MsePlan):
             return np.float32(result)
         if isinstance(plan, PointsPlan):
-            return np.array(call.found, np.int64).reshape(plan.count, 3)
+            return np.array(call.results, np.int64).reshape(plan.count, 3)
         if isinstance(plan, MaskPlan):
-            return np.array(call.found, np.uint8).reshape(plan.shape)
+            return np.array(call.results, np.uint8).reshape(plan.shape)
         return [_box(plan, call, k) for k in range(result)]
 
 
 def _box(plan: BoxesPlan, call: PreparedCall, k: int) -> Any:
     from arenite.converters.processing.post.reference import Box
 
-    found, row = call.found[k], 2 * plan.points
-    edges = found.top, found.left, found.bottom, found.right
-    return Box(*edges, found.key, found.index, found.anchor, tuple(call.points[k * row : (k + 1) * row]))
+    box, row = call.results[k], 2 * plan.points
+    edges = box.top, box.left, box.bottom, box.right
+    return Box(*edges, box.key, box.index, box.anchor, tuple(call.points[k * row : (k + 1) * row]))

@@ -1,4 +1,4 @@
-"""Preprocessing run by the C library."""
+"""Run preprocessing in the C library."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 
 class CompiledImage:
-    """A picture's plan in the form of the C code: ``run`` for a buffer, ``bound`` for a camera's planes, in one pass.
-    Two threads cannot use it at the same time, because it has one scratch memory."""
+    """The plan of a picture for the C code. ``run`` takes a buffer, ``bound`` the planes of a camera.
+
+    Two threads cannot use an object at the same time, because it has one scratch memory.
+    """
 
     def __init__(
         self, library: ctypes.CDLL, plan: ImagePlan, planar: bool = False, plain: bool = False
     ) -> None:
-        """``planar``: the result has a plane for each channel; ``plain``: without vector code."""
+        """Prepare the structs of the C code. With ``planar`` the result has a plane for each channel. ``plain``
+        switches off the vector code."""
         self.plan, self.planar = plan, planar
         self.code, self.unpack = "c", ""
         self._run = library.ar_host_run
@@ -44,13 +47,13 @@ class CompiledImage:
             self.unpack = vector.unpack
             if self.unpack:
                 self._host.unpack = ctypes.cast(getattr(library, vector.unpack), ctypes.c_void_p)
-        #: Of the functions, as they stand in the structure.
+        #: The names of the functions in the struct.
         self.names = {"row": row, "column": column, "finish": finish}
         for field, name in self.names.items():
             setattr(self._struct, field, ctypes.cast(getattr(library, name), ctypes.c_void_p))
         pixel = input_values.ELEMENT_BYTES[plan.dtype] * (1 if planar else plan.channels)
         self._host.row_bytes = plan.canvas[0] * pixel
-        #: The memory that the structure points to.
+        #: The arrays that the struct points to.
         self.tables = [] if plan.table is None else [plan.table]
         self.tables += vector.tables.values() if vector is not None else []
         for field, axis in (("across", plan.across), ("down", plan.down)):
@@ -70,19 +73,20 @@ class CompiledImage:
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """The shape of the result: height, width, channels; or channels first."""
+        """The shape of the result: (height, width, channels), or (channels, height, width) with ``planar``."""
         (width, height), channels = self.plan.canvas, self.plan.channels
         return (channels, height, width) if self.planar else (height, width, channels)
 
     def bound(self, address: int) -> tuple[c.PictureStruct, Callable[..., None], tuple[object, ...]]:
-        """Return a picture whose planes and strides the caller sets, and the call with its arguments that writes the
-        tensor at ``address``. All stay valid as long as this object lives."""
+        """Return (picture, function, arguments). The caller sets the planes and strides of the picture, and calls the
+        function, which writes the tensor at ``address``. All are valid as long as this object exists."""
         picture = c.PictureStruct()
         places = (ctypes.c_void_p(address), ctypes.c_void_p(self._scratch.ctypes.data))
         return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
 
     def run(self, data: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """``data``: the whole buffer, uint8 without gaps. ``out``: contiguous, of ``shape`` and the plan's type."""
+        """Preprocess the buffer ``data`` of uint8 without gaps. ``out`` is contiguous, with ``shape`` and the plan's
+        type. Raises ``UsageError`` for a buffer of another size."""
         plan = self.plan
         data = np.ascontiguousarray(data, np.uint8)
         if data.size != buffer_bytes(plan.format, plan.width, plan.height):
@@ -101,7 +105,7 @@ class CompiledImage:
 
 
 def _finish(plan: ImagePlan, planar: bool) -> str:
-    """Return the name of the host's own kernel for the last step; empty where the general one is as fast."""
+    """Return the name of the host's kernel for the last step, or "" if the portable kernel is as fast."""
     if planar:
         return "ar_finish_planar"
     if _is_shift(plan):
@@ -111,7 +115,7 @@ def _finish(plan: ImagePlan, planar: bool) -> str:
 
 
 def _is_shift(plan: ImagePlan) -> bool:
-    """Return whether the table adds one number to each byte, modulo 256: most often 0, or 128 for int8."""
+    """Return whether the table adds the same number to each byte, modulo 256. Usually it is 0, or 128 for int8."""
     table = plan.table
     if table is None or table.itemsize != 1 or plan.late_grey or plan.working_channels != plan.channels:
         return False
@@ -120,21 +124,21 @@ def _is_shift(plan: ImagePlan) -> bool:
 
 
 class CompiledAudio:
-    """A sound's plan in the form of the C code."""
+    """The plan of a sound front end for the C code."""
 
     def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
         self.plan = plan
         self._run = library.ar_audio_run
         self._struct = c.AudioStruct()
-        self._kept = c.audio_tables(plan)
-        for field, table in self._kept.items():
+        self._tables = c.audio_tables(plan)
+        for field, table in self._tables.items():
             setattr(self._struct, field, c.address(table))
         c.fill(self._struct, c.audio_fields(plan))
         c.fill(self._struct.affine, c.affine_fields(plan.affine, plan.dtype))
         self._scratch = np.empty(c.audio_scratch(plan) // 8 + 1, np.uint64)
 
     def run(self, samples: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """``samples``: int16. Returns [frames, features]."""
+        """Convert int16 samples to [frames, features]."""
         samples = np.ascontiguousarray(samples, np.int16).reshape(-1)
         if out is None:
             out = np.empty((self.plan.frames, self.plan.features), self.plan.dtype)

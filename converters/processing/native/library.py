@@ -1,8 +1,8 @@
-"""The C sources of ``converters/processing/c`` as a library on this computer, loaded by ctypes.
+"""Build and load the C sources of ``converters/processing/c`` as a library for the host, with ctypes.
 
-The library that was built when Arenite was installed is used if it was built from exactly these sources; otherwise the
-sources are compiled into the cache. Without either, NumPy gives the same bytes more slowly, and
-``unavailable_reason`` gives the reason.
+If Arenite was installed with a library that was built from exactly these sources, that library is used. Otherwise the
+sources are compiled into the cache. If that fails, NumPy gives the same bytes more slowly, and ``unavailable_reason``
+returns the reason.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
 @cache
 def digest() -> str:
-    """Return the digest of the sources, as ``setup.py`` computes it."""
+    """Return the SHA-256 of the sources, which ``setup.py`` computes in the same way."""
     hasher = hashlib.sha256()
     for path in PROCESSING.paths(".c", ".h"):
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -49,17 +49,17 @@ def installed() -> list[Path]:
 
 
 def library() -> ctypes.CDLL | None:
-    """The library, or None where there is none; ``unavailable_reason`` then gives the reason."""
+    """Return the library, or None if there is none; ``unavailable_reason`` then returns the reason."""
     return _find_library()[0]
 
 
 def unavailable_reason() -> str:
-    """Return the reason why there is no library; empty when there is one."""
+    """Return the reason why there is no library, or "" if there is one."""
     return _find_library()[1]
 
 
 def _load(path: Path) -> ctypes.CDLL | None:
-    """Return the library at ``path``, if it is one of these sources."""
+    """Return the library at ``path``, or None if it was not built from these sources."""
     try:
         loaded = ctypes.CDLL(str(path))
         loaded.ar_processing_sources.restype = ctypes.c_char_p
@@ -91,7 +91,7 @@ def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
 
 
 def compile_library(target: Path) -> None:
-    """Compile the sources into ``target``, which appears complete or not at all."""
+    """Compile the sources into ``target``. The file is created atomically."""
     import subprocess
     import tempfile
 

@@ -1,4 +1,4 @@
-"""The structs of ``converters/processing/c/post.h`` in ctypes, filled from plans."""
+"""The structs of ``converters/processing/c/post/post.h`` in ctypes, filled from plans."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def softmax_struct(plan: TopKPlan) -> SoftmaxStruct:
 def boxes_struct(plan: BoxesPlan) -> BoxesStruct:
     struct = BoxesStruct()
     _with_powers(struct, boxes_powers(plan))
-    struct.anchors, struct.kept_anchors = address(plan.anchors), plan.anchors
+    struct.anchors, struct.anchors_array = address(plan.anchors), plan.anchors
     fill(struct, boxes_fields(plan))
     for name, fields in (*boxes_layouts(plan).items(), *boxes_values(plan).items()):
         fill(getattr(struct, name), fields)
@@ -233,6 +233,6 @@ def segments_struct(plan: MaskPlan) -> SegmentsStruct:
 
 
 def _with_powers(struct: Any, needed: bool) -> None:
-    """The table lives as long as the struct."""
-    struct.kept_powers = exp_table() if needed else None
-    struct.powers = address(struct.kept_powers)
+    """Set the table of powers. An attribute keeps the array alive as long as the struct."""
+    struct.powers_array = exp_table() if needed else None
+    struct.powers = address(struct.powers_array)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -95,7 +95,8 @@ class AudioStruct(ctypes.Structure):
     ]
 
 
-#: The kernels of each ``resample_kind``: for rows, for columns, and the bytes of a buffered value and of a row's value.
+#: For each ``resample_kind``: the names of the row kernel and the column kernel, and the bytes of a value in a buffered
+#: row and in a finished row.
 FLAVOURS = {
     "bytes": ("bytes", "bytes", 1, 1),
     "opencv": ("opencv", "opencv", 2, 1),
@@ -106,7 +107,7 @@ WORKING = {"rgb": 0, "bgr": 1, "grey": 2}
 
 
 def kernels(plan: ImagePlan) -> tuple[str, str, str]:
-    """Return the names of the functions for rows, columns and the end."""
+    """Return the names of the functions for rows, for columns and for the last step."""
     row, column, _, _ = FLAVOURS[plan.flavour]
     bits = 8 * input_values.ELEMENT_BYTES[plan.dtype]
     finish = "ar_finish_affine" if plan.table is None else f"ar_finish_table_{bits}"
@@ -114,19 +115,19 @@ def kernels(plan: ImagePlan) -> tuple[str, str, str]:
 
 
 def image_scratch(plan: ImagePlan) -> int:
-    """Return the bytes of scratch memory, as image.h defines them."""
+    """Return the number of bytes of scratch memory that image.h demands."""
     _, _, waiting, line = FLAVOURS[plan.flavour]
     rows = plan.across.outputs * plan.working_channels * waiting * plan.down.taps
     return -(-rows // 4) * 4 + plan.canvas[0] * plan.working_channels * line
 
 
 def audio_scratch(plan: AudioPlan) -> int:
-    """Return the bytes of scratch memory, as audio.h defines them."""
+    """Return the number of bytes of scratch memory that audio.h demands."""
     return 8 * (plan.fft // 2 + 1) + 4 * plan.bins
 
 
 def affine_fields(map: input_values.Affine | None, dtype: str) -> dict[str, Any]:
-    """Return the fields of ``ar_affine``; one channel's parameters are repeated."""
+    """Return the fields of ``ar_affine``. Parameters of a single channel are repeated for three channels."""
     size = input_values.ELEMENT_BYTES[dtype]
     if map is None:
         return {"element_bytes": size}
@@ -171,17 +172,16 @@ def image_fields(plan: ImagePlan) -> dict[str, Any]:
 
 
 def vector_code(library: ctypes.CDLL) -> str:
-    """Return the instruction set of the library's vector code; empty when this processor lacks it or it is switched
+    """Return the instruction set of the library's vector code, or "" if this processor lacks it or it is switched
     off."""
     if os.environ.get("ARENITE_PROCESSING") == "c":
         return ""
     library.ar_host_vector.restype = ctypes.c_char_p
-    value: str = library.ar_host_vector().decode()
-    return value
+    return cast(str, library.ar_host_vector().decode())
 
 
 def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:
-    """The fields for vector code; ``vector`` holds the memory that they point to."""
+    """Set the fields for vector code. ``vector`` must stay alive, because they point to its arrays."""
     fill(struct, vector.numbers)
     for name, table in vector.tables.items():
         setattr(struct, name, address(table))
@@ -228,7 +228,7 @@ def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
 
 
 def fill(struct: ctypes.Structure, fields: dict[str, Any]) -> None:
-    """Set numbers and lists of numbers."""
+    """Set fields that are numbers or arrays of numbers."""
     for name, value in fields.items():
         if isinstance(value, list):
             for k, item in enumerate(value):

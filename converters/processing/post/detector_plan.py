@@ -1,4 +1,4 @@
-"""The plan of a detector bound to a model's outputs: the position of each number, thresholds as integer scores."""
+"""The plan of a detector for a model's outputs: the position of each number, and thresholds as integer scores."""
 
 from __future__ import annotations
 
@@ -24,22 +24,23 @@ class ElementLayout:
 
 @dataclass(frozen=True)
 class BoxesPlan:
-    """``centres`` and ``sizes`` have channel 0 for y, 1 for x; ``weights`` 0 for keys, 1 for given classes."""
+    """The plan of a detector. ``centres`` and ``sizes`` have channel 0 for y and 1 for x; ``weights`` has channel 0 for
+    keys and 1 for classes that the model outputs."""
 
-    outputs: tuple[int, int, int | None, int | None]  # of boxes, scores, classes, count
+    outputs: tuple[int, int, int | None, int | None]  # indices of the outputs boxes, scores, classes, count
     centres: TensorReader
     sizes: TensorReader
     weights: TensorReader
     box: ElementLayout
     score: ElementLayout
     object: ElementLayout | None  # objectness
-    label: ElementLayout | None  # given classes
-    labels: str  # dtype of given classes and their number
+    label: ElementLayout | None  # classes that the model outputs
+    labels: str  # type of the outputs classes and count
     count: int  # rows
     first_class: int
-    classes: int  # the last one and 1
-    least: int
-    least_object: int
+    classes: int  # the last class plus 1
+    least: int  # the smallest key of a score that reaches the threshold
+    least_object: int  # the smallest key of an objectness that reaches the threshold
     candidates: int
     nms: Nms
     iou: int  # REAL_BITS
@@ -51,7 +52,7 @@ class BoxesPlan:
     points: int = 0
     point_first: int = 4
     point_values: int = 2
-    key_scale: float = 1.0  # real score = key_scale * (key - key_zero), of integers
+    key_scale: float = 1.0  # real score = key_scale * (key - key_zero) for integer scores
     key_zero: int = 0
     object_zero: int = 0
 
@@ -65,10 +66,11 @@ def key_zero(scores: Tensor) -> int:
 
 
 def input_sides(inputs: Sequence[Tensor]) -> tuple[int, int]:
-    """Height and width of the first input, channels last or first. Raises ``UsageError``."""
+    """Return height and width of the first input, channels last or first. Raises ``UsageError`` if it is not a
+    picture."""
     shape = inputs[0].shape if inputs else ()
     if len(shape) == 4 and shape[-1] in (1, 3, 4):
         return shape[1], shape[2]
     if len(shape) == 4 and shape[1] in (1, 3, 4):
         return shape[2], shape[3]
-    raise record_error("Coordinates are in pixels, but the model's first input is no picture.")
+    raise record_error("Coordinates are in pixels, but the model's first input is not a picture.")

@@ -1,9 +1,10 @@
-"""Detectors in Python and NumPy: each row's best class, the best candidates, and suppression of overlapping boxes."""
+"""Detectors in Python and NumPy: find each row's best class, select the candidates and suppress overlapping boxes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 
@@ -19,13 +20,13 @@ from arenite.converters.processing.post.tensor_values import (
     sigmoid,
 )
 
-#: The largest magnitude of a coordinate, in parts of the input.
+#: The largest magnitude of a coordinate: 16 times the input's side.
 MAX_COORDINATE = 16 << REAL_BITS
 
 
 @dataclass(frozen=True)
 class Box:
-    """Edges, and x and y of landmarks, in 16 fractional bits of the input's sides."""
+    """A detected box. Edges, and x and y of landmarks, are fractions of the input's sides with 16 fractional bits."""
 
     top: int
     left: int
@@ -41,7 +42,7 @@ def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
     boxes, scores = (outputs[i].reshape(-1) for i in plan.outputs[:2])
     count = plan.count
     if plan.outputs[3] is not None:
-        count = min(count, _whole(plan, outputs[plan.outputs[3]].reshape(-1)[0:1]))
+        count = min(count, _integer(plan, outputs[plan.outputs[3]].reshape(-1)[0:1]))
     rows = np.arange(count)
     columns = np.arange(plan.first_class, plan.classes)[None]
     class_keys = keys(scores[plan.score.first + rows[:, None] * plan.score.step + columns * plan.score.field])
@@ -57,24 +58,24 @@ def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
         index = int(best[i])
         if plan.label is not None and plan.outputs[2] is not None:
             labels = outputs[plan.outputs[2]].reshape(-1)
-            index = _whole(plan, labels[plan.label.first + i * plan.label.step :][:1]) & 0xFFFF
+            index = _integer(plan, labels[plan.label.first + i * plan.label.step :][:1]) & 0xFFFF
         candidates.append(_decode(plan, boxes, i, int(key[i]), index))
     return _average_overlaps(plan, candidates) if plan.nms.average else _suppress_overlaps(plan, candidates)
 
 
 def _suppress_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
-    kept: list[Box] = []
+    selected: list[Box] = []
     for box in candidates:
-        if len(kept) == plan.nms.most:
+        if len(selected) == plan.nms.most:
             break
-        if not any(_overlap(plan, box, other) for other in kept):
-            kept.append(box)
-    return kept
+        if not any(_overlap(plan, box, other) for other in selected):
+            selected.append(box)
+    return selected
 
 
 def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
-    kept: list[Box] = []
-    while candidates and len(kept) < plan.nms.most:
+    selected: list[Box] = []
+    while candidates and len(selected) < plan.nms.most:
         best = candidates[0]
         same = [box for k, box in enumerate(candidates) if k == 0 or _overlap(plan, box, best)]
         candidates = [box for k, box in enumerate(candidates) if k and not _overlap(plan, box, best)]
@@ -85,23 +86,22 @@ def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
             for column in zip(*((b.top, b.left, b.bottom, b.right, *b.points) for b in same), strict=True)
         ]
         top, left, bottom, right, *points = numbers
-        kept.append(replace(best, top=top, left=left, bottom=bottom, right=right, points=tuple(points)))
-    return kept
+        selected.append(replace(best, top=top, left=left, bottom=bottom, right=right, points=tuple(points)))
+    return selected
 
 
-def _whole(plan: BoxesPlan, stored: np.ndarray) -> int:
-    """A class or a number of boxes, rounded to the nearest whole number."""
+def _integer(plan: BoxesPlan, stored: np.ndarray) -> int:
+    """Return a class or a number of boxes, rounded to the nearest integer."""
     return max((int(real_fixed_point(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
 
 
 def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the scores of the products of class score and objectness, as integer keys."""
+    """Return the products of class score and objectness as integer keys."""
     if plan.weights.dtype == "float32":
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))
     above = [np.maximum(v - plan.object_zero, 0) for v in (objects, scores)]
-    value: np.ndarray = (above[0] * above[1]) >> 2
-    return value
+    return cast(np.ndarray, (above[0] * above[1]) >> 2)
 
 
 def _weight(plan: BoxesPlan, key: int) -> int:
@@ -113,7 +113,7 @@ def _weight(plan: BoxesPlan, key: int) -> int:
 
 
 def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) -> Box:
-    """The box of one row of numbers."""
+    """Decode the box of one row of numbers."""
 
     def number(field: int) -> np.ndarray:
         return boxes[plan.box.first + row * plan.box.step + field * plan.box.field :][:1]
@@ -132,20 +132,20 @@ def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) 
         if plan.anchors is not None:
             size = (size * int(plan.anchors[row, 2 + axis])) >> ANCHOR_BITS
         size = _cut(size, 0)
-        start = _cut(_placed(plan, middle, row, axis), -MAX_COORDINATE) - (size >> 1)
+        start = _cut(_absolute(plan, middle, row, axis), -MAX_COORDINATE) - (size >> 1)
         spans.append((start, start + size))
     points = []
     for k in range(plan.points):
         at = plan.point_first + k * plan.point_values
         for axis, field in ((1, x), (0, 1 - x)):
             value = int(real_fixed_point(plan.centres, number(at + field), axis)[0])
-            points.append(_cut(_placed(plan, value, row, axis), -MAX_COORDINATE))
+            points.append(_cut(_absolute(plan, value, row, axis), -MAX_COORDINATE))
     (top, bottom), (left, right) = spans
     return Box(top, left, bottom, right, key, index, row, tuple(points))
 
 
-def _placed(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
-    """A coordinate that is relative to an anchor."""
+def _absolute(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
+    """Return the absolute coordinate of one that is relative to the anchor of ``row``, if there are anchors."""
     if plan.anchors is None:
         return middle
     anchor, wide = int(plan.anchors[row, axis]), int(plan.anchors[row, 2 + axis])
@@ -157,12 +157,12 @@ def _cut(value: int, low: int) -> int:
 
 
 def _overlap(plan: BoxesPlan, a: Box, b: Box) -> bool:
-    """Return whether boxes of classes that meet overlap by more than ``iou``."""
+    """Return whether two boxes overlap by more than ``iou``. With ``by_class``, boxes of different classes do not."""
     height = min(a.bottom, b.bottom) - max(a.top, b.top)
     width = min(a.right, b.right) - max(a.left, b.left)
     if (plan.nms.by_class and a.index != b.index) or height <= 0 or width <= 0:
         return False
     both = height * width
     union = (a.bottom - a.top) * (a.right - a.left) + (b.bottom - b.top) * (b.right - b.left) - both
-    # Cut to 47 bits, so that the product with iou fits 64.
+    # Shift right to 47 bits, so that the product with iou fits into 64 bits.
     return (both >> 1) << REAL_BITS > (union >> 1) * plan.iou

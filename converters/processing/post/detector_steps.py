@@ -1,4 +1,4 @@
-"""Detectors without anchors as data: YOLO heads and decoded detections."""
+"""The steps of detectors without anchors, as data: YOLO heads and decoded detections."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class Yolo:
-    """Boxes of a YOLO head in one ``output``: per box x, y, width and height (``corners``: left, top, right, bottom),
-    with ``objectness`` one number more that scores are multiplied by, then a score for each class, then ``points``
-    landmarks of ``point_values`` numbers, of which the first two are x and y. ``classes``: their number, where
-    further numbers follow them; 0: all remaining numbers are classes.
+    """Decode the boxes of a YOLO head in one ``output``.
 
-    ``layout``: ``rows`` [1, n, numbers] as YOLOv5, ``columns`` [1, numbers, n] as YOLOv8; ``auto``: the longer side is
-    n. ``unit``: the unit of the coordinates, ``pixels`` of the input or ``fractions`` of its sides.
+    Each box has x, y, width and height (or left, top, right and bottom with ``corners``), then with ``objectness`` a
+    number by which the scores are multiplied, then a score for each class, then ``points`` landmarks of
+    ``point_values`` numbers. The first two numbers of a landmark are x and y. ``classes`` is the number of classes; 0
+    means that all remaining numbers are classes.
+
+    ``layout`` is ``rows`` for [1, n, numbers] as in YOLOv5, ``columns`` for [1, numbers, n] as in YOLOv8, or ``auto``:
+    then the longer side is n. ``unit`` is the unit of the coordinates: ``pixels`` of the input or ``fractions`` of its
+    sides.
     """
 
     do: ClassVar[str] = "yolo"
@@ -50,10 +53,11 @@ class Yolo:
 
 @dataclass(frozen=True)
 class Detections:
-    """Boxes that the model itself has decoded and selected.
+    """Read boxes that the model has already decoded and selected.
 
-    Four outputs as those of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] in ``order``, ``classes`` [1, n],
-    ``scores`` [1, n], and where there is one ``count`` [1]; or one ``output`` [1, n, 6] of box, score and class.
+    They are in four outputs, as those of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] in ``order``, ``classes``
+    [1, n], ``scores`` [1, n], and optionally ``count`` [1]. Or they are in one ``output`` [1, n, 6] of box, score and
+    class.
     """
 
     do: ClassVar[str] = "detections"

@@ -1,4 +1,4 @@
-"""Landmarks and masks bound to a model's outputs."""
+"""Plan landmarks and masks for a model's outputs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from arenite.converters.processing.post.tensor_values import (
 )
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: The score of a point without a score.
+#: The value of ``PointsPlan.score`` for points without a score.
 NO_SCORE = 255
-#: The types of class outputs and their bytes; all supported processors are little-endian.
+#: The types of class outputs and their size in bytes. All supported processors are little-endian.
 _CLASS_BYTES = {"int32": 4, "int64": 8}
 
 
@@ -30,8 +30,8 @@ class PointsPlan:
     count: int
     y: int  # index of the number within a point
     x: int
-    score: int  # NO_SCORE for none
-    presence: tuple[int, int] | None  # output, and the smallest key that counts as present
+    score: int  # index of the score within a point; NO_SCORE for none
+    presence: tuple[int, int] | None  # output, and the smallest key that means "present"
 
 
 @dataclass(frozen=True)
@@ -41,15 +41,15 @@ class MaskPlan:
     pixel: ElementLayout  # fields are channels
     shape: tuple[int, int]
     first: int
-    last: int  # channels first to last - 1
-    least: int
-    given: bool = False  # the output holds classes, not scores: dtype and pixel are of their lowest bytes
+    last: int  # the channels are first to last - 1
+    least: int  # the smallest key of a score that reaches the threshold
+    given: bool = False  # the output holds classes, not scores; dtype and pixel describe their lowest bytes
 
 
 def plan_points_or_mask(
     step: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> PointsPlan | MaskPlan:
-    """Raises ``UsageError`` for outputs of other shapes or types."""
+    """Return the plan of ``step``. Raises ``UsageError`` for outputs of other shapes or types."""
     if isinstance(step, Points):
         return _plan_points(step, inputs, outputs)
     assert isinstance(step, Mask)
@@ -81,9 +81,9 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
 
 
 def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
-    # Classes are whole numbers without a scale.
-    given = step.output < len(outputs) and outputs[step.output].dtype in _CLASS_BYTES
-    tensor = outputs[step.output] if given else tensor_of(outputs, step.output, "output")
+    # Classes are integers without a scale.
+    has_classes = step.output < len(outputs) and outputs[step.output].dtype in _CLASS_BYTES
+    tensor = outputs[step.output] if has_classes else tensor_of(outputs, step.output, "output")
     shape = tensor.shape[1:] if len(tensor.shape) > 2 and tensor.shape[0] == 1 else tensor.shape
     if len(shape) == 2:
         shape = (1, *shape) if step.planes else (*shape, 1)
@@ -92,13 +92,13 @@ def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
             f"Mask: the output of {'x'.join(map(str, tensor.shape))} has no height, width and channels."
         )
     height, width, channels = (*shape[1:], shape[0]) if step.planes else shape
-    if given and channels == 1:
+    if has_classes and channels == 1:
         pixel = ElementLayout(0, _CLASS_BYTES[tensor.dtype])
         return MaskPlan(step, "uint8", pixel, (height, width), 0, 1, 0, given=True)
-    if given or channels > 256 or (step.channel is not None and step.channel >= channels):
+    if has_classes or channels > 256 or (step.channel is not None and step.channel >= channels):
         raise record_error(
-            f"Mask: there are {channels} channels of {tensor.dtype}, expected one of classes, or at most 256 of "
-            "scores and more than channel says."
+            f"Mask: there are {channels} channels of {tensor.dtype}, expected one channel of classes, or at most 256 "
+            "channels of scores, more than the number in the field channel."
         )
     channel = step.channel if channels > 1 else 0
     return MaskPlan(

@@ -1,4 +1,4 @@
-"""Landmarks and masks as data."""
+"""The steps for landmarks and masks, as data."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class Points:
-    """Landmarks in ``output``, ``values`` numbers each: the first two are the coordinates in ``order``, and number
-    ``score``, where that is given, is the point's score (``logits``: before its sigmoid).
+    """Read landmarks from ``output``, with ``values`` numbers each. The first two are the coordinates in ``order``. If
+    ``score`` is set, it is the index of the number that is the point's score (before its sigmoid with ``logits``).
 
-    ``presence``: an output whose one value is the probability that the object with the landmarks is in the picture
-    (``presence_logits``: before its sigmoid); below ``threshold`` there are no points.
+    ``presence`` is an output whose only value is the probability that the object with the landmarks is in the picture
+    (before its sigmoid with ``presence_logits``). Below ``threshold`` the result has no points.
     """
 
     do: ClassVar[str] = "points"
@@ -42,10 +42,13 @@ class Points:
 
 @dataclass(frozen=True)
 class Mask:
-    """The class of each pixel of ``output`` [1, height, width, channels] (``planes``: [1, channels, height, width]):
-    the channel with the largest value, of equal ones the first. With ``channel``, or where there is only one: 1 where
-    it is at least ``threshold`` (``logits``: a probability, the output comes before its sigmoid), else 0. An output of
-    int32 or int64 holds the classes themselves."""
+    """Compute the class of each pixel of ``output`` [1, height, width, channels], or [1, channels, height, width] with
+    ``planes``.
+
+    The class is the channel with the largest value; of equal values the first. With ``channel``, or if there is only
+    one channel, the class is 1 if the value is at least ``threshold``, else 0. With ``logits``, the threshold is a
+    probability and the output is the value before the sigmoid. An output of int32 or int64 holds classes.
+    """
 
     do: ClassVar[str] = "mask"
     output: int = 0

@@ -1,4 +1,4 @@
-"""Postprocessing bound to a model's outputs: thresholds as stored values, scales as integers."""
+"""Plan postprocessing for a model's outputs: thresholds become stored values, scales become integers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
 
-#: Differences are clipped to this, so that the sum of 8192 squares is below 2^63.
+#: Differences are clipped to this magnitude, so that the sum of 8192 squares is below 2^63.
 MAX_DIFFERENCE = 1 << 25
 MAX_ELEMENTS_MSE = 8192
 
@@ -34,8 +34,8 @@ class TopKPlan:
     step: TopK
     dtype: str
     count: int
-    least: int  # the smallest score that counts, as a key; of a softmax the probability in REAL_BITS
-    values: TensorReader | None  # with softmax
+    least: int  # the smallest score that reaches the threshold, as a key; with softmax a probability in REAL_BITS
+    values: TensorReader | None  # None without softmax
 
 
 @dataclass(frozen=True)
@@ -44,14 +44,14 @@ class MsePlan:
     input: TensorReader
     output: TensorReader
     count: int
-    unit: float  # float32: of the sum of squares
+    unit: float  # float32: multiplies the integer sum of squares
 
 
 PostPlan: TypeAlias = "TopKPlan | BoxesPlan | MsePlan | PointsPlan | MaskPlan"
 
 
 def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PostPlan:
-    """Return the plan of ``spec`` for a model. Raises ``UsageError`` when outputs are missing or of another shape or
+    """Return the plan of ``spec`` for a model. Raises ``UsageError`` if an output is missing or has another shape or
     type."""
     first = spec.steps[0]
     if isinstance(first, TopK):

@@ -1,4 +1,4 @@
-"""Postprocessing as data: the record ``postprocessing`` of an image, with the steps from outputs to answers."""
+"""Postprocessing as data: the record ``postprocessing`` of an image has the steps from outputs to answers."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post.steps import Boxes, Mse, Nms, TopK
 
 SCHEMA = "arenite.postprocessing/1"
-#: The key of an image's ``extra``.
+#: The key in ``extra`` of an image.
 KEY = "postprocessing"
 
 
 class _LazyStepClasses(Mapping[str, type]):
-    """The step classes by name; each is imported when it is first used, which shortens the start of a camera."""
+    """The step classes by name. Each is imported when it is first used, to shorten the start of a camera."""
 
     _PLACES: ClassVar[dict[str, tuple[str, str]]] = {
         "top_k": ("steps", "TopK"),
@@ -60,7 +60,8 @@ STEP_CLASSES = _LazyStepClasses()
 
 @dataclass(frozen=True)
 class Postprocessing:
-    """``top_k``, ``detections``, ``points``, ``mask``, ``mse``, or ``boxes`` or ``yolo`` and then ``nms``."""
+    """The steps of a postprocessing: one of ``top_k``, ``detections``, ``points``, ``mask``, ``mse``; or ``boxes`` or
+    ``yolo``, followed by ``nms``."""
 
     steps: tuple[TopK | Boxes | Yolo | Detections | Nms | Points | Mask | Mse, ...]
 
@@ -79,13 +80,14 @@ class Postprocessing:
 
     @staticmethod
     def from_json(record: Any, location: str = "Postprocessing") -> Postprocessing:
-        """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
+        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError``, which names step and
+        field."""
         _, steps = record_parts(record, SCHEMA, location, ())
         return Postprocessing(tuple(steps_from_records(steps, STEP_CLASSES, location)))
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:
-    """Return the postprocessing in a file: the record itself, or a table ``postprocessing`` in it. Raises
+    """Read the postprocessing in a file, which is the record or has it as the table ``postprocessing``. Raises
     ``UsageError``."""
     record = read_record(path)
     return Postprocessing.from_json(

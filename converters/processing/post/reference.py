@@ -1,9 +1,10 @@
-"""Outputs to answers in Python and NumPy: integers throughout. The C code gives the same bytes."""
+"""Convert outputs to answers in Python and NumPy, in integers. The C code gives the same bytes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -23,19 +24,20 @@ __all__ = ["Answer", "Box", "ScoredClass", "detect", "mask", "mse", "points", "p
 
 @dataclass(frozen=True)
 class ScoredClass:
-    """A class and its key, which is the stored score (for float32 see ``tensor_values``); for a softmax the
+    """A class and its key. The key is the stored score (for float32 see ``tensor_values``); with softmax it is the
     probability with 16 fractional bits."""
 
     key: int
     index: int
 
 
-#: Classes; boxes; an error; points, int64 [n, 3] of x, y and score with 16 fractional bits; or a mask, uint8 [h, w].
+#: Classes, boxes, an error, points (int64 [n, 3]: x, y and score with 16 fractional bits), or a mask (uint8 [h, w]).
 Answer = list[ScoredClass] | list[Box] | np.float32 | np.ndarray
 
 
 def postprocess(plan: PostPlan, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Answer:
-    """``inputs`` and ``outputs``: as stored, one array each; inputs are read by ``mse`` alone."""
+    """Return the answer for one inference. ``inputs`` and ``outputs`` have one array of stored values per tensor; only
+    ``mse`` reads the inputs."""
     if isinstance(plan, TopKPlan):
         return top_k(plan, outputs[plan.step.output].reshape(-1))
     if isinstance(plan, MsePlan):
@@ -66,12 +68,11 @@ def mse(plan: MsePlan, input: np.ndarray, output: np.ndarray) -> np.float32:
         MAX_DIFFERENCE,
     )
     total = (difference * difference).sum().astype(np.uint64)
-    value: np.float32 = total.astype(np.float32) * np.float32(plan.unit)
-    return value
+    return cast(np.float32, total.astype(np.float32) * np.float32(plan.unit))
 
 
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the landmarks; no points where ``presence`` is below its threshold."""
+    """Return the landmarks, or no points if ``presence`` is below its threshold."""
     if plan.presence is not None:
         output, threshold = plan.presence
         if keys(outputs[output].reshape(-1)[:1])[0] < threshold:

@@ -1,4 +1,4 @@
-"""SSD heads bound to a model's outputs, with their anchors as a table."""
+"""Plan SSD heads for a model's outputs, with their anchors as a table."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 
 def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
-    """An SSD head. Raises ``UsageError``."""
+    """Return the plan of an SSD head. Raises ``UsageError`` if outputs, anchors and steps do not fit together."""
     boxes, scores = tensor_of(outputs, step.boxes, "output"), tensor_of(outputs, step.scores, "output")
     anchors = anchor_table(step)
     count = len(anchors) if anchors is not None else boxes.shape[-2] if len(boxes.shape) > 1 else 0
@@ -32,7 +32,7 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
         )
     stride, classes = boxes.elements // count, scores.elements // count
     if classes <= int(step.background):
-        raise record_error("Boxes: each box has one score, which is that of the background.")
+        raise record_error("Boxes: each box has one score, which is the score of the background.")
     if max(count, stride, classes) > MAX_ROWS:
         raise record_error(f"Boxes: there are {count} anchors, expected at most {MAX_ROWS:,}.")
     if stride < 4 + 2 * step.points:
@@ -68,7 +68,8 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
 
 
 def anchor_table(step: Boxes) -> np.ndarray | None:
-    """uint16 [anchors, 4]: centre y, x, height, width, 1 as 2^15; None without anchors."""
+    """Return the anchors as uint16 [anchors, 4]: center y, center x, height, width, where 2^15 is 1. Return None if
+    there are no anchors."""
     if step.grid:
         cells = sum(height * width * each for height, width, each in step.grid)
         if cells > MAX_ROWS:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: Landmarks that a box can have: the room in post.h.
+#: The largest number of landmarks of a box; post.h has the same limit.
 MAX_POINTS = 32
-#: Units of coordinates.
+#: The units of coordinates.
 UNITS = ("fractions", "pixels")
 
 

@@ -1,4 +1,4 @@
-"""The common steps of postprocessing as data: classes, boxes of an SSD head, suppression, reconstruction error."""
+"""The common steps of postprocessing, as data: classes, boxes of an SSD head, suppression, reconstruction error."""
 
 from __future__ import annotations
 
@@ -11,9 +11,12 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class TopK:
-    """The ``k`` best classes of ``output``, best first, the lower class first among equals; only those of at least
-    ``threshold``. ``softmax``: scores are the softmax of the output. ``logits``: the threshold is a probability and
-    the output is the value before the sigmoid, which does not change the order of classes."""
+    """Select the ``k`` best classes of ``output`` whose score is at least ``threshold``, best first. Of equal scores,
+    the lower class is first.
+
+    With ``softmax``, scores are the softmax of the output. With ``logits``, the threshold is a probability and the
+    output is the value before the sigmoid, which does not change the order of classes.
+    """
 
     do: ClassVar[str] = "top_k"
     k: int = 1
@@ -32,15 +35,17 @@ class TopK:
 
 @dataclass(frozen=True)
 class Boxes:
-    """Boxes of an SSD head: output ``boxes`` [1, n, 4 or more] relative to anchors, output ``scores`` [1, n, classes].
+    """Decode the boxes of an SSD head: output ``boxes`` [1, n, 4 or more] is relative to anchors, output ``scores`` is
+    [1, n, classes].
 
-    A box is centre and size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's); the centre over
-    ``centre_scale`` times the anchor's size is added to its centre, the size over ``size_scale`` (``exponential``: e to
-    that) times the anchor's size is the size. Coordinates are fractions of the input. ``points``: the number of
-    landmarks that follow, each two numbers like a centre.
+    A box is a center and a size in the order ``yxhw`` (TensorFlow's detectors) or ``xywh`` (MediaPipe's). The decoded
+    center is center / ``centre_scale`` * anchor size + anchor center. The decoded size is size / ``size_scale`` *
+    anchor size, or e^(size / ``size_scale``) * anchor size with ``exponential``. Coordinates are fractions of the
+    input. ``points`` is the number of landmarks that follow; each has two numbers, which are decoded as a center.
 
-    Anchors are ``anchors``: centre y, x, height, width each; or a ``grid`` of rows, columns and anchors per cell, all
-    of size 1; or none: then the output gives the box itself. ``background``: class 0 is the background.
+    The anchors are ``anchors`` (center y, center x, height and width of each), or a ``grid`` of rows, columns and
+    anchors per cell, all of size 1. Without anchors the output holds absolute boxes. With ``background``, class 0 is
+    the background.
     """
 
     do: ClassVar[str] = "boxes"
@@ -79,9 +84,9 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Nms:
-    """Non-maximum suppression: the best of boxes that overlap by more than ``iou`` (intersection over union) stays, at
-    most ``most`` in all. ``average``: it is replaced by their average, weighted by scores, with its own score, as
-    MediaPipe does. ``by_class``: only boxes of one class suppress each other."""
+    """Non-maximum suppression: of boxes that overlap by more than ``iou`` (intersection over union), the best stays. At
+    most ``most`` boxes stay. With ``average``, the coordinates of the best box are replaced by the average of these
+    boxes, weighted by scores, as in MediaPipe. With ``by_class``, only boxes of the same class suppress each other."""
 
     do: ClassVar[str] = "nms"
     iou: float = 0.5
@@ -96,7 +101,8 @@ class Nms:
 
 @dataclass(frozen=True)
 class Mse:
-    """The mean squared error between ``output`` and ``input``, as real numbers; above ``threshold`` is an anomaly."""
+    """Compute the mean squared error between ``output`` and ``input`` as real numbers. An error above ``threshold``
+    is an anomaly."""
 
     do: ClassVar[str] = "mse"
     threshold: float | None = None

@@ -1,10 +1,11 @@
-"""Numbers of a tensor as integers: keys in their order, and real numbers with 16 fractional bits."""
+"""Convert the values of a tensor to integers: keys, which have the same order, and reals with 16 fractional bits."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -13,32 +14,33 @@ from arenite.converters.processing.specification.input_values import Affine, _fi
 from arenite.converters.processing.specification.record_fields import record_error
 from arenite.errors import UsageError
 
-#: Fractional bits of a real number, of anchors.
+#: The fractional bits of a real number, and of anchors.
 REAL_BITS = 16
 ANCHOR_BITS = 15
-#: 2^(k / 128) in 30 fractional bits, and log2(e) in 28.
+#: The fractional bits of the table of 2^(k / 128).
 EXP_BITS = 30
+#: log2(e) with 28 fractional bits.
 LOG2E = round(math.log2(math.e) * (1 << 28))
-#: Limit of the counts that post.h holds in 16 bits.
+#: The largest count: post.h stores it in 16 bits.
 MAX_ROWS = 65535
 
 INT32 = (-(2**31), 2**31 - 1)
-#: Numbers of the TFLite schema's TensorType, as in post.h.
+#: The codes of types in post.h, which are those of the TFLite schema's TensorType.
 TYPE_CODES = {"float32": 0, "uint8": 3, "int16": 7, "int8": 9}
 TYPES = tuple(TYPE_CODES)
 
 
 @dataclass(frozen=True)
 class TensorReader:
-    """The way to read a tensor: ``affine`` converts stored integers, and float32 with 16 fractional bits, to
-    ``REAL_BITS``, with a factor for each of its channels."""
+    """The type of a tensor, and the affine map from its values to reals with ``REAL_BITS`` fractional bits. The input
+    of the map is a stored integer, or float32 with 16 fractional bits. Each channel of the map has its own factor."""
 
     dtype: str
     affine: Affine
 
 
 def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
-    """Return the tensor at ``index``. Raises ``UsageError`` for one that does not exist or cannot be read."""
+    """Return the tensor at ``index``. Raises ``UsageError`` if it does not exist or cannot be read."""
     if index >= len(tensors):
         raise record_error(f"Postprocessing reads {side} {index}, but the model has {len(tensors)}.")
     tensor = tensors[index]
@@ -52,17 +54,17 @@ def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
 
 
 def values_of(tensor: Tensor, *divide: float) -> TensorReader:
-    """One channel for each number that values are divided by."""
+    """Return a reader with one channel for each divisor of the values."""
     return TensorReader(tensor.dtype, affine_of(*((tensor, 1.0 / by) for by in divide)))
 
 
 def affine_of(*channels: tuple[Tensor, float]) -> Affine:
-    """Each channel reads a tensor, times a factor."""
+    """Return an affine map with one channel for each (tensor, factor)."""
     offsets, multipliers, shifts = [], [], []
     for tensor, factor in channels:
-        whole = tensor.dtype != "float32"
-        multiplier, shift = _fixed(tensor.scale * factor * (1 << REAL_BITS) if whole else factor)
-        offsets.append(tensor.zero_point if whole else 0)
+        is_integer = tensor.dtype != "float32"
+        multiplier, shift = _fixed(tensor.scale * factor * (1 << REAL_BITS) if is_integer else factor)
+        offsets.append(tensor.zero_point if is_integer else 0)
         multipliers.append(multiplier)
         shifts.append(shift)
     none = (0.0,) * len(channels)
@@ -80,23 +82,26 @@ def threshold_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
 
 
 def keys(values: np.ndarray) -> np.ndarray:
-    """int64 in the order of ``values``: integers themselves; the bits of float32, those of negative ones turned; a
-    NaN is below everything."""
+    """Return int64 keys with the same order as ``values``.
+
+    The key of an integer is the integer. The key of a float32 is its bit pattern, with the lower bits inverted if it is
+    negative. NaN has the smallest key.
+    """
     if values.dtype.kind != "f":
         return values.astype(np.int64)
     bits = values.astype(np.float32).view(np.int32).astype(np.int64)
-    turned = np.where(bits < 0, -(2**31) - bits - 1, bits)
-    return np.where(np.isnan(values), INT32[0], turned)
+    ordered = np.where(bits < 0, -(2**31) - bits - 1, bits)
+    return np.where(np.isnan(values), INT32[0], ordered)
 
 
 def floats_of_keys(values: np.ndarray) -> np.ndarray:
-    """Return the float32 that keys stand for."""
+    """Return the float32 values of ``keys``."""
     bits = np.where(values < 0, -(2**31) - values - 1, values)
     return bits.astype(np.int32).view(np.float32)
 
 
 def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0) -> np.ndarray:
-    """int64 in ``REAL_BITS``."""
+    """Return the real values of ``stored`` as int64 with ``REAL_BITS`` fractional bits."""
     map = values.affine
     if stored.dtype.kind == "f":
         moved = np.trunc(np.clip(np.nan_to_num(stored), -32000, 32000).astype(np.float32) * np.float32(65536))
@@ -105,24 +110,24 @@ def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0)
         moved = stored.astype(np.int64)
     moved = moved - map.offset[channel]
     scaled = (moved * map.multiplier[channel] + (1 << (map.shift[channel] - 1))) >> map.shift[channel]
-    value: np.ndarray = np.clip(scaled, map.low, map.high)
-    return value
+    return cast(np.ndarray, np.clip(scaled, map.low, map.high))
 
 
 def exp_table() -> np.ndarray:
-    """uint32 [129]."""
+    """Return 2^(k / 128) for k from 0 to 128: uint32 [129] with ``EXP_BITS`` fractional bits."""
     return np.round(2.0 ** (np.arange(129) / 128) * (1 << EXP_BITS)).astype(np.uint32)
 
 
 def exponential(value: int) -> int:
-    """e^value, both in ``REAL_BITS``; ``value`` is cut to [-10, 10]."""
+    """Return e^value, both with ``REAL_BITS`` fractional bits. ``value`` is clipped to [-10, 10]."""
     limit = 10 << REAL_BITS
     power = (min(max(value, -limit), limit) * LOG2E) >> 28
     return _power_of_two(power) >> (EXP_BITS - REAL_BITS - (power >> REAL_BITS))
 
 
 def negative_exponential(value: int) -> int:
-    """e^-value in ``EXP_BITS``, ``value`` at least 0 in ``REAL_BITS``; 0 beyond 20."""
+    """Return e^-value with ``EXP_BITS`` fractional bits, or 0 for values above 20. ``value`` is at least 0 and has
+    ``REAL_BITS`` fractional bits."""
     if value > 20 << REAL_BITS:
         return 0
     power = -((max(value, 0) * LOG2E + (1 << 28) - 1) >> 28)
@@ -130,12 +135,12 @@ def negative_exponential(value: int) -> int:
 
 
 def sigmoid(value: int) -> int:
-    """1 / (1 + e^-value), both in ``REAL_BITS``."""
+    """Return 1 / (1 + e^-value), both with ``REAL_BITS`` fractional bits."""
     return (1 << 32) // ((1 << 16) + exponential(-max(value, -(10 << REAL_BITS))))
 
 
 def _power_of_two(power: int) -> int:
-    """2 to the fraction of ``power`` in ``EXP_BITS``: a straight line between entries of the table."""
+    """Return 2^(fraction of ``power``) with ``EXP_BITS`` fractional bits, by linear interpolation in the table."""
     step, part = divmod(power & ((1 << REAL_BITS) - 1), 512)
     low, high = int(_TABLE[step]), int(_TABLE[step + 1])
     return low + (((high - low) * part) >> 9)

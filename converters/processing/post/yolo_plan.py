@@ -1,4 +1,4 @@
-"""Heads of YOLO, and boxes that a model has already selected, bound to a model's outputs."""
+"""Plan YOLO heads, and boxes that a model has already selected, for a model's outputs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 
 def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
-    """Raises ``UsageError``."""
+    """Return the plan of a YOLO head. Raises ``UsageError`` if the output has another shape."""
     tensor = tensor_of(outputs, step.output, "output")
     rows, fields = _matrix(tensor)
     columns = step.layout == "columns" or (step.layout == "auto" and fields > rows)
@@ -42,7 +42,7 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
     if classes < 1 or start + classes + marks > fields or max(rows, fields) > MAX_ROWS:
         raise record_error(
             f"YOLO: the output of {'x'.join(map(str, tensor.shape))} has {rows} boxes of {fields} numbers; expected "
-            f"at most {MAX_ROWS:,}, of at least {start + max(classes, 1) + marks}."
+            f"at most {MAX_ROWS:,} boxes of at least {start + max(classes, 1) + marks} numbers."
         )
     pace, field = (1, rows) if columns else (fields, 1)
     sides = _unit(step.unit, inputs)
@@ -50,7 +50,7 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
     least = threshold_key(tensor, step.threshold, step.logits)
     weights = values_of(tensor, 1.0)
     if square:
-        # A key is a fourth of the product of two numbers, each above its zero point.
+        # A key is a quarter of the product of two stored values minus their zero points.
         weights = TensorReader(tensor.dtype, replace(affine_of((tensor, 4 * tensor.scale)), offset=(0,)))
     return BoxesPlan(
         outputs=(step.output, step.output, None, None),
@@ -83,7 +83,7 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
 
 
 def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
-    """Raises ``UsageError``."""
+    """Return the plan of selected boxes. Raises ``UsageError`` if the outputs have other shapes or types."""
     if step.output is not None:
         boxes = scores = labels = tensor_of(outputs, step.output, "output")
         rows, fields = _matrix(boxes)
@@ -123,7 +123,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         least=threshold_key(scores, step.threshold, False),
         least_object=INT32[0],
         candidates=step.most,
-        # No overlap is larger than 1, so all boxes stay.
+        # The overlap is at most 1, so all boxes stay.
         nms=Nms(1.0, step.most),
         iou=1 << REAL_BITS,
         x_first=step.order == "xyxy",
@@ -134,7 +134,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
 
 
 def _matrix(tensor: Tensor) -> tuple[int, int]:
-    """The last two sides; those before must be 1."""
+    """Return the last two dimensions. Raises ``UsageError`` unless all others are 1."""
     shape = tensor.shape
     if len(shape) < 2 or tensor.elements != shape[-1] * shape[-2]:
         raise record_error(

@@ -1,1 +1,1 @@
-"""Comparison of the recorded preprocessing with the libraries that training pipelines use."""
+"""Compare the recorded preprocessing with the libraries that training pipelines use."""

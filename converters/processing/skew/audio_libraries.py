@@ -1,8 +1,9 @@
-"""A sound's steps by the code of the libraries that training pipelines use: SciPy, librosa, TensorFlow."""
+"""Run the steps of sound in the libraries that training pipelines use: SciPy, librosa, TensorFlow."""
 
 from __future__ import annotations
 
 from importlib.metadata import version
+from typing import cast
 
 import numpy as np
 
@@ -20,16 +21,16 @@ from arenite.converters.processing.specification.audio_steps import (
 )
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
-#: Largest differences that are rounding: of magnitudes and filters relative to the largest, of a logarithm in its
-#: units.
+#: The largest difference of magnitudes and filters that is rounding, relative to the largest value.
 RELATIVE = 1e-4
+#: The largest difference of a logarithm that is rounding.
 LOGARITHM = 2e-3
 
 Expected = tuple[np.ndarray, str, float] | str
 
 
 class SoundSteps:
-    """The stages of one spec by the libraries."""
+    """Runs the stages of one spec in the libraries."""
 
     def __init__(self, spec: Preprocessing, plan: AudioPlan, frameworks: Frameworks) -> None:
         self.plan, self.frameworks = plan, frameworks
@@ -41,13 +42,12 @@ class SoundSteps:
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
-        """Return the result of a library for the output of our previous stage: int16 samples for the first stage,
-        ``spectrum``."""
-        value: Expected = getattr(self, f"_{stage}")(before)
-        return value
+        """Return a library's result for the output of our previous stage. The first stage, ``spectrum``, gets int16
+        samples."""
+        return cast(Expected, getattr(self, f"_{stage}")(before))
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
-        """float64 samples as the training pipeline has them: padded, in [-1, 1), divided by the peak."""
+        """Return float64 samples as in the training pipeline: padded, in [-1, 1), divided by the peak."""
         clip, top = prepare_clip(self.plan, samples)
         unit = 32768.0 if self.source.unit and not self.plan.peak else 1.0
         return clip / unit / top
@@ -93,10 +93,10 @@ class SoundSteps:
         inset = self.plan.inset
         span = fft.length if pad else frame.length
         frames = np.lib.stride_tricks.sliding_window_view(clip, span)[:: frame.step]
-        whole = np.zeros((len(frames), fft.length))
+        padded = np.zeros((len(frames), fft.length))
         used = frames[:, inset : inset + frame.length] if pad else frames
-        whole[:, inset : inset + frame.length] = used * shape
-        spectrum = np.asarray(scipy.fft.rfft(whole))[:, : self.plan.filters.last_bin]
+        padded[:, inset : inset + frame.length] = used * shape
+        spectrum = np.asarray(scipy.fft.rfft(padded))[:, : self.plan.filters.last_bin]
         return np.abs(spectrum) ** fft.power, f"SciPy {version('scipy')}", RELATIVE
 
     def _mel(self, spectrum: np.ndarray) -> Expected:

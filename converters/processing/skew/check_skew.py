@@ -1,8 +1,8 @@
-"""Training–serving skew: each recorded step against the code of the library that the training pipeline used.
+"""Check for training-serving skew: compare each recorded step with the library that the training pipeline used.
 
-Each step gets the output of our previous steps, so that a difference belongs to the step that it is reported for. A
-user's own pipeline is compared at its end; when that differs, other conventions of each step are tried, and the report
-names the first one that removes the difference.
+Each step gets the output of our previous steps, so that a difference is caused by the step for which it is reported.
+For a user's own pipeline only the final result is compared. If it differs, other conventions of each step are tried,
+and the report names the one with the smallest difference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def check_skew(
         make_environments: download TensorFlow or torch for steps by their conventions.
 
     Raises:
-        UsageError: no sources, one that cannot be read, or a pipeline that cannot be run.
+        UsageError: no sources, a source that cannot be read, or a pipeline that cannot be run.
     """
     if not sources:
         raise UsageError("There are no samples to compare on.", "Give at least one picture or sound.")
@@ -61,12 +61,12 @@ def check_skew(
     with Frameworks(make=make_environments) as frameworks:
         for value in data:
             for name, unit, expected, ours in gather(spec, value, frameworks):
-                place = sums.setdefault(name, DifferenceSums(name, unit))
+                step_sums = sums.setdefault(name, DifferenceSums(name, unit))
                 if isinstance(expected, str):
-                    place.skip(expected)
+                    step_sums.skip(expected)
                 else:
-                    place.add(ours, *expected)
-    steps = [place.found for place in sums.values()]
+                    step_sums.add(ours, *expected)
+    steps = [step_sums.result for step_sums in sums.values()]
     advice = ""
     if call is not None:
         own, advice = compare_pipeline(spec, sources, data, call)
@@ -82,10 +82,11 @@ def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
     return read_picture(source, order_of(spec.source.format))
 
 
-_Found = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
+#: Name of a step, unit of differences, the library's result (or the reason why there is none), and our result.
+_Comparison = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
 
 
-def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
+def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
     before = image.PictureState(pixels, order_of(spec.source.format))  # type: ignore[union-attr]
     for number, (step, after) in enumerate(image.trace(spec.real, before.pixels, before.order)):
         if isinstance(step, (Colour, Crop, Resize, Letterbox)):
@@ -97,7 +98,7 @@ def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) ->
             )
 
 
-def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Found]:
+def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
     plan = plan_audio(spec.real)
     steps = SoundSteps(spec, plan, frameworks)
     before: np.ndarray = samples
@@ -105,7 +106,7 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
         expected = steps.expected(stage, before)
         ours, unit = values, "of its result"
         if stage in ("spectrum", "mel"):
-            # Relative to the largest: a difference at the noise floor means nothing before the logarithm.
+            # Differences are relative to the largest value: before the logarithm, the noise floor does not matter.
             largest = max(float(np.max(values, initial=0)), 1e-30)
             ours, unit = values / largest, "of the largest value"
             expected = expected if isinstance(expected, str) else (expected[0] / largest, *expected[1:])
@@ -119,13 +120,13 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
 
 def _normalize_and_quantize(
     spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int
-) -> Iterator[_Found]:
-    """The steps normalize, in double precision, and quantize, by LiteRT."""
+) -> Iterator[_Comparison]:
+    """Yield the comparisons of normalize with double precision, and of quantize with LiteRT."""
     step = input_values.normalize_step_of(spec)
     parameters = np.array(input_values.channel_parameters(spec, channels))
     theirs = (before / step.divide - parameters[:, 0]) / parameters[:, 1]
     if any(isinstance(s, Normalize) for s in spec.steps):
-        # The rounding of single precision and of inputs with 16 fractional bits.
+        # The rounding errors of single precision and of inputs with 16 fractional bits.
         allowed = 1e-6 * max(float(np.abs(theirs).max(initial=0)), 1.0) + 2.0**-15 / (
             step.divide * float(parameters[:, 1].min())
         )

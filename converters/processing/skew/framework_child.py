@@ -1,7 +1,7 @@
-"""Run steps of a training pipeline by the code of TensorFlow or torch, inside an environment that has it.
+"""Run steps of a training pipeline in TensorFlow or torch, in an environment that has the framework.
 
-The argument is the framework. Standard input has a job per line, in JSON, with the .npy files to read and to write;
-each is answered by a line. Arenite does not import this file, and it imports nothing of Arenite.
+The argument is the framework. Each line of standard input is a job in JSON with the .npy files to read and to write.
+The script answers each job with a line. Arenite does not import this file, and the file imports nothing of Arenite.
 """
 
 import json
@@ -55,10 +55,8 @@ def torch_job(job: Any, value: Any) -> Any:
 def main() -> None:
     framework = sys.argv[1]
     run = {"tensorflow": tensorflow_job, "torch": torch_job}[framework]
-    answers, sys.stdout = (
-        sys.stdout,
-        sys.stderr,
-    )  # standard output is for answers; the prints of frameworks go to standard error
+    # Standard output is for answers. What frameworks print goes to standard error.
+    answers, sys.stdout = sys.stdout, sys.stderr
     version = __import__(framework).__version__.split("+")[0]
     for line in sys.stdin:
         job = json.loads(line)

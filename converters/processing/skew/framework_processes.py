@@ -1,4 +1,4 @@
-"""TensorFlow's or torch's own code for a step, run in this Python or in an environment that is already there."""
+"""Run a step in TensorFlow or torch, in the Python that runs Arenite or in an environment of the cache."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ _SCRIPT = Path(__file__).parent / "framework_child.py"
 
 
 class Frameworks:
-    """Processes of frameworks, each started when it is first needed: starting one takes far longer than a step.
+    """The processes of frameworks. Each is started when it is first needed and then reused, because starting it takes
+    much longer than a step.
 
-    ``make``: download a framework that is not installed yet.
+    With ``make``, a framework that is not installed is downloaded.
     """
 
     def __init__(self, *, make: bool = False) -> None:
@@ -40,16 +41,16 @@ class Frameworks:
         self._folder.cleanup()
 
     def available(self, framework: str) -> bool:
-        """Return whether steps can be run by ``framework``; it is downloaded only when ``make`` is set."""
+        """Return whether ``framework`` can run steps: it is installed, or ``make`` is set."""
         spec = environments.specs()[framework]
-        here = all(environments._importable(module) for module in spec.modules)
-        return self._make or here or (environments.directory(spec) / "complete.json").is_file()
+        is_importable = all(environments._importable(module) for module in spec.modules)
+        return self._make or is_importable or (environments.directory(spec) / "complete.json").is_file()
 
     def run(self, framework: str, job: Mapping[str, Any], value: np.ndarray) -> tuple[np.ndarray, str]:
         """Return the result of ``job`` (see ``framework_child.py``) for ``value``, and the framework's name and
         version.
 
-        Raises ``ToolError`` when it fails.
+        Raises ``ToolError`` if the framework fails.
         """
         log = Path(self._folder.name) / f"{framework}.txt"
         if framework not in self._running:

@@ -1,4 +1,4 @@
-"""A picture's steps by the code of the libraries that training pipelines use."""
+"""Run the steps of pictures in the libraries that training pipelines use."""
 
 from __future__ import annotations
 
@@ -12,21 +12,26 @@ from arenite.converters.processing.specification.image_steps import Colour, Crop
 from arenite.converters.processing.specification.input_values import FRACTION_BITS
 from arenite.converters.tflite.litert import single_operator
 
-#: A rounded pixel may differ by one level between versions of a library; a fraction by this.
+#: The largest difference that is rounding, in levels. A rounded pixel may differ by one level between versions of a
+#: library.
 LEVEL = 1.0
+#: The same for a result that is not rounded to bytes.
 FRACTION = 0.01
 
 
 def levels_of(picture: PictureState) -> np.ndarray:
-    """float64 levels from 0 to 255."""
+    """Return the pixels as float64 levels from 0 to 255."""
     return picture.pixels / (1 << FRACTION_BITS) if picture.fraction else picture.pixels.astype(np.float64)
 
 
 def expected(
     step: object, before: PictureState, frameworks: Frameworks
 ) -> tuple[np.ndarray, str, float] | str:
-    """Return the library's result for ``before`` as levels, its name and version, and the largest difference that is
-    rounding; or the reason why there is nothing to compare with."""
+    """Run ``step`` on ``before`` in the library of its convention.
+
+    Return the result as levels, the library's name and version, and the largest difference that is rounding. If no
+    library can run the step, return the reason.
+    """
     if isinstance(step, Colour):
         return _colour(step, before)
     if isinstance(step, Crop):
@@ -58,7 +63,7 @@ def _channels(pixels: np.ndarray) -> np.ndarray:
 def _colour(step: Colour, before: PictureState) -> tuple[np.ndarray, str, float] | str:
     pixels = before.pixels
     if before.fraction or step.to == before.order:
-        return "a change of channels alone"
+        return "only changes channels"
     if step.convention == "opencv":
         try:
             import cv2
@@ -85,8 +90,9 @@ def _resize(
             import cv2
         except ImportError:
             return "needs OpenCV: pip install 'arenite[skew]'"
-        how = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}[method]
-        library_result = cv2.resize(np.ascontiguousarray(before.pixels), (width, height), interpolation=how)
+        filter = {"nearest": cv2.INTER_NEAREST, "bilinear": cv2.INTER_LINEAR, "area": cv2.INTER_AREA}[method]
+        pixels = np.ascontiguousarray(before.pixels)
+        library_result = cv2.resize(pixels, (width, height), interpolation=filter)
         return _channels(np.asarray(library_result)).astype(np.float64), f"OpenCV {cv2.__version__}", LEVEL
     if convention == "pil":
         try:
@@ -94,8 +100,8 @@ def _resize(
         except ImportError:
             return "needs Pillow: pip install 'arenite[skew]'"
         resampling = Image.Resampling
-        how = {"nearest": resampling.NEAREST, "bilinear": resampling.BILINEAR, "area": resampling.BOX}[method]
-        library_result = np.asarray(_pil(before.pixels).resize((width, height), how))
+        filters = {"nearest": resampling.NEAREST, "bilinear": resampling.BILINEAR, "area": resampling.BOX}
+        library_result = np.asarray(_pil(before.pixels).resize((width, height), filters[method]))
         return _channels(library_result).astype(np.float64), f"Pillow {version('pillow')}", LEVEL
     values = before.pixels.astype(np.float32)
     if convention == "torch" or method == "area":

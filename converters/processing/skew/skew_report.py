@@ -14,10 +14,11 @@ SCHEMA = "arenite.skew/1"
 
 @dataclass(frozen=True)
 class StepSkewResult:
-    """One step over all samples. ``library`` is "" when nothing could be compared; ``why`` is then the reason.
+    """The comparison of one step over all samples. If nothing could be compared, ``library`` is "" and ``why`` is the
+    reason.
 
-    ``unit``: the unit of the differences: levels of a pixel, the largest value of a spectrum, or those of the result.
-    ``allowed``: the largest difference that is rounding.
+    ``unit`` is the unit of the differences: levels of a pixel, the largest value of a spectrum, or the unit of the
+    result. ``allowed`` is the largest difference that is rounding.
     """
 
     step: str
@@ -40,8 +41,8 @@ class StepSkewResult:
 
 @dataclass(frozen=True)
 class SkewReport:
-    """``first``: the first step that differs by more than rounding, None when all agree. ``advice``: a change to
-    try."""
+    """The comparison of all steps. ``first`` is the first step that differs by more than rounding, or None if all
+    agree. ``advice`` is a change to try."""
 
     steps: tuple[StepSkewResult, ...]
     samples: int
@@ -56,7 +57,7 @@ class SkewReport:
         return self.first is None
 
     def sentence(self) -> str:
-        """Return the result in one or two sentences."""
+        """Return one or two sentences that describe the result."""
         if self.first is None:
             missing = [s.step for s in self.steps if s.why]
             more = f" Not compared: {', '.join(missing)}." if missing else ""
@@ -80,30 +81,30 @@ class SkewReport:
 
 
 class DifferenceSums:
-    """Differences of one step, gathered over samples."""
+    """Collects the differences of one step over samples."""
 
     def __init__(self, step: str, unit: str) -> None:
-        self.found = StepSkewResult(step, "", unit)
+        self.result = StepSkewResult(step, "", unit)
         self._total = 0.0
 
     def add(self, ours: np.ndarray, theirs: np.ndarray, library: str, allowed: float) -> None:
         if ours.shape != theirs.shape:
             raise UsageError(
-                f"The step '{self.found.step}' gives the shape {ours.shape}, {library} gives {theirs.shape}.",
+                f"The step '{self.result.step}' gives the shape {ours.shape}, but {library} gives {theirs.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
         difference = np.abs(ours.astype(np.float64) - theirs)
         self._total += float(difference.sum())
-        values = self.found.values + difference.size
-        self.found = replace(
-            self.found,
+        values = self.result.values + difference.size
+        self.result = replace(
+            self.result,
             library=library,
             values=values,
-            differing=self.found.differing + int((difference > 0).sum()),
-            max_abs=max(self.found.max_abs, float(difference.max(initial=0))),
+            differing=self.result.differing + int((difference > 0).sum()),
+            max_abs=max(self.result.max_abs, float(difference.max(initial=0))),
             mean_abs=self._total / max(values, 1),
-            allowed=max(self.found.allowed, allowed),
+            allowed=max(self.result.allowed, allowed),
         )
 
     def skip(self, why: str) -> None:
-        self.found = replace(self.found, why=why)
+        self.result = replace(self.result, why=why)

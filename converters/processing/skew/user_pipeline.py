@@ -1,4 +1,4 @@
-"""A comparison of a user's own training pipeline with all recorded steps, and the change that makes them agree."""
+"""Compare a user's own training pipeline with all recorded steps, and find a change that makes them agree."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,15 +26,14 @@ Pipeline = Callable[[Any], Any]
 
 def function_named(text: str) -> Pipeline:
     module, separator, name = text.partition(":")
-    hint = "Give it as module:function, importable from here."
+    hint = "Give module:function, with a module that can be imported from the current folder."
     if not separator:
         raise UsageError(f"'{text}' names no function.", hint)
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+    current_folder = str(Path.cwd())
+    if current_folder not in sys.path:
+        sys.path.insert(0, current_folder)
     try:
-        value: Pipeline = getattr(importlib.import_module(module), name)
-        return value
+        return cast(Pipeline, getattr(importlib.import_module(module), name))
     except (ImportError, AttributeError, SyntaxError) as error:
         raise UsageError(f"Cannot import '{text}': {error}.", hint) from error
 
@@ -45,7 +44,7 @@ def compare_pipeline(
     data: Sequence[np.ndarray],
     call: Pipeline,
 ) -> tuple[StepSkewResult, str]:
-    """Compare the user's own function with all steps, and suggest a change where it differs."""
+    """Compare the user's own function with all steps. Return the result, and if they differ a change to try."""
     theirs = []
     for source in sources:
         try:
@@ -55,22 +54,22 @@ def compare_pipeline(
         except Exception as error:
             raise UsageError(
                 f"The pipeline fails: {type(error).__name__}: {error}.",
-                "Run it by itself on one sample first.",
+                "Call the function on one sample without Arenite first.",
             ) from error
         theirs.append(pipeline_result)
     own = _difference(spec, data, theirs)
     if own.agrees:
         return own, ""
     best, advice = own.mean_abs, ""
-    for changed, words in _variants(spec):
+    for changed, description in _variants(spec):
         try:
             difference = _difference(changed, data, theirs)
         except UsageError:
             continue
         if difference.mean_abs < best * 0.5:
-            best, advice = difference.mean_abs, words
+            best, advice = difference.mean_abs, description
     if not advice:
-        return own, "No other convention of a step comes closer."
+        return own, "No other convention of a step gives a much smaller difference."
     return own, f"A much smaller difference, {best:.4g} on average: {advice}."
 
 
@@ -86,7 +85,7 @@ def _difference(
             ours = image.preprocess_image(real, value, order_of(spec.source.format))
         if ours.size != other.size:
             raise UsageError(
-                f"The steps give the shape {ours.shape}, the pipeline gives {other.shape}.",
+                f"The steps give the shape {ours.shape}, but the pipeline gives {other.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
         step = input_values.normalize_step_of(spec)
@@ -95,17 +94,17 @@ def _difference(
             step.divide * min(step.std)
         ) + 1e-6
         difference.add(ours.reshape(other.shape), other, "the training pipeline", allowed)
-    return difference.found
+    return difference.result
 
 
 def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
-    """Each variant of ``spec`` with one setting of one step changed, and a description of the change."""
+    """Yield variants of ``spec`` with one setting of one step changed, each with a description of the change."""
     for k, step in enumerate(spec.steps):
 
-        def changed(words: str, *, at: int = k, **fields: Any) -> tuple[Preprocessing, str]:
+        def changed(description: str, *, at: int = k, **fields: Any) -> tuple[Preprocessing, str]:
             steps = list(spec.steps)
             steps[at] = replace(steps[at], **fields)
-            return replace(spec, steps=tuple(steps)), f"step {at + 1} ({steps[at].do}) with {words}"
+            return replace(spec, steps=tuple(steps)), f"step {at + 1} ({steps[at].do}) with {description}"
 
         if isinstance(step, (Resize, Letterbox)):
             for convention, methods in PAIRS.items():

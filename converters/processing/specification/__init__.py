@@ -1,1 +1,1 @@
-"""Preprocessing as data: sources, steps, their checks, and the values that a model's input stores."""
+"""Preprocessing as data: sources, steps, their checks, and the map to the values of the model's input."""

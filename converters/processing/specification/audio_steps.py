@@ -1,4 +1,4 @@
-"""The steps that turn sound into a tensor, as data, in the order in which they come."""
+"""The steps that convert sound to a tensor, as data, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class AudioSource:
-    """16-bit samples, one channel: ``samples`` of them at ``rate`` per second; a shorter recording is filled with
-    zeros at its end, a longer one cut. ``unit``: the training pipeline had them in [-1, 1), not in [-32768, 32767]."""
+    """A recording of ``samples`` 16-bit samples of one channel, at ``rate`` samples per second. A shorter recording is
+    padded with zeros at its end; a longer one is cut. ``unit`` is true if the training pipeline has samples in [-1, 1),
+    and false for [-32768, 32767]."""
 
     kind: ClassVar[str] = "audio"
     rate: int
@@ -25,7 +26,8 @@ class AudioSource:
 
 @dataclass(frozen=True)
 class Peak:
-    """Divide by the largest sample: with its sign (``signed``, as MLPerf Tiny does), or by magnitude."""
+    """Divide by the largest sample: by the largest value if ``signed`` (as in MLPerf Tiny), otherwise by the largest
+    magnitude."""
 
     do: ClassVar[str] = "peak"
     signed: bool = False
@@ -33,8 +35,8 @@ class Peak:
 
 @dataclass(frozen=True)
 class Frame:
-    """Overlapping frames of ``length`` samples, one every ``step``. ``centre``: half an FFT of padding at both ends,
-    ``zeros`` or ``reflect``, as librosa's ``center=True``."""
+    """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. ``centre`` adds
+    padding of half an FFT at both ends, ``zeros`` or ``reflect``, as librosa's ``center=True``."""
 
     do: ClassVar[str] = "frame"
     length: int
@@ -49,7 +51,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class AudioWindow:
-    """``hann`` or ``hamming`` (or ``none``), periodic as in TensorFlow, librosa and torchaudio, or symmetric."""
+    """Multiply each frame by a window: ``hann``, ``hamming`` or ``none``. It is periodic, as in TensorFlow, librosa and
+    torchaudio, or symmetric."""
 
     do: ClassVar[str] = "window"
     kind: str = "hann"
@@ -61,8 +64,9 @@ class AudioWindow:
 
 @dataclass(frozen=True)
 class Fft:
-    """The spectrum of each frame, filled with zeros to ``length``: its magnitude (``power`` 1) or power (2). A frame
-    shorter than ``length`` is at its start (``padding`` "end", as TensorFlow) or in its middle ("both", as librosa)."""
+    """Compute the spectrum of each frame, padded with zeros to ``length``: its magnitude (``power`` 1) or power (2). A
+    shorter frame is at the start of the FFT's input (``padding`` "end", as in TensorFlow) or in the middle ("both", as
+    in librosa)."""
 
     do: ClassVar[str] = "fft"
     length: int
@@ -78,10 +82,11 @@ class Fft:
 
 @dataclass(frozen=True)
 class Mel:
-    """``bins`` triangular filters from ``low`` to ``high`` Hz (0: half the rate).
+    """Apply ``bins`` triangular filters from ``low`` to ``high`` Hz (0 means half the sample rate).
 
-    ``convention``: ``tf`` (HTK's scale, triangles straight in mel), ``librosa`` (Slaney's scale and area), ``htk``
-    (HTK's scale, triangles straight in Hz, as torchaudio's default and ``librosa(htk=True, norm=None)``)."""
+    ``convention`` is ``tf`` (HTK's scale, triangles linear in mel), ``librosa`` (Slaney's scale and area), or ``htk``
+    (HTK's scale, triangles linear in Hz, as torchaudio's default and ``librosa(htk=True, norm=None)``).
+    """
 
     do: ClassVar[str] = "mel"
     bins: int
@@ -98,8 +103,8 @@ class Mel:
 
 @dataclass(frozen=True)
 class Log:
-    """``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of the value plus ``offset``, or of the value but
-    at least ``floor``. Decibels of a power are factor 10, base 10."""
+    """Compute ``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of value + ``offset``, or of max(value,
+    ``floor``). Decibels of a power are factor 10, base 10."""
 
     do: ClassVar[str] = "log"
     base: str = "e"
@@ -117,8 +122,9 @@ class Log:
 
 @dataclass(frozen=True)
 class Mfcc:
-    """The first ``coefficients`` of the type-II DCT of each frame's bins. ``ortho`` scales as SciPy's
-    ``norm="ortho"``; ``tf`` as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first is larger by sqrt(2)."""
+    """Compute the first ``coefficients`` of the type-II DCT of each frame's bins. ``ortho`` scales as SciPy's
+    ``norm="ortho"``; ``tf`` as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first coefficient is larger by
+    sqrt(2)."""
 
     do: ClassVar[str] = "mfcc"
     coefficients: int
@@ -136,9 +142,9 @@ _OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
 
 
 def check_audio_order(kinds: list[type]) -> None:
-    """Raises ``UsageError`` unless ``kinds``, all of ``STEPS``, lead from sound to features."""
+    """Raise ``UsageError`` unless ``kinds``, all of ``STEPS``, convert sound to features."""
     if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
         raise record_error(
             "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
-            "frame, fft and log must be there."
+            "frame, fft and log are required."
         )

@@ -1,4 +1,4 @@
-"""The steps that turn a picture into a tensor, as data."""
+"""The steps that convert a picture to a tensor, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import ClassVar
 from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES
 from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
-#: Layouts of a picture in memory. A file is decoded to one of the first four; cameras deliver the others.
+#: The layouts of a picture in memory. A file is decoded to one of the first three; cameras deliver the others.
 FORMATS = (
     "rgb",
     "bgr",
@@ -25,7 +25,7 @@ FORMATS = (
     "yv12",
 )
 METHODS = ("nearest", "bilinear", "area")
-#: Libraries whose definition of a method can be chosen: they differ in sampling points, antialiasing and rounding.
+#: The libraries whose definition of a method can be chosen. They differ in sampling points, antialiasing and rounding.
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
 MAX_SIDE = 16384
 
@@ -42,8 +42,8 @@ PAIRS = {
 
 @dataclass(frozen=True)
 class ImageSource:
-    """A picture. ``width`` and ``height`` are those of the buffer on the device; 0: those of the first step's
-    result."""
+    """A picture. ``width`` and ``height`` are the size of the buffer on the device; 0 means the size of the model's
+    input."""
 
     kind: ClassVar[str] = "image"
     format: str = "rgb"
@@ -64,7 +64,7 @@ class ImageSource:
 
 @dataclass(frozen=True)
 class Colour:
-    """Convert to ``rgb``, ``bgr`` or ``grey``. Grey is computed as by PIL (``L``) and OpenCV (``COLOR_RGB2GRAY``)."""
+    """Convert to ``rgb``, ``bgr`` or ``grey``. Grey is computed as in PIL (``L``) or OpenCV (``COLOR_RGB2GRAY``)."""
 
     do: ClassVar[str] = "colour"
     to: str
@@ -77,8 +77,8 @@ class Colour:
 
 @dataclass(frozen=True)
 class Crop:
-    """A rectangle: ``fraction`` of both sides or ``width`` x ``height``, at ``x``, ``y`` or, when these are -1, in the
-    middle. An odd rest is halved ``down``, or to ``even`` as torchvision does."""
+    """Cut out a rectangle: ``fraction`` of both sides, or ``width`` x ``height``. It is at ``x``, ``y``, or in the
+    middle if these are -1. Half of an odd margin is rounded ``down``, or to ``even`` as in torchvision."""
 
     do: ClassVar[str] = "crop"
     width: int = 0
@@ -125,7 +125,7 @@ class Resize:
 
 @dataclass(frozen=True)
 class Letterbox:
-    """Fit the whole picture into the middle of ``width`` x ``height``, with its proportions, and fill the rest with
+    """Fit the complete picture into the middle of ``width`` x ``height``, keep its proportions, and fill the rest with
     ``fill`` (0 to 255, one value or one per channel at this point)."""
 
     do: ClassVar[str] = "letterbox"

@@ -1,13 +1,14 @@
-"""The map from a pixel value or a feature to the value that the model's input stores: normalize and quantize in one.
+"""The map from a pixel value or a feature to the value of the model's input: normalize and quantize in one step.
 
-A byte has only 256 values, so a table of the results of the training pipeline's float32 arithmetic is exact. A value
-with fractional bits takes an affine map of integers: stored = (value - offset) * multiplier >> shift; or, for a float32
-input, one product of float32, which IEEE 754 rounds alike everywhere.
+A byte has only 256 values, so a table of the results of the training pipeline's float32 arithmetic is exact. For values
+with fractional bits the map is affine in integers: stored = (value - offset) * multiplier >> shift. For a float32 input
+it is one product of float32, which IEEE 754 rounds in the same way on every machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -15,20 +16,21 @@ from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: Fractional bits of a value that was not rounded to a byte.
+#: The fractional bits of a value that was not rounded to a byte.
 FRACTION_BITS = 16
-#: Bytes of an element of the result.
+#: The bytes of an element of the result.
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 
 
 @dataclass(frozen=True)
 class Affine:
-    """For each channel, or one for all: ``offset`` in 16 fractional bits, ``multiplier`` and ``shift``, or ``step``."""
+    """An affine map. The tuples have one value per channel, or one for all channels. ``offset`` has 16 fractional
+    bits."""
 
     offset: tuple[int, ...]
     multiplier: tuple[int, ...]
     shift: tuple[int, ...]
-    step: tuple[float, ...]  # float32: real value of one unit of the fraction
+    step: tuple[float, ...]  # float32: the real value of one unit of the fraction; used for a float32 input
     zero_point: int
     low: int
     high: int
@@ -43,7 +45,7 @@ def normalize_step_of(spec: Preprocessing) -> Normalize:
 
 
 def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, float]]:
-    """(mean, std) for each channel, or one pair for all of them."""
+    """Return (mean, std) for each channel, or one pair for all channels."""
     step = normalize_step_of(spec)
     count = max(len(step.mean), len(step.std))
     if count not in (1, channels):
@@ -55,28 +57,27 @@ def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, 
 
 
 def normalized_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """The normalize step in the float32 arithmetic of a training pipeline."""
+    """Apply the normalize step in the float32 arithmetic of a training pipeline."""
     f = np.float32
     return (values.astype(f) / f(normalize_step_of(spec).divide) - f(mean)) / f(std)
 
 
 def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
-    """The quantize step: halves away from zero, as LiteRT rounds."""
+    """Apply the quantize step. Ties are rounded away from zero, as in LiteRT."""
     q = spec.quantize_step
     if q is None:
         return real.astype(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):  # values out of range are clipped at the end
         steps = real.astype(np.float32) / np.float32(q.scale)
-        whole = np.trunc(steps)
-        rest = steps - whole
-    rounded = whole.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
+        integers = np.trunc(steps)
+        rest = steps - integers
+    rounded = integers.astype(np.float64) + (rest >= 0.5) - (rest <= -0.5) + q.zero_point
     low, high = INTEGER_RANGE[q.dtype]
-    value: np.ndarray = np.clip(rounded, low, high).astype(q.dtype)
-    return value
+    return cast(np.ndarray, np.clip(rounded, low, high).astype(q.dtype))
 
 
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
-    """Return the result for each byte: [1 or channels, 256] of the result's type."""
+    """Return the result for each byte value: [1 or channels, 256] of the result's type."""
     values = np.arange(256)
     rows = [
         quantized_values(spec, normalized_values(spec, values, m, s))
@@ -86,7 +87,7 @@ def tables(spec: Preprocessing, channels: int) -> np.ndarray:
 
 
 def affine(spec: Preprocessing, channels: int) -> Affine:
-    """Return the map of values with ``FRACTION_BITS`` fractional bits."""
+    """Return the affine map for values with ``FRACTION_BITS`` fractional bits."""
     divide = normalize_step_of(spec).divide
     q = spec.quantize_step
     offsets, multipliers, shifts, steps = [], [], [], []
@@ -109,25 +110,26 @@ def _in_range(value: int, name: str) -> int:
 
 
 def _fixed(real: float) -> tuple[int, int]:
-    """``real`` as multiplier >> shift, the multiplier in [2^30, 2^31)."""
+    """Return (multiplier, shift) with ``real`` = multiplier / 2^shift and the multiplier in [2^30, 2^31)."""
     shift = 0
     mantissa = real
     while 0 < mantissa < 1 << 30 and shift <= 62:
         mantissa, shift = mantissa * 2, shift + 1
-    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # not finite, or 0: reported below
+    multiplier = round(mantissa) if 0 < mantissa < 1 << 31 else 0  # 0 raises the error below
     if multiplier == 1 << 31:
         multiplier, shift = 1 << 30, shift - 1
     if not 1 <= shift <= 62 or not multiplier:
-        raise record_error("The steps of normalise and quantise are too far apart to be done in one.")
+        raise record_error("The scales of normalise and quantise differ too much to combine the two steps.")
     return multiplier, shift
 
 
 def apply_affine(spec: Preprocessing, map: Affine, values: np.ndarray) -> np.ndarray:
-    """``values``: int64 [..., channels] with ``FRACTION_BITS`` fractional bits; the result as stored."""
+    """Apply ``map`` to int64 ``values`` [..., channels] with ``FRACTION_BITS`` fractional bits. The result has the type
+    of the model's input."""
     moved = values.astype(np.int64) - np.array(map.offset, np.int64)
     if spec.quantize_step is None:
         return moved.astype(np.float32) * np.array(map.step, np.float32)
     shift = np.array(map.shift, np.int64)
     scaled = (moved * np.array(map.multiplier, np.int64) + (np.int64(1) << (shift - 1))) >> shift
-    value: np.ndarray = np.clip(scaled + map.zero_point, map.low, map.high).astype(spec.quantize_step.dtype)
-    return value
+    clipped = np.clip(scaled + map.zero_point, map.low, map.high)
+    return cast(np.ndarray, clipped.astype(spec.quantize_step.dtype))

@@ -1,18 +1,21 @@
-"""Conversion of a buffer's pixels to red, green and blue, and of these to grey, with integers throughout.
+"""Convert the pixels of a buffer to red, green and blue, and these to grey, in integers.
 
-YUV is BT.601 in video range, in OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
+YUV is BT.601 in video range, with OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
 """
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
 from arenite.errors import UsageError
 
-#: (red, green, blue, bits) of grey: Pillow's convert("L") and OpenCV's COLOR_RGB2GRAY, which rounds alike.
+#: The weights (red, green, blue, bits) of grey in Pillow's convert("L") and OpenCV's COLOR_RGB2GRAY. Both round in the
+#: same way.
 GREY = {"pil": (19595, 38470, 7471, 16), "opencv": (9798, 19235, 3735, 15)}
 
-#: Bytes per pixel of the packed formats, and the order of colours that a buffer of theirs has without a colour step.
+#: The bytes per pixel of the packed formats.
 PIXEL_BYTES = {
     "rgb": 3,
     "bgr": 3,
@@ -24,22 +27,24 @@ PIXEL_BYTES = {
     "yuyv": 2,
     "uyvy": 2,
 }
+#: The order of the colors in a buffer before any colour step; "rgb" for other formats.
 ORDER = {"bgr": "bgr", "bgra": "bgr", "grey": "grey"}
 
 
 def order_of(format: str) -> str:
-    """``rgb``, ``bgr`` or ``grey``: the order of the colours of a buffer before any colour step."""
+    """Return the order of the colors in a buffer before any colour step: ``rgb``, ``bgr`` or ``grey``."""
     return ORDER.get(format, "rgb")
 
 
-#: Formats of several planes: luma, and chroma at half the width and height, in one plane of pairs or in two.
+#: The number of planes of the planar formats: luma, and chroma at half the width and height in one plane of pairs or in
+#: two planes.
 PLANES = {"nv12": 2, "nv21": 2, "yu12": 3, "yv12": 3}
-#: Formats in which two pixels or two rows share colours.
+#: The formats in which two pixels or two rows share chroma.
 HALVED = ("yuyv", "uyvy", *PLANES)
 
 
 def planes_of(format: str, width: int, height: int) -> tuple[tuple[int, int], ...]:
-    """(bytes of a row, rows) of each plane."""
+    """Return (bytes per row, rows) of each plane."""
     count = PLANES.get(format, 1)
     if count == 1:
         return ((width * PIXEL_BYTES[format], height),)
@@ -51,12 +56,13 @@ def buffer_bytes(format: str, width: int, height: int) -> int:
 
 
 def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray:
-    """Return a buffer of uint8 without gaps as uint8 [height, width, 3 or 1], in the order of ``order_of``."""
+    """Convert a buffer of uint8 without gaps to uint8 [height, width, 3 or 1], in the order of ``order_of``."""
     flat = np.ascontiguousarray(data, np.uint8).reshape(-1)
-    wanted = buffer_bytes(format, width, height)
-    if flat.size != wanted:
+    expected = buffer_bytes(format, width, height)
+    if flat.size != expected:
         raise UsageError(
-            f"The picture has {flat.size:,} bytes, expected {wanted:,} for {width}x{height} pixels of format {format}.",
+            f"The picture has {flat.size:,} bytes, expected {expected:,} for {width}x{height} pixels of"
+            f" format {format}.",
             "Give a buffer without gaps between its rows.",
         )
     if format in ("rgb565", "rgb565be"):
@@ -80,7 +86,7 @@ def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray
 
 
 def _rgb565(pixels: np.ndarray, big_endian: bool) -> np.ndarray:
-    """Five and six bits stretched to eight by repeating their top bits."""
+    """Convert RGB565 to 8 bits per color. The upper bits are repeated in the lower bits."""
     high, low = (pixels[:, :, 0], pixels[:, :, 1]) if big_endian else (pixels[:, :, 1], pixels[:, :, 0])
     word = high.astype(np.int64) << 8 | low
     r, g, b = word >> 11, word >> 5 & 63, word & 31
@@ -92,12 +98,11 @@ def _yuv(y: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
     u, v = u - 128, v - 128
     half = 1 << 19
     rgb = (y + 1673527 * v + half, y - 852492 * v - 409993 * u + half, y + 2116026 * u + half)
-    value: np.ndarray = np.clip(np.stack([c >> 20 for c in rgb], axis=-1), 0, 255).astype(np.uint8)
-    return value
+    return cast(np.ndarray, np.clip(np.stack([c >> 20 for c in rgb], axis=-1), 0, 255).astype(np.uint8))
 
 
 def to_grey(pixels: np.ndarray, order: str, convention: str) -> np.ndarray:
-    """uint8 [..., 3] in ``order`` to uint8 [..., 1]."""
+    """Convert uint8 [..., 3] in ``order`` to grey, uint8 [..., 1]."""
     r, g, b, bits = GREY[convention]
     weights = np.array([r, g, b] if order == "rgb" else [b, g, r], np.int64)
     return ((pixels.astype(np.int64) @ weights + (1 << (bits - 1))) >> bits).astype(np.uint8)[..., np.newaxis]

@@ -1,8 +1,8 @@
 """Preprocessing as data: the record ``preprocessing`` of an image, which host and device run.
 
-A record is a source and a list of steps. It is read from the image's JSON or from a TOML file of the same structure,
-checked when it is read, and holds only numbers and names: the NumPy reference, the C library and the generator each
-make their tables from it.
+A record has a source and a list of steps. It is read from the image's JSON or from a TOML file of the same structure,
+and checked when it is read. It holds only numbers and names. The NumPy reference, the C library and the generator
+compute their tables from it.
 """
 
 from __future__ import annotations
@@ -37,13 +37,14 @@ if TYPE_CHECKING:
     from arenite.converters.processing.specification.audio_steps import AudioSource, AudioStep
 
 SCHEMA = "arenite.preprocessing/1"
-#: The key of an image's ``extra``.
+#: The key in ``extra`` of an image.
 KEY = "preprocessing"
 
 
 @dataclass(frozen=True)
 class Normalize:
-    """real = (value / divide - mean) / std, in single precision; ``mean`` and ``std`` one, or one per channel."""
+    """Compute real = (value / divide - mean) / std in single precision. ``mean`` and ``std`` have one value, or one per
+    channel."""
 
     do: ClassVar[str] = "normalise"
     divide: float = 1.0
@@ -60,7 +61,7 @@ class Normalize:
 
 @dataclass(frozen=True)
 class Quantize:
-    """stored = real / scale rounded + zero_point, clipped to the range of ``dtype``, as LiteRT's QUANTIZE does."""
+    """Compute stored = round(real / scale) + zero_point, clipped to the range of ``dtype``, as LiteRT's QUANTIZE."""
 
     do: ClassVar[str] = "quantise"
     dtype: str
@@ -82,7 +83,7 @@ _LAST: tuple[type, ...] = (Normalize, Quantize)
 
 
 def _sound() -> ModuleType:
-    """The steps of sound, imported when they are needed, which shortens the time to the first answer to a picture."""
+    """Import the steps of sound. They are imported late to shorten the time to a camera's first answer."""
     from arenite.converters.processing.specification import audio_steps
 
     return audio_steps
@@ -126,11 +127,12 @@ class Preprocessing:
 
     @property
     def real(self) -> Preprocessing:
-        """The same without its quantize step: its result is float32."""
+        """This preprocessing without its quantize step. Its result is float32."""
         return self if self.quantize_step is None else replace(self, steps=self.steps[:-1])
 
     def bound(self, tensor: Tensor) -> Preprocessing:
-        """The same for the input ``tensor``: quantized as it is, or not at all when it is float32.
+        """Return this preprocessing with the quantization of the input ``tensor``, or without a quantize step if it is
+        float32.
 
         Raises ``UsageError`` for an input of another type.
         """
@@ -139,7 +141,7 @@ class Preprocessing:
         if tensor.dtype not in ("int8", "uint8", "int16") or tensor.quant is None or tensor.quant.per_axis:
             raise UsageError(
                 f"Preprocessing cannot fill the input '{tensor.name}', which is {tensor.dtype}.",
-                "Inputs of type float32, int8, uint8 and int16, quantised per tensor, can be filled.",
+                "Use an input of type float32, or of type int8, uint8 or int16 quantized per tensor.",
             )
         step = Quantize(tensor.dtype, tensor.scale, tensor.zero_point)
         return replace(self, steps=(*self.real.steps, step))
@@ -153,12 +155,13 @@ class Preprocessing:
 
     @staticmethod
     def from_json(record: Any, location: str = "Preprocessing") -> Preprocessing:
-        """Read back what ``to_json`` wrote, or a person. Raises ``UsageError`` naming step and field."""
+        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError``, which names step and
+        field."""
         source, steps = record_parts(record, SCHEMA, location, ("source",))
         if not isinstance(source["source"], Mapping):
             raise record_error(f"{location}, source: is missing or not a table.")
-        given = dict(source["source"])
-        kind = given.pop("kind", None)
+        fields = dict(source["source"])
+        kind = fields.pop("kind", None)
         if kind not in ("image", "audio"):
             raise record_error(f"{location}, source, kind: is {kind!r}, expected one of image, audio.")
         kinds = (*_IMAGE, *_LAST)
@@ -167,17 +170,18 @@ class Preprocessing:
             for step in steps
         ):
             kinds = (*_IMAGE, *_sound().STEPS, *_LAST)
-        known = {k.do: k for k in kinds}  # type: ignore[attr-defined]
+        kind_of_name = {k.do: k for k in kinds}  # type: ignore[attr-defined]
         source_step = build_record(
-            ImageSource if kind == "image" else _sound().AudioSource, given, f"{location}, source"
+            ImageSource if kind == "image" else _sound().AudioSource, fields, f"{location}, source"
         )
-        return Preprocessing(source_step, tuple(steps_from_records(steps, known, location)))
+        return Preprocessing(source_step, tuple(steps_from_records(steps, kind_of_name, location)))
 
 
 def record_parts(
     record: Any, schema: str, location: str, more: tuple[str, ...]
 ) -> tuple[dict[str, Any], list[Any]]:
-    """Return the keys ``more`` and the list of steps of a record whose schema, when it names one, is ``schema``."""
+    """Return the values of the keys ``more`` and the list of steps of a record. Raises ``UsageError`` for other keys
+    and for a record that states another schema than ``schema``."""
     if not isinstance(record, Mapping):
         raise record_error(f"{location}: is not a table.")
     if record.get("schema", schema) != schema:
@@ -194,23 +198,23 @@ def record_parts(
     return {name: record.get(name) for name in more}, steps
 
 
-def steps_from_records(records: list[Any], known: Mapping[str, type], location: str) -> list[Any]:
-    """Return each record as the dataclass that its ``do`` names."""
+def steps_from_records(records: list[Any], kind_of_name: Mapping[str, type], location: str) -> list[Any]:
+    """Return each record as the dataclass that its ``do`` names. Raises ``UsageError``."""
     steps: list[Any] = []
     for k, record in enumerate(records):
-        where = f"{location}, step {k + 1}"
+        step_location = f"{location}, step {k + 1}"
         if not isinstance(record, Mapping):
-            raise record_error(f"{where}: is not a table.")
-        given = dict(record)
-        do = given.pop("do", None)
-        if not isinstance(do, str) or do not in known:
-            raise record_error(f"{where}: do is {do!r}, expected one of {', '.join(known)}.")
-        steps.append(build_record(known[do], given, f"{where} ({do})"))
+            raise record_error(f"{step_location}: is not a table.")
+        fields = dict(record)
+        do = fields.pop("do", None)
+        if not isinstance(do, str) or do not in kind_of_name:
+            raise record_error(f"{step_location}: do is {do!r}, expected one of {', '.join(kind_of_name)}.")
+        steps.append(build_record(kind_of_name[do], fields, f"{step_location} ({do})"))
     return steps
 
 
 def read_record(path: str | Path) -> Mapping[str, Any]:
-    """Return the table in a TOML or JSON file. Raises ``UsageError``."""
+    """Read the table in a TOML or JSON file. Raises ``UsageError``."""
     path = Path(path)
     try:
         text = path.read_text("utf-8")
@@ -221,7 +225,7 @@ def read_record(path: str | Path) -> Mapping[str, Any]:
 
 
 def load_preprocessing(path: str | Path) -> Preprocessing:
-    """Return the preprocessing in a file: the record itself, or a table ``preprocessing`` in it. Raises
+    """Read the preprocessing in a file, which is the record or has it as the table ``preprocessing``. Raises
     ``UsageError``."""
     record = read_record(path)
     return Preprocessing.from_json(

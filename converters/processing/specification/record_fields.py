@@ -1,4 +1,4 @@
-"""Reading a hand-written record into a frozen dataclass, with an error for each kind of mistake."""
+"""Read a record that a user wrote into a frozen dataclass, with an error for each kind of mistake."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from arenite.errors import UsageError
 
 T = TypeVar("T")
 
-#: A larger number is a mistake, and a whole one might not fit a float.
+#: A larger number is a mistake, and an integer might not fit into a float.
 _MAX_NUMBER = 1e30
-_HINT = "See docs/processing.md for what each step takes."
+_HINT = "See docs/processing.md for the fields of each step."
 
 
 def build_record(kind: type[T], record: Mapping[str, Any], location: str) -> T:
-    """``record`` as a ``kind``, a dataclass of int, float, bool, str and tuple fields.
+    """Return ``record`` as a ``kind``, a dataclass with fields of type int, float, bool, str and tuple.
 
-    A single number stands for a tuple of one. ``location`` opens every error's sentence. Raises ``UsageError`` for a
-    key that ``kind`` does not have, one that is missing, or a value of the wrong type.
+    A single number is read as a tuple of one. Every error message begins with ``location``. Raises ``UsageError`` for a
+    key that ``kind`` does not have, a missing key, or a value of the wrong type.
     """
-    known = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    fields = {f.name: f for f in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for name in record:
-        if name not in known:
+        if name not in fields:
             raise UsageError(
-                f"{location} does not take '{name}'.", f"It takes {', '.join(known) or 'nothing'}. {_HINT}"
+                f"{location} does not take '{name}'.", f"It takes {', '.join(fields) or 'nothing'}. {_HINT}"
             )
     values = {}
-    for name, field in known.items():
+    for name, field in fields.items():
         if name in record:
             values[name] = _value(record[name], str(field.type), f"{location}, {name}")
         elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
@@ -62,8 +62,7 @@ _NAMES = {"float": "a finite number", "int": "a whole number", "str": "a text", 
 
 
 def record_of(step: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass that differ from their defaults, as JSON values: what ``build_record`` reads
-    back."""
+    """Return the fields of a dataclass that differ from their defaults, as JSON values for ``build_record``."""
     out = {}
     for field in dataclasses.fields(step):
         value = getattr(step, field.name)
@@ -78,18 +77,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def check_one_of(value: str, allowed: tuple[str, ...], what: str) -> None:
-    """Raises ``UsageError`` unless ``value`` is among ``allowed``."""
+def check_one_of(value: str, allowed: tuple[str, ...], name: str) -> None:
+    """Raise ``UsageError`` unless ``value`` is among ``allowed``."""
     if value not in allowed:
-        raise UsageError(f"{what} is '{value}', expected one of {', '.join(allowed)}.", _HINT)
+        raise UsageError(f"{name} is '{value}', expected one of {', '.join(allowed)}.", _HINT)
 
 
-def check_within(value: float, low: float, high: float, what: str) -> None:
-    """Raises ``UsageError`` unless low <= value <= high."""
+def check_within(value: float, low: float, high: float, name: str) -> None:
+    """Raise ``UsageError`` unless low <= value <= high."""
     if not low <= value <= high:
-        raise UsageError(f"{what} is {value:g}, expected {low:g} to {high:g}.", _HINT)
+        raise UsageError(f"{name} is {value:g}, expected {low:g} to {high:g}.", _HINT)
 
 
 def record_error(problem: str) -> UsageError:
-    """Return a ``UsageError`` whose hint is the page of the steps."""
+    """Return a ``UsageError`` whose hint names the page on the steps."""
     return UsageError(problem, _HINT)

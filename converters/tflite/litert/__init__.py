@@ -1,1 +1,1 @@
-"""Running models and single operators in LiteRT."""
+"""Run models and single operators in LiteRT."""

@@ -1,7 +1,7 @@
-"""ELU as a table, because LiteRT's reference kernels do not include it.
+"""Replace ELU by a table, because LiteRT's reference kernels do not include it.
 
-LiteRT computes ELU of int8 values by one kernel, a table. When a CAST, an ADD and a GATHER read that table, a model
-with ELU runs on reference kernels throughout; the optimized kernels of other operators round differently.
+LiteRT's only kernel for ELU of int8 values uses a table. A CAST, an ADD and a GATHER can read the same table, so that
+all operators of a model with ELU run on reference kernels. The optimized kernels of other operators round differently.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _VALUES = np.arange(-128, 128, dtype=np.int8)
 
 
 def replace_elu_by_table(flatbuffer: bytes) -> bytes:
-    """Return the same model with each ELU of int8 values in its main subgraph as a table; the same bytes where
-    there is none. Tensors keep their indices."""
+    """Return the model with each ELU of int8 values in its main subgraph replaced by a table. If there is none, the
+    bytes are returned unchanged. Tensors keep their indices."""
     model = parse(flatbuffer)
     tensors = list(model.main.tensors)
     ops: list[Op] = []
@@ -35,10 +35,10 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
             ops.append(op)
             continue
         out = tensors[op.outputs[0]]
-        whole = Tensor(0, "", source.shape, "int32")
-        cast, position = add(f"{out.name}/cast", whole), add(f"{out.name}/place", whole)
-        half = add(f"{out.name}/half", Tensor(0, "", (1,), "int32"), _frozen(np.array([128], np.int32)))
-        table = add(f"{out.name}/table", replace(out, shape=(256,)), _frozen(_table(source, out)))
+        int32 = Tensor(0, "", source.shape, "int32")
+        cast, position = add(f"{out.name}/cast", int32), add(f"{out.name}/place", int32)
+        half = add(f"{out.name}/half", Tensor(0, "", (1,), "int32"), _read_only(np.array([128], np.int32)))
+        table = add(f"{out.name}/table", replace(out, shape=(256,)), _read_only(_table(source, out)))
         ops += [
             Op(0, "CAST", (op.inputs[0],), (cast,), {}, ""),
             Op(0, "ADD", (cast, half), (position,), defaults_of("AddOptions"), "AddOptions"),
@@ -71,6 +71,6 @@ def _table(source: Tensor, out: Tensor) -> np.ndarray:
     return np.array(interpreter.get_tensor(interpreter.get_output_details()[0]["index"]))
 
 
-def _frozen(values: np.ndarray) -> np.ndarray:
+def _read_only(values: np.ndarray) -> np.ndarray:
     values.flags.writeable = False
     return values

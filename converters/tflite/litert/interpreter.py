@@ -1,7 +1,7 @@
-"""Run a model in LiteRT over samples and look at any tensor, one sample at a time.
+"""Run a model in LiteRT over samples and read any tensor, one sample at a time.
 
-Float models run with LiteRT's optimized kernels without delegates: fast, and the same bytes in every run on one
-machine. Quantized models run with the reference kernels, which firmware agrees with bit by bit.
+Float models run with LiteRT's optimized kernels without delegates, which are fast and give the same bytes in every run
+on the same machine. Quantized models run with the reference kernels, whose results the firmware gives bit by bit.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ class LiteRtModel:
 
     Args:
         flatbuffer: any TFLite model.
-        exact: use the reference kernels; else the optimized ones.
-        keep: every tensor stays readable after a run, which takes the memory of all tensors.
+        exact: whether to use the reference kernels instead of the optimized kernels.
+        keep: whether every tensor stays readable after a run. This takes the memory of all tensors.
 
-    Raises ``ModelError`` when LiteRT refuses the model.
+    Raises:
+        ModelError: LiteRT refuses the model.
     """
 
     def __init__(self, flatbuffer: bytes, *, exact: bool = False, keep: bool = False) -> None:
@@ -62,14 +63,14 @@ class LiteRtModel:
         self.inputs = self._interpreter.get_input_details()
         self.outputs = self._interpreter.get_output_details()
         self._start = lambda: start(kernels)
-        # reset_all_variables() leaves resource variables as they are: only a new interpreter starts them afresh.
+        # reset_all_variables() does not reset resource variables: only a new interpreter does.
         self._has_resources = any(
             op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
         )
         self._used = False
 
     def run(self, inputs: Sequence[np.ndarray]) -> None:
-        """One inference from a fresh state. Raises ``ModelError`` when LiteRT stops."""
+        """Run one inference from the initial state. Raises ``ModelError`` if LiteRT cannot run the model."""
         if self._used and self._has_resources:
             self._interpreter = self._start()  # type: ignore[no-untyped-call]
         elif self._used:
@@ -89,7 +90,7 @@ class LiteRtModel:
         return np.array(self._interpreter.get_tensor(index))
 
     def computes_quantized(self) -> bool:
-        """Return whether any input or computed value is an integer with a scale; weights alone do not count."""
+        """Return whether any input or computed tensor is an integer with a scale. Weights do not count."""
         computed = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
         computed |= {int(d["index"]) for d in self.inputs}
         return any(
@@ -105,7 +106,7 @@ class LiteRtModel:
 def run_outputs(
     flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """Yield the graph outputs of every sample, as the model has them (integers stay integers)."""
+    """Yield the graph outputs of every sample as stored values (integers stay integers)."""
     host = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
         host.run(sample)
@@ -119,8 +120,8 @@ def run_tensor_values(
     *,
     exact: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
-    """Yield the values of ``tensors`` (indices in the main subgraph) for every sample, one sample in memory at a
-    time."""
+    """Yield the values of ``tensors`` (indices in the main subgraph) for every sample. Only one sample is in memory
+    at a time."""
     host = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
         host.run(sample)

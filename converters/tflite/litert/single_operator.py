@@ -1,8 +1,8 @@
-"""Single operators run by LiteRT: TensorFlow Lite's own resize and quantize."""
+"""Run single operators in LiteRT: resize and quantize."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 
 def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
-    """Resize float32 [height, width, channels] by RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
+    """Resize float32 [height, width, channels] with RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
     h, w, c = pixels.shape
     name = "RESIZE_BILINEAR" if method == "bilinear" else "RESIZE_NEAREST_NEIGHBOR"
     table = "ResizeBilinearOptions" if method == "bilinear" else "ResizeNearestNeighborOptions"
@@ -23,12 +23,12 @@ def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convent
         size,
         Tensor(2, "y", (1, height, width, c), "float32"),
     )
-    value: np.ndarray = _run(Op(0, name, (0, 1), (2,), options, table, 3), tensors, pixels[np.newaxis])[0]
-    return value
+    op = Op(0, name, (0, 1), (2,), options, table, 3)
+    return cast(np.ndarray, _run(op, tensors, pixels[np.newaxis])[0])
 
 
 def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
-    """Quantize float32 values by QUANTIZE."""
+    """Quantize float32 values with QUANTIZE."""
     quant = Quantization((float(np.float32(scale)),), (zero_point,))
     flat = np.ascontiguousarray(real, np.float32).reshape(1, -1)
     tensors = (Tensor(0, "x", flat.shape, "float32"), Tensor(1, "y", flat.shape, dtype, quant))
