@@ -93,7 +93,7 @@ def test_an_invalid_scale_is_an_error(tmp_path: Path) -> None:
     assert "positive" in error(saved(tmp_path, x=small, scale=0.0))
     assert "positive" in error(saved(tmp_path, x=small), quantized=(-1.0, 0))
     assert "one number per input" in error(saved(tmp_path, x=small, scale=np.ones(3)))
-    assert "whole number" in error(saved(tmp_path, x=small, scale=1.0, zero_point=0.5))
+    assert "is an integer" in error(saved(tmp_path, x=small, scale=1.0, zero_point=0.5))
     assert "without 'scale'" in error(saved(tmp_path, x=small, zero_point=1))
     assert "need no scale" in error(saved(tmp_path, x=X, scale=1.0))
 
@@ -221,7 +221,7 @@ def test_folders_of_arrays_are_loaded(tmp_path: Path) -> None:
     assert "does not list the folder 'cat'" in error(tmp_path / "data")
     np.save(tmp_path / "data" / "stray.npy", X[0])
     (tmp_path / "data" / "labels.txt").unlink()
-    assert "beside sub-folders" in error(tmp_path / "data")
+    assert "is not in a sub-folder" in error(tmp_path / "data")
     (tmp_path / "empty").mkdir()
     assert "has no samples" in error(tmp_path / "empty")
 
