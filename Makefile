@@ -58,7 +58,7 @@ lint: setup
 	$(VENV_PYTHON) -m mypy
 	$(VENV_PYTHON) -m pyright --pythonpath $(VENV_PYTHON)
 	.venv/bin/lint-imports
-	$(VENV_PYTHON) -m tests.structure.circles
+	$(VENV_PYTHON) -m tests.structure.import_cycles
 	@echo "clang-format, cppcheck"
 	@.venv/bin/clang-format --dry-run --Werror $(C_FILES)
 	@cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 \

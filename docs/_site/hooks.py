@@ -1,10 +1,11 @@
-"""What MkDocs does beside its plugins, so that the same Markdown reads well on GitHub and on the site.
+"""MkDocs hooks that make the same Markdown files readable on GitHub and on the site.
 
-- CONTRIBUTING.md and CHANGELOG.md stand at the top of the repository and become pages of the site.
-- A link to a file outside docs/ leads to a copy of that file in the site; a link to a folder leads to a page that
-  lists it.
-- mkdocs-click shows Click's mark for "no default" as a default; it is removed.
-- HTML comments that mark generated tables are removed: Python-Markdown reads a table only after an empty line.
+- CONTRIBUTING.md and CHANGELOG.md, which are at the top of the repository, become pages of the site.
+- A link to a file outside docs/ leads to a copy of that file in the site. A link to a folder leads to a page that lists
+  the folder.
+- mkdocs-click shows Click's marker for "no default" as a default value. The hooks remove it.
+- The hooks remove HTML comments that mark generated tables, because Python-Markdown recognizes a table only after an
+  empty line.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
-#: Files of the repository's root that are pages of the site.
+#: Files at the top of the repository that become pages of the site.
 ROOT_PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
-#: Folder of the site with copies of linked files.
+#: Folder of the site for copies of linked files.
 SOURCE = "source"
 
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
@@ -29,7 +30,7 @@ _COMMENT = re.compile(r"^<!--.*?-->[ ]*$", re.MULTILINE | re.DOTALL)
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the pages of the repository's root and a copy of each file that a page links to."""
+    """Add the pages from the top of the repository, and a copy of each file outside docs/ that a page links to."""
     root = _root(config)
     for name, uri in ROOT_PAGES.items():
         files.append(File.generated(config, uri, content=(root / name).read_text("utf-8")))
@@ -40,7 +41,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             if path is None:
                 continue
             if not (root / path).exists():
-                raise PluginError(f"{file.src_uri} links to {target}: the repository has no {path}.")
+                raise PluginError(f"{file.src_uri} links to {target}, but the repository has no {path}.")
             uri = _site_uri(root, path)
             if files.get_file_from_path(uri) is None:
                 files.append(_copy(config, root, path, uri))
@@ -48,7 +49,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Rewrite links that leave docs/, and remove comments, outside fenced code."""
+    """Rewrite links to files outside docs/, and remove comments. Leave fenced code unchanged."""
     root, folder = _root(config), _folder_in_repository(page.file.src_uri)
     here = posixpath.dirname(page.file.src_uri)
 
@@ -72,7 +73,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Empty the cells of the tables of options where an option has no default."""
+    """Clear the default in the tables of options if an option has none."""
     return html.replace("<td><code>Sentinel.UNSET</code></td>", "<td></td>")
 
 
@@ -81,7 +82,7 @@ def _root(config: MkDocsConfig) -> Path:
 
 
 def _folder_in_repository(uri: str) -> str:
-    """The folder, relative to the repository, that a page's links start from."""
+    """Return the folder that a page's links are relative to, as a path in the repository."""
     return "" if uri in ROOT_PAGES.values() else posixpath.join("docs", posixpath.dirname(uri))
 
 
@@ -90,7 +91,7 @@ def _targets(markdown: str) -> list[str]:
 
 
 def _outside(folder: str, target: str) -> str | None:
-    """A link's target relative to the repository where it lies outside docs/, else None."""
+    """Return the link's target as a path in the repository if it is outside docs/, otherwise None."""
     if not target or "://" in target or target.startswith(("mailto:", "/")):
         return None
     path = posixpath.normpath(posixpath.join(folder, target))
@@ -98,7 +99,7 @@ def _outside(folder: str, target: str) -> str | None:
 
 
 def _site_uri(root: Path, path: str) -> str:
-    """Where the site has a file or a folder of the repository."""
+    """Return the site's path of a file or folder of the repository."""
     if path in ROOT_PAGES:
         return ROOT_PAGES[path]
     if path == "README.md":
@@ -106,7 +107,7 @@ def _site_uri(root: Path, path: str) -> str:
     uri = posixpath.join(SOURCE, path)
     if (root / path).is_dir():
         return f"{uri}/index.md"
-    # Text that a browser would not show, or that MkDocs would take for a page.
+    # The suffix .txt makes a browser show the file as text, and keeps MkDocs from treating it as a page.
     return f"{uri}.txt" if path.endswith((".md", ".toml", ".py", ".c", ".h", ".S", ".ld")) else uri
 
 

@@ -1,4 +1,4 @@
-"""Where fetched and built files are kept."""
+"""Tests of the cache folder, which has downloaded and built files."""
 
 from pathlib import Path
 

@@ -1,1 +1,1 @@
-"""The camera loop on aarch64, under qemu-user: the project's own wheel, LiteRT's, and Debian's Python."""
+"""Run the camera loop on aarch64 under qemu-user, with the project's own wheel, LiteRT's wheel and Debian's Python."""

@@ -1,4 +1,4 @@
-"""Python packages for aarch64: wheels of the index, and the project's own wheel, cross-compiled from this tree."""
+"""Get Python packages for aarch64: wheels of the package index, and the project's own wheel, cross-compiled here."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from arenite.locks import file_lock
 from tests.arm64.arm64_root import cache, run
 
 ROOT = Path(__file__).resolve().parents[2]
-#: What the camera loop imports, in the versions that are installed here.
+#: Distributions that the camera loop imports. The versions are those installed on this computer.
 DISTRIBUTIONS = (
     "numpy", "ai-edge-litert", "flatbuffers", "click", "rich", "pygments", "markdown-it-py", "mdurl",
 )  # fmt: skip
-#: Newest last: Debian 12 has glibc 2.36.
+#: Platform tags that Debian 12 (glibc 2.36) supports.
 _PLATFORMS = ("any", *(f"manylinux_2_{glibc}_aarch64" for glibc in (17, 24, 26, 27, 28, 31, 34)))
 _PYTHON = "3.11"
 _SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 
 
 def libraries() -> Path:
-    """A folder with the wheels of the index, unpacked. Raises ``ToolError``."""
-    wanted = [f"{name}=={importlib.metadata.version(name)}" for name in DISTRIBUTIONS]
-    folder = cache() / f"site-{hashlib.sha256(' '.join(wanted).encode()).hexdigest()[:8]}"
+    """Return a folder with the unpacked wheels of the package index. Raises ``ToolError`` if pip fails."""
+    requirements = [f"{name}=={importlib.metadata.version(name)}" for name in DISTRIBUTIONS]
+    folder = cache() / f"site-{hashlib.sha256(' '.join(requirements).encode()).hexdigest()[:8]}"
     with file_lock(folder.with_suffix(".lock"), lambda: None):
         if folder.is_dir():
             return folder
@@ -38,7 +38,7 @@ def libraries() -> Path:
             command += ["--no-deps", "--only-binary=:all:", f"--python-version={_PYTHON}"]
             command += ["--implementation=cp", "--abi=cp311", "--abi=abi3", "--abi=none"]
             command += [f"--platform={each}" for each in ("manylinux2014_aarch64", *_PLATFORMS)]
-            run([*command, "--dest", wheels, *wanted])
+            run([*command, "--dest", wheels, *requirements])
             for wheel in Path(wheels).glob("*.whl"):
                 unpack(wheel, fresh)
         fresh.rename(folder)
@@ -46,9 +46,10 @@ def libraries() -> Path:
 
 
 def own_wheel(folder: Path) -> Path:
-    """The project's wheel for aarch64 in ``folder``, made from a copy of this tree. Raises ``ToolError``."""
+    """Build the project's wheel for aarch64 in ``folder``, from a copy of this tree. Raises ``ToolError`` if pip
+    fails."""
     tree = folder / "tree"
-    # The links of arenite/ are followed: the copy is a package with real folders.
+    # copytree follows the links in arenite/, so the copy is a package with real folders.
     shutil.copytree(
         ROOT / "arenite",
         tree / "arenite",
@@ -56,7 +57,7 @@ def own_wheel(folder: Path) -> Path:
     )
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, tree / name)
-    # What setuptools reads to build for another machine; the extension needs no headers of Python.
+    # Variables that make setuptools build for another machine. The extension does not need Python's headers.
     cross = {
         "CC": "aarch64-linux-gnu-gcc",
         "LDSHARED": "aarch64-linux-gnu-gcc -shared",

@@ -1,6 +1,6 @@
-"""A small arm64 Debian that is only a folder: Python 3.11 and what it links, unpacked and never installed.
+"""Make a folder with a small arm64 Debian: Python 3.11 and the libraries that it links, unpacked but not installed.
 
-apt resolves and checks the packages (its signatures hold) in a state of its own, so that neither the computer's
+apt resolves the packages and verifies their signatures with a separate state folder, so that neither the computer's
 packages nor its architectures change.
 """
 
@@ -22,8 +22,9 @@ _SOURCES = (
     "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
     f"http://deb.debian.org/debian {SUITE} main\n"
 )
-#: What LiteRT asks of the system about its processor. Without these files it would read those of this computer through
-#: the emulator, and end when the description of an x86 fits no Arm core. A Raspberry Pi 4 has four of these cores.
+#: LiteRT reads a description of the processor from the system. Without these files it would read that of this computer
+#: through the emulator, and stop, because an x86 description matches no Arm core. A Raspberry Pi 4 has four of these
+#: cores.
 CPU = "cortex-a72"
 _CORE = """processor\t: {core}
 BogoMIPS\t: 108.00
@@ -36,7 +37,7 @@ CPU revision\t: 3
 
 """
 _CORES = 4
-_ABOUT_CORE = {
+_CORE_FILES = {
     "topology/physical_package_id": "0",
     "topology/core_id": "{core}",
     "topology/core_siblings_list": "0-3",
@@ -47,7 +48,7 @@ _ABOUT_CORE = {
     "cache/index2/size": "1024K",
     "cache/index2/shared_cpu_list": "0-3",
 }
-#: Programs and the packages of Debian that hold them.
+#: Required programs and their Debian packages.
 TOOLS = {
     "qemu-aarch64": "qemu-user",
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu libc6-dev-arm64-cross",
@@ -58,7 +59,7 @@ _TIMEOUT_S = 300
 
 
 def missing_tools() -> list[str]:
-    """Packages that hold the programs that are not there."""
+    """Return the Debian packages of the missing programs."""
     return [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
 
 
@@ -67,14 +68,15 @@ def cache() -> Path:
 
 
 def arm64_root() -> Path:
-    """The folder, made first where it is not there. Raises ``ToolError``."""
-    what = repr((_SOURCES, PACKAGES, _CORE, _CORES, _ABOUT_CORE))
-    key = hashlib.sha256(what.encode()).hexdigest()[:8]
+    """Return the folder. Create it first if it does not exist. Raises ``ToolError`` if a program is missing or
+    fails."""
+    contents = repr((_SOURCES, PACKAGES, _CORE, _CORES, _CORE_FILES))
+    key = hashlib.sha256(contents.encode()).hexdigest()[:8]
     root = cache() / f"root-{key}"
     if root.is_dir():
         return root
-    if absent := missing_tools():
-        raise ToolError("Programs for arm64 are missing.", f"Install {' '.join(absent)} (setup.sh does).")
+    if packages := missing_tools():
+        raise ToolError("Programs for arm64 are missing.", f"Install {' '.join(packages)}, or run setup.sh.")
     cache().mkdir(parents=True, exist_ok=True)
     with file_lock(root.with_suffix(".lock"), lambda: None):
         if not root.is_dir():
@@ -113,12 +115,12 @@ def _make(root: Path) -> None:
 
 
 def _describe_processor(root: Path) -> None:
-    """The emulator looks for each absolute path in the root before it takes this computer's."""
+    """Write the files that describe the processor. The emulator opens each absolute path in the root first."""
     files = {"proc/cpuinfo": "".join(_CORE.format(core=core) for core in range(_CORES))}
     system = "sys/devices/system/cpu"
     files |= {f"{system}/{name}": f"0-{_CORES - 1}\n" for name in ("possible", "present", "online")}
     for core in range(_CORES):
-        for name, text in _ABOUT_CORE.items():
+        for name, text in _CORE_FILES.items():
             files[f"{system}/cpu{core}/{name}"] = text.format(core=core) + "\n"
     for name, text in files.items():
         path = root / name
@@ -127,7 +129,7 @@ def _describe_processor(root: Path) -> None:
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    """What ``command`` wrote. Raises ``ToolError`` with its last lines when it fails."""
+    """Run ``command`` and return its output. Raises ``ToolError`` with its last lines if it fails."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""What must hold between aarch64 and this computer."""
+"""Compare the results of aarch64 with those of this computer."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any
 
 import numpy as np
 
-#: Of boxes and scores: float kernels of two processors add up in different orders.
+#: Tolerance for boxes and scores, because float kernels of different processors add in different orders.
 TOLERANCE = 1e-3
 
 
 @dataclass
 class Check:
-    """``failed``: what is not as it must be, in sentences; ``facts`` are for the report."""
+    """A named check. ``failed`` has a sentence for each failure; ``facts`` are added to the report."""
 
     name: str
     count: int = 0
     failed: list[str] = field(default_factory=list)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def need(self, holds: bool, sentence: str) -> None:
+    def require(self, holds: bool, sentence: str) -> None:
         self.count += 1
         if not holds:
             self.failed.append(sentence)
@@ -32,66 +32,66 @@ class Check:
 
 
 class Run:
-    """What ``guest_checks.py`` left."""
+    """The results of one run of ``guest_checks.py``, read from its file."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as file:
             self.arrays = {name: file[name] for name in file.files}
-        self.record: dict[str, Any] = json.loads(self.arrays.pop("told").tobytes())
+        self.record: dict[str, Any] = json.loads(self.arrays.pop("record").tobytes())
 
     def named(self, start: str) -> dict[str, np.ndarray]:
         return {name: values for name, values in self.arrays.items() if name.startswith(start)}
 
 
-def feeds(arm: Run, reference: Run) -> Check:
-    """The C code on aarch64 against NumPy here: byte for byte."""
+def compare_feeds(arm: Run, reference: Run) -> Check:
+    """Compare the C code on aarch64 with NumPy on this computer, byte for byte."""
     check = Check("feeds", facts={"code": arm.record["codes"], "reference": reference.record["codes"]})
-    check.need(arm.record["machine"] == "aarch64", f"The machine is {arm.record['machine']}.")
-    check.need(
+    check.require(arm.record["machine"] == "aarch64", f"The machine is {arm.record['machine']}.")
+    check.require(
         arm.record["codes"].get("neon", 0) > 0, f"No vector code ran on aarch64: {arm.record['codes']}."
     )
-    check.need("numpy" not in arm.record["codes"], f"NumPy ran on aarch64: {arm.record['codes']}.")
+    check.require("numpy" not in arm.record["codes"], f"NumPy ran on aarch64: {arm.record['codes']}.")
     ours, theirs = arm.named("feed/"), reference.named("feed/")
-    check.need(ours.keys() == theirs.keys(), "The feeds differ in number.")
+    check.require(ours.keys() == theirs.keys(), "The feeds differ in number.")
     for name in ours.keys() & theirs.keys():
-        check.need(np.array_equal(ours[name], theirs[name]), f"{name} differs from NumPy's bytes.")
+        check.require(np.array_equal(ours[name], theirs[name]), f"{name} differs from NumPy's bytes.")
     refused = {code for code in reference.record["codes"] if code.startswith("refused")}
-    check.need(
+    check.require(
         refused == {code for code in arm.record["codes"] if code.startswith("refused")}, "Refusals differ."
     )
     return check
 
 
-def models(arm: Run, here: Run) -> list[Check]:
-    """Inputs byte for byte; outputs of integers too, of floats within ``TOLERANCE``; and the same answers."""
-    made = []
+def compare_models(arm: Run, here: Run) -> list[Check]:
+    """Compare inputs and integer outputs byte for byte, float outputs and answers within ``TOLERANCE``."""
+    checks = []
     for name in sorted(key.removeprefix("answers/") for key in here.record if key.startswith("answers/")):
         check = Check(name, facts={"runtime": arm.record.get(f"runtime/{name}")})
-        check.need(
+        check.require(
             np.array_equal(arm.arrays[f"input/{name}"], here.arrays[f"input/{name}"]), "The inputs differ."
         )
-        worst = 0.0
+        max_error = 0.0
         for key, theirs in here.named(f"output/{name}/").items():
             ours = arm.arrays[key]
             if theirs.dtype.kind == "f":
-                off = np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))
-                worst = max(worst, float(off.max()))
-                check.need(bool((off <= TOLERANCE).all()), f"{key} is off by {off.max():.2g}.")
+                error = np.abs(ours - theirs) / np.maximum(1.0, np.abs(theirs))
+                max_error = max(max_error, float(error.max()))
+                check.require(bool((error <= TOLERANCE).all()), f"{key} differs by {error.max():.2g}.")
             else:
-                check.need(
+                check.require(
                     ours.dtype == theirs.dtype and np.array_equal(ours, theirs), f"{key} differs in bytes."
                 )
         for number, (a, b) in enumerate(
             zip(arm.record[f"answers/{name}"], here.record[f"answers/{name}"], strict=True)
         ):
-            check.need(same_answer(a, b), f"Frame {number}: {a} on aarch64, {b} here.")
-        check.facts |= {"largest_relative_difference": worst, "answers": arm.record[f"answers/{name}"]}
-        made.append(check)
-    return made
+            check.require(same_answer(a, b), f"Frame {number}: {a} on aarch64, {b} here.")
+        check.facts |= {"largest_relative_difference": max_error, "answers": arm.record[f"answers/{name}"]}
+        checks.append(check)
+    return checks
 
 
 def same_answer(a: Any, b: Any) -> bool:
-    """Equal in structure and text, numbers within ``TOLERANCE``."""
+    """Return whether structure and text are equal and floats agree within ``TOLERANCE``."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same_answer(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):

@@ -1,9 +1,10 @@
-"""What runs twice, on this computer and on aarch64, and must come to the same bytes.
+"""Compute results on this computer and on aarch64, which must agree.
 
     python guest_checks.py OUT.npz FRAMES.npz [MODEL.tflite ...]
 
-Feeds: every format of a camera, every way to resize, each kind of tensor. Models: the frames through preprocessing,
-LiteRT and postprocessing. With ARENITE_PROCESSING=numpy the feeds are NumPy's reference. Imports nothing of the tests.
+The program preprocesses frames in every pixel format, with every method to resize, into each type of tensor. It also
+runs the frames through the preprocessing, inference and postprocessing of each model. With ARENITE_PROCESSING=numpy,
+NumPy computes the preprocessing. The program does not import other test modules.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.host.camera.runtimes.factory import open_runtime
 from arenite.host.camera.serving.model_server import ModelServer
 
-#: Sizes of frames, and of the input: neither multiples of a vector, up and down.
+#: Sizes of the frames, one larger and one smaller than the input. No size is a multiple of a vector's.
 _FRAMES = ((94, 70), (34, 26))
 _INPUT = (45, 33)
 #: Type, scale and zero point of the input.
 _TENSORS = (("float32", 0.0, 0), ("int8", 1 / 64, -3), ("uint8", 1 / 128, 100))
-_GAP = 6  # bytes after each row
+_GAP = 6  # unused bytes after each row
 
 
 def buffers(pixels: str, width: int, height: int, seed: int) -> tuple[Format, tuple[np.ndarray, ...]]:
-    """A frame of noise, plane by plane, with a gap behind each row."""
+    """Return the planes of a frame of noise, with a gap after each row."""
     rng = np.random.default_rng(seed)
     planes = [
         rng.integers(0, 256, (rows, row + _GAP), np.uint8) for row, rows in planes_of(pixels, width, height)
@@ -54,36 +55,37 @@ def buffers(pixels: str, width: int, height: int, seed: int) -> tuple[Format, tu
 
 
 def specs() -> Iterator[tuple[str, Preprocessing, int]]:
-    """Name, steps, and channels that they make."""
+    """Yield name, preprocessing steps, and number of channels of the result."""
     width, height = _INPUT
     for convention, methods in PAIRS.items():
         for method in methods:
             name = f"{convention}-{method}"
             resize = Resize(width, height, method=method, convention=convention)
             letterbox = Letterbox(width, height, (16, 128, 240), method, convention)
-            normalise = Normalize(127.5, (0.9, 1.0, 1.1), (1.0, 0.5, 2.0))
-            yield name, Preprocessing(ImageSource(), (resize, normalise)), 3
-            yield f"{name}-letterbox", Preprocessing(ImageSource(), (letterbox, normalise)), 3
-            # Grey before the resize: after one that keeps fractions there is none.
+            normalize = Normalize(127.5, (0.9, 1.0, 1.1), (1.0, 0.5, 2.0))
+            yield name, Preprocessing(ImageSource(), (resize, normalize)), 3
+            yield f"{name}-letterbox", Preprocessing(ImageSource(), (letterbox, normalize)), 3
+            # The conversion to grey comes before the resize, because it is not supported after one that keeps
+            # fractions.
             grey = (Colour("grey"), resize, Normalize(255.0, (0.5,), (0.25,)))
             yield f"{name}-grey", Preprocessing(ImageSource(), grey), 1
 
 
 def feeds() -> Iterator[tuple[str, np.ndarray, str]]:
-    """Name, the tensor's bytes, and which code made them."""
+    """Yield name, bytes of the tensor, and name of the code that computed them."""
     for spec_name, spec, channels in specs():
         for pixels in FORMATS:
             for width, height in _FRAMES:
                 for dtype, scale, zero in _TENSORS:
                     name = f"{spec_name}-{pixels}-{width}-{dtype}"
-                    # One type of tensor is enough for what a window changes.
+                    # The window is tested with one type of tensor only.
                     window = CropWindow(3, 5, width - 9, height - 7) if dtype == "uint8" else None
                     try:
                         yield (
                             name,
                             *_feed(name, spec, channels, pixels, width, height, dtype, scale, zero, window),
                         )
-                    except UsageError as error:  # what there is no rule for is refused alike everywhere
+                    except UsageError as error:  # unsupported steps are rejected in the same way everywhere
                         yield name, np.zeros(0, np.uint8), f"refused: {error}"
 
 
@@ -102,21 +104,21 @@ def _feed(
 def answers(
     path: Path, frames: np.ndarray
 ) -> tuple[list[list[np.ndarray]], list[np.ndarray], list[Any], str]:
-    """Per frame: the outputs, the input's bytes, and the answer as JSON has it; and the runtime's name."""
+    """Return for each frame the outputs, the input tensor and the answer as JSON, and the name of the runtime."""
     model = open_model(str(path))
     runtime = open_runtime(model.path, "litert-cpu", threads=1)
     server = ModelServer(model, runtime)
     height, width = frames.shape[1], frames.shape[2] // 2
     format = Format("yuyv", width, height, (2 * width,))
-    outputs, inputs, found = [], [], []
+    outputs, inputs, json_answers = [], [], []
     for number, frame in enumerate(frames):
         served = server.serve(Frame(format, (frame.ctypes.data,), frame, number, 0))
         inputs.append(np.array(runtime.slots[0].inputs[0].array()))
         outputs.append([np.array(memory.array()) for memory in runtime.slots[0].outputs])
-        found.append(served.answer.to_json() if served.answer is not None else None)
+        json_answers.append(served.answer.to_json() if served.answer is not None else None)
     name = runtime.name
     server.close()
-    return outputs, inputs, found, name
+    return outputs, inputs, json_answers, name
 
 
 def main() -> None:
@@ -130,13 +132,13 @@ def main() -> None:
         "machine": platform.machine(), "python": platform.python_version(), "numpy": np.__version__, "codes": codes,
     }  # fmt: skip
     for path in models:
-        outputs, inputs, found, runtime = answers(path, frames)
-        record[f"answers/{path.stem}"], record[f"runtime/{path.stem}"] = found, runtime
+        outputs, inputs, json_answers, runtime = answers(path, frames)
+        record[f"answers/{path.stem}"], record[f"runtime/{path.stem}"] = json_answers, runtime
         arrays[f"input/{path.stem}"] = np.stack(inputs)
         for k in range(len(outputs[0])):
             arrays[f"output/{path.stem}/{k}"] = np.stack([each[k] for each in outputs])
-    arrays["told"] = np.frombuffer(json.dumps(record).encode(), np.uint8)
-    np.savez(out, **arrays)  # type: ignore[arg-type]  # its other argument is no array
+    arrays["record"] = np.frombuffer(json.dumps(record).encode(), np.uint8)
+    np.savez(out, **arrays)  # type: ignore[arg-type]  # the stub's other keyword is not an array
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Runs Python programs on aarch64: qemu-user, Debian's Python, the wheels, and the project's own wheel."""
+"""Run Python programs on aarch64 with qemu-user, Debian's Python, and the wheels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.arm64.arm64_root import CPU, arm64_root, cache, run
 
 @dataclass(frozen=True)
 class Machine:
-    """``seconds``: what each step of making it took."""
+    """An emulated aarch64 with its packages. ``seconds`` has the duration of each step that prepared it."""
 
     root: Path
     path: tuple[Path, ...]
@@ -23,7 +23,7 @@ class Machine:
     seconds: dict[str, float]
 
     def python(self, *arguments: str) -> str:
-        """What the program wrote on standard output. Raises ``ToolError``."""
+        """Run a Python program and return its standard output. Raises ``ToolError`` if it fails."""
         environment = {
             "PYTHONPATH": ":".join(map(str, self.path)),
             "PYTHONHOME": "/usr",
@@ -38,14 +38,14 @@ class Machine:
 
 @contextmanager
 def machine() -> Iterator[Machine]:
-    """With the project's wheel of this very tree. Raises ``ToolError``."""
+    """Prepare a machine with the project's wheel, built from this tree. Raises ``ToolError`` if a step fails."""
     seconds: dict[str, float] = {}
 
     def timed(name: str, step):  # type: ignore[no-untyped-def]
-        begun = time.monotonic()
-        made = step()
-        seconds[name] = round(time.monotonic() - begun, 1)
-        return made
+        start = time.monotonic()
+        result = step()
+        seconds[name] = round(time.monotonic() - start, 1)
+        return result
 
     root: Path = timed("root", arm64_root)
     site: Path = timed("packages", libraries)

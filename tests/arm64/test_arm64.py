@@ -1,4 +1,4 @@
-"""The checks on aarch64, where they are asked for: they need an emulator, a cross compiler and Debian's archive."""
+"""Tests on aarch64. They run on request only, because they need an emulator, a cross compiler and Debian's archive."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from tests.arm64.arm64_root import missing_tools
-from tests.arm64.comparison import Check, Run, feeds, models, same_answer
+from tests.arm64.comparison import Check, Run, compare_feeds, compare_models, same_answer
 
 
 class _RecordedRun(Run):
-    """As if read from a file."""
+    """A run whose results are given instead of read from a file."""
 
     def __init__(self, record: dict, arrays: dict) -> None:
         self.record, self.arrays = record, arrays
@@ -35,7 +35,7 @@ def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: flo
 
 def test_equal_runs_pass() -> None:
     arm, here = _run(), _run("x86_64", "numpy")
-    assert [check.failed for check in (feeds(arm, here), *models(arm, here))] == [[], []]
+    assert [check.failed for check in (compare_feeds(arm, here), *compare_models(arm, here))] == [[], []]
 
 
 @pytest.mark.parametrize(
@@ -48,12 +48,12 @@ def test_equal_runs_pass() -> None:
     ],
 )
 def test_feeds_that_differ_are_reported(arm: Run, message: str) -> None:
-    check = feeds(arm, _run("x86_64", "numpy"))
+    check = compare_feeds(arm, _run("x86_64", "numpy"))
     assert any(message in sentence for sentence in check.failed)
 
 
-def test_models_that_differ_are_told() -> None:
-    (check,) = models(_run(byte=8, score=0.7), _run("x86_64", "numpy"))
+def test_models_that_differ_are_reported() -> None:
+    (check,) = compare_models(_run(byte=8, score=0.7), _run("x86_64", "numpy"))
     assert len(check.failed) == 3 and check.to_json()["checked"] == 4
 
 
@@ -64,18 +64,18 @@ def test_answers_are_equal_within_the_tolerance() -> None:
     assert not same_answer({"a": 1}, {"a": 1.0})
 
 
-def test_a_check_counts_what_it_looked_at() -> None:
+def test_a_check_counts_its_conditions() -> None:
     check = Check("x")
-    check.need(True, "a")
-    check.need(False, "b")
+    check.require(True, "a")
+    check.require(False, "b")
     assert check.to_json() == {"name": "x", "checked": 2, "failed": ["b"]}
 
 
 @pytest.mark.skipif(not os.environ.get("ARENITE_ARM64"), reason="set ARENITE_ARM64=1, or run make test-arm64")
 def test_the_loop_on_aarch64() -> None:
-    if absent := missing_tools():
-        pytest.skip(f"needs {', '.join(absent)}")
-    from tests.arm64.__main__ import checked
+    if packages := missing_tools():
+        pytest.skip(f"needs {', '.join(packages)}")
+    from tests.arm64.__main__ import run_checks
 
-    result = checked()
+    result = run_checks()
     assert result["passed"], [check["failed"] for check in result["checks"]]

@@ -1,1 +1,1 @@
-"""The documentation: its site, its links, its commands and paths, and the schemas of what the commands print."""
+"""Tests of the documentation: its site, links, commands and paths, and the schemas of the JSON output."""

@@ -1,4 +1,4 @@
-"""The pages of the documentation: their text without code, their links, and the anchors of their headings."""
+"""Find the pages of the documentation, their links, and the anchors of their headings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Every Markdown file that a reader meets: the site's pages and those at the top of the repository.
+#: All Markdown files for readers: the site's pages, and those at the top of the repository.
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
@@ -22,27 +22,28 @@ def name(page: Path) -> str:
 
 
 def links(text: str) -> list[str]:
-    """Targets of links and pictures that are not addresses of other sites."""
+    """Return the targets of links and pictures, without addresses of other sites."""
     prose = _CODE.sub("", _INDENTED.sub("", _FENCE.sub("", text)))
     return [t for t in _LINK.findall(prose) if "://" not in t and not t.startswith("mailto:")]
 
 
 def anchors(text: str) -> set[str]:
-    """Anchors that GitHub and the site give to the headings of a page, numbered where a heading comes again."""
-    seen: dict[str, int] = {}
+    """Return the anchors that GitHub and the site give to the headings of a page. Anchors of repeated headings are
+    numbered."""
+    counts: dict[str, int] = {}
     result = set(re.findall(r"<a id=\"([^\"]+)\"", text))
     for heading in re.findall(r"^#{1,6} +(.+?)\s*#*$", _FENCE.sub("", text), re.MULTILINE):
         plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").replace("*", "")
         slug = re.sub(r"[^\w\- ]", "", plain.lower()).strip().replace(" ", "-")
-        count = seen.get(slug, 0)
-        seen[slug] = count + 1
+        count = counts.get(slug, 0)
+        counts[slug] = count + 1
         result.add(f"{slug}-{count}" if count else slug)
     return result
 
 
 @cache
 def tracked() -> frozenset[str]:
-    """Files of the repository and the folders that hold them; what lies in the folders, where this is no clone."""
+    """Return the files of the repository and their folders. Outside of a git clone, return all files."""
     done = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True,

@@ -1,7 +1,8 @@
-"""The pictures of the README, made from real runs: ``python -m tests.docs.pictures [report] [dashboard]``.
+"""Make the pictures of the README from real runs: ``python -m tests.docs.pictures [report] [dashboard]``.
 
-The report is that of ``arenite demo`` on an emulated board, the dashboard that of ``arenite camera`` over photographs.
-Each is photographed in headless Chromium and written to docs/images with a palette of 256 colours, below 200 kB.
+One shows the report of ``arenite demo`` on an emulated board, the other the dashboard of ``arenite camera`` on
+photographs. Headless Chromium takes a screenshot of each, which is written to docs/images with a palette of 256 colors,
+below 200 kB.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from PIL import Image
 from tests.browser import Browser
 
 IMAGES = Path(__file__).resolve().parents[2] / "docs/images"
-#: The largest picture that the README may load, in bytes.
+#: Maximum size of a picture in the README, in bytes.
 MAX_BYTES = 200_000
 _COMMAND = [sys.executable, "-m", "arenite.host.cli.main"]
-#: Seconds that the camera loop runs before its dashboard is photographed, so that the charts have something to show.
+#: Seconds that the camera loop runs before the screenshot, so that the charts have data.
 _RUN_S = 40
 
 
@@ -57,10 +58,10 @@ def dashboard(folder: Path) -> None:
                 browser.size(1320, 900)
                 browser.open(url)
                 time.sleep(_RUN_S)
-                # A photograph of which the detector is sure: other pictures of the set show animals and buildings.
-                # It is held still by the page's own button, for the next photograph comes soon.
-                sure = r"/face\s+([89]\d|100) %/.test(document.getElementById('answers').innerText)"
-                browser.until(f"{sure} && (document.getElementById('pause').click(), true)")
+                # Wait for a photograph with a confident detection, because some photographs show no face. Then press
+                # the page's pause button, because the next photograph follows soon.
+                confident = r"/face\s+([89]\d|100) %/.test(document.getElementById('answers').innerText)"
+                browser.until(f"{confident} && (document.getElementById('pause').click(), true)")
                 browser.picture(folder / "dashboard.png")
         finally:
             child.terminate()
@@ -73,7 +74,7 @@ def _write(source: Path, target: Path) -> None:
     size = target.stat().st_size
     if size > MAX_BYTES:
         raise SystemExit(
-            f"{target} has {size:,} bytes, at most {MAX_BYTES:,} are allowed: make the window smaller."
+            f"{target} has {size:,} bytes, but at most {MAX_BYTES:,} are allowed. Make the window smaller."
         )
     print(f"{target}: {size:,} bytes")
 

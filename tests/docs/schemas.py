@@ -1,4 +1,4 @@
-"""The published schemas of what the commands print, as validators."""
+"""Validate the JSON output of the commands with the published schemas."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FOLDER = ROOT / "docs/schemas"
 
 
 def file_name(schema: str) -> str:
-    """``arenite.bench/1`` is described by ``bench-1.json``."""
+    """Return the file name of a schema: ``bench-1.json`` for ``arenite.bench/1``."""
     return schema.removeprefix("arenite.").replace("/", "-") + ".json"
 
 
 @cache
 def schemas() -> Mapping[str, dict[str, Any]]:
-    """Every published schema by its file's name."""
+    """Return all published schemas by file name."""
     return {path.name: json.loads(path.read_text("utf-8")) for path in sorted(FOLDER.glob("*.json"))}
 
 
@@ -35,11 +35,11 @@ def _registry() -> Registry:
 
 
 def problems(value: Mapping[str, Any]) -> list[str]:
-    """What in ``value`` contradicts the schema that it names, one line each with the path of the value."""
+    """Return a line for each part of ``value`` that contradicts its schema, with the path of the part."""
     schema = schemas()[file_name(value["schema"])]
     validator = Draft202012Validator(schema, registry=_registry())
     errors = list(validator.iter_errors(value))
-    # Of the forms that a result may have, the one that comes nearest says what is wrong.
+    # If a result can have several forms, the error of the closest form is the most helpful.
     nearest = best_match(errors)
     if nearest is not None and nearest not in errors:
         errors.append(nearest)

@@ -1,4 +1,4 @@
-"""Links between pages lead somewhere, on GitHub and on the site; paths of source files that pages name exist."""
+"""Tests that links between pages work on GitHub and on the site, and that source files named in pages exist."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, anchors, links, name, tracked
 
-#: Folders of the repository that hold sources; a path that begins with one is a path of the repository.
-WINGS = (
+#: Folders of the repository with sources. A path that begins with one of them is a path of the repository.
+SOURCE_FOLDERS = (
     "arenite",
     "converters",
     "firmware",
@@ -22,28 +22,28 @@ WINGS = (
     "benchmarks",
     "docs",
 )
-_PATH = re.compile(rf"`((?:{'|'.join(WINGS)})/[\w./*{{}},-]*)`")
-#: A file that a tutorial has the reader write.
+_PATH = re.compile(rf"`((?:{'|'.join(SOURCE_FOLDERS)})/[\w./*{{}},-]*)`")
+#: A file that the reader of a tutorial writes.
 _WRITTEN = re.compile(r"^Write this to `([^`]+)`", re.MULTILINE)
 _MODULE = re.compile(r"\b(?:python -m |from |import )((?:arenite|tests|benchmarks)(?:\.\w+)+)")
 
 
 def broken_links(page: Path, text: str) -> list[str]:
-    """Links of ``text`` that lead nowhere: a file that is missing, or an anchor that no heading of the page has."""
+    """Return the links of ``text`` whose file does not exist or whose anchor no heading has."""
     broken = []
     for target in links(text):
         path, _, anchor = target.partition("#")
         to = page if not path else (page.parent / path)
-        leads = not path.startswith("/") and to.exists()
-        if leads and anchor and to.suffix == ".md":
-            leads = anchor in anchors(text if to == page else to.read_text("utf-8"))
-        if not leads:
+        works = not path.startswith("/") and to.exists()
+        if works and anchor and to.suffix == ".md":
+            works = anchor in anchors(text if to == page else to.read_text("utf-8"))
+        if not works:
             broken.append(target)
     return broken
 
 
 def absent_paths(text: str) -> list[str]:
-    """Paths in backticks that begin with a folder of the repository, and modules, that the repository has not."""
+    """Return paths in backticks below a source folder, and modules, that do not exist in the repository."""
     absent = []
     written = set(_WRITTEN.findall(text))
     for path in _PATH.findall(text):
@@ -62,7 +62,7 @@ def absent_paths(text: str) -> list[str]:
 
 
 def _expanded(path: str) -> list[str]:
-    """``a/{b,c}.py`` as a shell expands it."""
+    """Expand ``a/{b,c}.py`` like a shell."""
     match = re.search(r"\{([^}]*)\}", path)
     if not match:
         return [path]
@@ -76,22 +76,22 @@ def _expanded(path: str) -> list[str]:
 def _exists(path: str) -> bool:
     if "*" in path:
         return any(ROOT.glob(path.rstrip("/")))
-    wanted = posixpath.normpath(path)
-    # `arenite/` holds a link to each wing, which git lists as a file of its own.
-    return wanted in tracked() or wanted.removeprefix("arenite/") in tracked()
+    normal = posixpath.normpath(path)
+    # `arenite/` has a link to each source folder, which git lists as a file.
+    return normal in tracked() or normal.removeprefix("arenite/") in tracked()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
-def test_every_link_and_anchor_leads_somewhere(page: Path) -> None:
+def test_every_link_and_anchor_exists(page: Path) -> None:
     assert broken_links(page, page.read_text("utf-8")) == []
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if p.name != "CHANGELOG.md"], ids=name)
-def test_every_source_file_that_is_named_exists(page: Path) -> None:
+def test_every_named_source_file_exists(page: Path) -> None:
     assert absent_paths(page.read_text("utf-8")) == []
 
 
-def test_a_dead_link_and_a_missing_file_are_found() -> None:
+def test_broken_links_and_missing_files_are_found() -> None:
     page = ROOT / "docs" / "fit.md"
     text = "# Top\n[a](bench.md) [b](#top) [c](#nowhere) [d](gone.md)\n\n    [e](code.md)\n"
     assert broken_links(page, text) == ["#nowhere", "gone.md"]
@@ -99,6 +99,6 @@ def test_a_dead_link_and_a_missing_file_are_found() -> None:
     assert absent_paths(text) == ["tests/docs/gone.py", "host/gone/", "tests.docs.gone_too.at_all"]
 
 
-def test_headings_get_the_anchors_of_github() -> None:
+def test_anchors_equal_those_of_github() -> None:
     text = "# mlperf: the MLPerf Tiny monitor\n## `--fast-ram`, [a](b.md)\n## Twice\n## Twice\n"
     assert anchors(text) == {"mlperf-the-mlperf-tiny-monitor", "--fast-ram-a", "twice", "twice-1"}

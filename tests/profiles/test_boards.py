@@ -1,4 +1,4 @@
-"""The board profiles that ship with the project: complete, sourced and plausible."""
+"""Tests of the board profiles: each one is complete, plausible and has sources."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_boa
 REAL = [board for board in all_boards() if not board.emulated]
 KIB = 1024
 
-# What the whole family has, from the reference manuals of the cores: which features a core must and may list.
+# Features that every chip with a core has, and features that none has, from the reference manuals of the cores.
 MUST_HAVE = {
     "cortex-m4": {"dsp"},
     "cortex-m4f": {"fpu", "dsp"},
@@ -42,7 +42,7 @@ def _ids(boards: list[Board]) -> list[str]:
     return [board.name for board in boards]
 
 
-def test_at_least_forty_real_boards_of_the_promised_families() -> None:
+def test_there_are_at_least_forty_real_boards_of_the_required_families() -> None:
     assert len(REAL) >= 40
     mcus = " ".join(board.mcu for board in REAL)
     for family in (
@@ -57,14 +57,14 @@ def test_at_least_forty_real_boards_of_the_promised_families() -> None:
 
 
 @pytest.mark.parametrize("name", ["nucleo_l4r5zi", "esp32dev", "bluepill_f103c8", "nano33ble", "teensy41"])
-def test_boards_carry_the_name_that_platformio_gives_them(name: str) -> None:
+def test_boards_have_the_name_of_platformio(name: str) -> None:
     board = load_board(name)
     assert board.platformio is not None
     assert board.platformio.board == name
 
 
 def test_known_figures_of_well_known_boards() -> None:
-    """A sample typed from the data sheets once more, so that a slip in a file shows."""
+    """These figures were copied from the data sheets a second time, to detect typing errors in the profiles."""
     expected = {
         "nucleo_l4r5zi": (2048 * KIB, 640 * KIB, 120e6),
         "bluepill_f103c8": (64 * KIB, 20 * KIB, 72e6),
@@ -99,7 +99,7 @@ def test_profile_is_complete_and_plausible(board: Board) -> None:
 def test_regions_do_not_overlap(board: Board) -> None:
     for regions in (board.ram, board.flash):
         for low, high in pairwise(sorted(regions, key=lambda region: region.origin)):
-            assert low.origin + low.size <= high.origin, f"{low.name} runs into {high.name}"
+            assert low.origin + low.size <= high.origin, f"{low.name} overlaps {high.name}"
 
 
 @pytest.mark.parametrize("board", all_boards(), ids=_ids(all_boards()))

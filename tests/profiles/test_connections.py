@@ -1,4 +1,5 @@
-"""What profiles say of USB and of uploaders: every real board is found by something, and every tool knows its chip."""
+"""Tests of the profiles' USB IDs and upload tools: every real board can be found, and every tool has the chip's
+name."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from arenite.errors import ProfileError
 from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_board, parse_board
 
 REAL = [board for board in all_boards() if not board.emulated]
-NEEDS = {"openocd": "openocd", "pyocd": "pyocd", "jlink": "jlink", "uf2": "uf2", "dfu": "dfu"}
+REQUIRED_FIELDS = {"openocd": "openocd", "pyocd": "pyocd", "jlink": "jlink", "uf2": "uf2", "dfu": "dfu"}
 
 
 def _name(board: Board) -> str:
@@ -16,10 +17,10 @@ def _name(board: Board) -> str:
 
 
 @pytest.mark.parametrize("board", REAL, ids=_name)
-def test_every_tool_that_a_profile_lists_is_told_what_it_needs(board: Board) -> None:
-    for tool, fact in NEEDS.items():
+def test_every_upload_tool_of_a_profile_has_its_required_field(board: Board) -> None:
+    for tool, field in REQUIRED_FIELDS.items():
         if tool in board.upload_tools:
-            assert getattr(board.targets, fact), f"{tool} is listed, but [upload] has no {fact}"
+            assert getattr(board.targets, field), f"{tool} is listed, but [upload] has no {field}"
 
 
 @pytest.mark.parametrize("board", REAL, ids=_name)
@@ -38,7 +39,7 @@ def test_ids_of_well_known_boards() -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "complaint"),
+    ("old", "new", "message"),
     [
         ('"0483:374b"', '"0483:374B"', "USB id '0483:374B'"),
         ('probe = "stlink"', 'probe = "stlinc"', "'probe' is 'stlinc'"),
@@ -47,8 +48,8 @@ def test_ids_of_well_known_boards() -> None:
         ('ids = ["0483:374b", "0483:3752"]\n', "", "neither ids nor an adapter"),
     ],
 )
-def test_a_slip_in_a_profile_is_named(old: str, new: str, complaint: str) -> None:
+def test_an_invalid_profile_raises_an_error(old: str, new: str, message: str) -> None:
     text = (BOARD_DIRECTORY / "nucleo_l4r5zi.toml").read_text("utf-8")
     assert old in text
-    with pytest.raises(ProfileError, match=complaint):
+    with pytest.raises(ProfileError, match=message):
         parse_board(text.replace(old, new), "x.toml")

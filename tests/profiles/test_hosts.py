@@ -1,4 +1,4 @@
-"""Host profiles: every file is whole and sourced, and computers are recognised."""
+"""Tests of the host profiles: each one is complete and has sources, and computers are recognized."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from arenite.errors import ProfileError
 from arenite.profiles.hosts import HOST_DIRECTORY, detect_host, host_names, load_host, parse_host
 from tests.host.energy.sysfs_trees import put
 
-WANTED = {"jetson_nano", "jetson_orin_nano", "jetson_agx_orin", "raspberry_pi_4", "raspberry_pi_5", "phone", "laptop",
+REQUIRED = {"jetson_nano", "jetson_orin_nano", "jetson_agx_orin", "raspberry_pi_4", "raspberry_pi_5", "phone", "laptop",
           "generic_x86"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", host_names())
-def test_each_profile_is_plausible_and_says_where_it_is_from(name: str) -> None:
+def test_each_profile_is_plausible_and_has_sources(name: str) -> None:
     profile = load_host(name)
     heat = profile.thermal
     assert profile.sources and all(profile.sources.values())
     assert 0 < profile.idle_w < profile.most_w < 300
     assert profile.relative_power(1.0) == pytest.approx(1.0)
-    assert profile.core_watts(0.5) < 0.5 * profile.core_w  # less voltage at half the frequency
+    assert profile.core_watts(0.5) < 0.5 * profile.core_w  # the voltage is lower at half the frequency
     assert 0 < heat.throttled_fraction < 1 and 30 < heat.trip_c < 110
-    # At 25 °C and doing nothing the device must not throttle.
+    # An idle device at 25 °C must not throttle.
     assert 25 + profile.idle_w * heat.resistance_k_w < heat.trip_c - 10
 
 
-def test_all_wanted_hosts_are_there() -> None:
-    assert set(host_names()) >= WANTED
+def test_all_required_hosts_have_a_profile() -> None:
+    assert set(host_names()) >= REQUIRED
 
 
 @pytest.mark.parametrize(
@@ -45,18 +45,18 @@ def test_all_wanted_hosts_are_there() -> None:
         ({"proc/device-tree/model": "Some Unknown Board\0"}, "generic_x86"),
     ],
 )  # fmt: skip
-def test_a_computer_is_recognised(tmp_path: Path, files: dict[str, object], name: str) -> None:
+def test_a_computer_is_recognized(tmp_path: Path, files: dict[str, object], name: str) -> None:
     assert detect_host(put(tmp_path, files)).name == name
 
 
-def broken(old: str, new: str) -> str:
+def edited_profile(old: str, new: str) -> str:
     text = (HOST_DIRECTORY / "laptop.toml").read_text("utf-8")
     assert old in text
     return text.replace(old, new)
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "word"),
+    ("old", "new", "message"),
     [
         ("idle_w = 5.0", "idle_w = -1", "'idle_w' must be a number from 0"),
         ("idle_w = 5.0", "", "'idle_w'"),
@@ -68,12 +68,12 @@ def broken(old: str, new: str) -> str:
         ("[thermal]", "[heat]", r"\[thermal\]"),
     ],
 )
-def test_a_broken_profile_names_the_field(old: str, new: str, word: str) -> None:
-    with pytest.raises(ProfileError, match=word):
-        parse_host(broken(old, new), "laptop.toml")
+def test_an_invalid_profile_raises_an_error_that_names_the_field(old: str, new: str, message: str) -> None:
+    with pytest.raises(ProfileError, match=message):
+        parse_host(edited_profile(old, new), "laptop.toml")
 
 
-def test_an_unknown_host_names_its_neighbours() -> None:
-    with pytest.raises(ProfileError, match="jetson_nan") as caught:
+def test_an_unknown_host_suggests_similar_names() -> None:
+    with pytest.raises(ProfileError, match="jetson_nan") as error:
         load_host("jetson_nan")
-    assert "jetson_nano" in caught.value.hint
+    assert "jetson_nano" in error.value.hint

@@ -1,4 +1,4 @@
-"""Meter profiles: every file is read, and what is wrong in one is told."""
+"""Tests of the meter profiles: each one is complete, and errors name the field."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ PPK2_TEXT = (METER_DIRECTORY / "ppk2.toml").read_text("utf-8")
 
 
 @pytest.mark.parametrize("name", meter_names())
-def test_every_profile_is_whole(name: str) -> None:
+def test_every_profile_is_complete(name: str) -> None:
     meter = load_meter(name)
     assert meter.driver in METERS
-    # Which of accuracy's figures are not from a maker's page is said.
+    # The source of the accuracy says which figures are not from the manufacturer.
     assert meter.sources["accuracy"]
     assert all(r.limit_a(r.max_a) < r.max_a for r in meter.ranges)
-    # The limit does not fall within a range.
+    # The error limit does not decrease within a range.
     for r in meter.ranges:
         assert r.limit_a(0) <= r.limit_a(r.max_a)
 
@@ -31,18 +31,18 @@ def test_every_driver_has_a_profile() -> None:
     assert set(METERS) - {load_meter(name).driver for name in meter_names()} == set()
 
 
-def test_profiles_say_what_the_drivers_say() -> None:
+def test_profiles_agree_with_the_drivers() -> None:
     for chip in CHIPS.values():
         meter = load_meter(chip.name)
         assert meter.ranges[0].gain == chip.gain_error
         assert meter.samples_per_s == pytest.approx(1 / chip.conversion_s, abs=1)
-        most = {"ina219": 0.32, "ina226": 0.08192, "ina228": 0.16384}[chip.name]
-        assert meter.ranges[-1].max_a == pytest.approx(most / 0.1)
+        range_v = {"ina219": 0.32, "ina226": 0.08192, "ina228": 0.16384}[chip.name]
+        assert meter.ranges[-1].max_a == pytest.approx(range_v / 0.1)
     assert load_meter("ppk2").usb == ("{:04x}:{:04x}".format(*PPK2),)
     assert load_meter("lpm01a").usb == ("{:04x}:{:04x}".format(*ST_SERIAL),)
 
 
-def test_the_range_is_the_smallest_that_holds_the_current() -> None:
+def test_the_smallest_range_that_contains_the_current_is_used() -> None:
     ppk2 = load_meter("ppk2")
     assert ppk2.range_of(1e-6).max_a == 50e-6
     assert ppk2.range_of(-60e-6).max_a == 500e-6
@@ -51,7 +51,7 @@ def test_the_range_is_the_smallest_that_holds_the_current() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         (("gain = 0.1\n", "gain = 10\n"), "'gain' must be a number"),
         (("max_a = 5e-05", "max_a = 5"), "ranges must ascend"),
@@ -63,14 +63,14 @@ def test_the_range_is_the_smallest_that_holds_the_current() -> None:
         (('name = "ppk2"', "name = 2"), "'name' must be text"),
     ],
 )
-def test_a_broken_profile_says_what_is_wrong(change: tuple[str, str], said: str) -> None:
+def test_an_invalid_profile_raises_an_error(change: tuple[str, str], message: str) -> None:
     assert change[0] in PPK2_TEXT
-    with pytest.raises(ProfileError) as caught:
+    with pytest.raises(ProfileError) as error:
         parse_meter(PPK2_TEXT.replace(*change), "ppk2.toml")
-    assert re.search(said, f"{caught.value.problem} {caught.value.hint}")
+    assert re.search(message, f"{error.value.problem} {error.value.hint}")
 
 
-def test_an_unknown_meter_has_neighbours() -> None:
-    with pytest.raises(ProfileError, match="no meter profile 'otii-arch'") as caught:
+def test_an_unknown_meter_suggests_similar_names() -> None:
+    with pytest.raises(ProfileError, match="no meter profile 'otii-arch'") as error:
         load_meter("otii-arch")
-    assert "otii-arc" in caught.value.hint
+    assert "otii-arc" in error.value.hint

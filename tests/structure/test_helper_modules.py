@@ -1,4 +1,5 @@
-"""What several test modules use stands in a helper module: importing a test module would run or repeat its set-up."""
+"""Tests that no file imports a test module, because the import would run its set-up again. Shared code belongs into
+helper modules."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ TESTS = Path(__file__).resolve().parents[1]
 
 
 def imported_test_modules(source: str) -> list[str]:
-    """The names of modules called ``test_...`` that this Python source imports."""
+    """Return the names of the modules called ``test_...`` that this Python source imports."""
     names = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -22,7 +23,7 @@ def imported_test_modules(source: str) -> list[str]:
     )
 
 
-def test_an_import_of_a_test_module_is_seen() -> None:
+def test_an_import_of_a_test_module_is_found() -> None:
     assert imported_test_modules("from tests.host.test_fit import run\nimport tests.toy_model") == [
         "tests.host.test_fit",
         "tests.host.test_fit.run",
@@ -30,9 +31,9 @@ def test_an_import_of_a_test_module_is_seen() -> None:
 
 
 def test_no_file_imports_a_test_module() -> None:
-    found = {
+    imports = {
         str(path.relative_to(TESTS)): names
         for path in sorted(TESTS.rglob("*.py"))
         if (names := imported_test_modules(path.read_text("utf-8")))
     }
-    assert found == {}
+    assert imports == {}

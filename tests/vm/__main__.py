@@ -1,4 +1,4 @@
-"""``python -m tests.vm [COMMAND]...``: boot the emulated PC, run the checks and each command in it, print JSON."""
+"""Boot the emulated PC, run the checks and each COMMAND in it, and print JSON: ``python -m tests.vm [COMMAND]...``."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from tests.vm.machine import python, run
 
 def main(commands: list[str]) -> int:
     try:
-        ended = run(python("-m", "tests.vm.guest_checks", *commands))
+        result = run(python("-m", "tests.vm.guest_checks", *commands))
     except AreniteError as error:
         print(error, file=sys.stderr)
         return error.exit_code
     try:
-        results = json.loads(ended.output)
+        results = json.loads(result.output)
     except ValueError:
-        print(ended.console[-8000:], file=sys.stderr)
+        print(result.console[-8000:], file=sys.stderr)
         print("The emulated PC printed no results.", file=sys.stderr)
         return 3
-    print(json.dumps({"seconds": ended.seconds, "results": results}, indent=1))
-    if ended.code:
-        print(ended.console[-8000:], file=sys.stderr)
-    return 0 if ended.code == 0 else 1
+    print(json.dumps({"seconds": result.seconds, "results": results}, indent=1))
+    if result.code:
+        print(result.console[-8000:], file=sys.stderr)
+    return 0 if result.code == 0 else 1
 
 
 if __name__ == "__main__":

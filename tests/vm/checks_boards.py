@@ -1,4 +1,4 @@
-"""Boards on a real USB bus of the kernel's: found by their ids, watched, unplugged, and filled through a real drive."""
+"""Checks with boards on the kernel's USB bus: finding them by ID, monitoring, unplugging, resets and UF2 drives."""
 
 from __future__ import annotations
 
@@ -34,13 +34,14 @@ from tests.vm.usb_gadget import BOARD_END, Gadget, fat_image, run
 SERIAL = "066AFF515055657867"
 
 
-def wait_until(there: Callable[[], Any], seconds: float = 30.0) -> Any:
+def wait_until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
+    """Return the result of ``condition`` as soon as it is true."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if found := there():
-            return found
+        if result := condition():
+            return result
         time.sleep(0.05)
-    raise AssertionError(f"it did not come: {there}")
+    raise AssertionError(f"{condition} was not true within {seconds} s")
 
 
 @contextmanager
@@ -60,7 +61,7 @@ def a_board_is_found_by_its_usb_id() -> Any:
     board = load_board("nucleo_l4r5zi")
     try:
         find_port(board)
-        raise AssertionError("nothing was plugged in")
+        raise AssertionError("a port was found without a board")
     except AreniteError as error:
         assert error.exit_code == 3, error
     with nucleo():
@@ -70,9 +71,9 @@ def a_board_is_found_by_its_usb_id() -> Any:
         (ours,) = [port for port in serial_ports() if port.path == path]
         (theirs,) = [port for port in comports() if port.device == path]
         assert ours.device.id == f"{theirs.vid:04x}:{theirs.pid:04x}"
-        told = (ours.device.product, ours.device.maker, ours.device.serial)
+        names = (ours.device.product, ours.device.maker, ours.device.serial)
         assert (
-            told
+            names
             == (theirs.product, theirs.manufacturer, theirs.serial_number)
             == ("STM32 STLink", "A maker", SERIAL)
         )
@@ -94,21 +95,21 @@ def bytes_arrive_and_an_unplugged_board_is_noticed() -> Any:
         thread = threading.Thread(target=follow, daemon=True)
         thread.start()
         wait_until(lambda: lines)
-        say(b"one\r\n")
+        send(b"one\r\n")
         wait_until(lambda: len(lines) == 2)
         gadget.pull()
         wait_until(lambda: len(lines) == 3)
         time.sleep(0.5)
         gadget.plug()
         wait_until(lambda: len(lines) == 4)
-        say(b"two\r\n")
+        send(b"two\r\n")
         wait_until(lambda: len(lines) == 5)
         assert [line.event or line.text for line in lines] == ["connected", "one", "lost", "connected", "two"]
         thread.join(60)
         return [line.text for line in lines]
 
 
-def say(data: bytes) -> None:
+def send(data: bytes) -> None:
     with SerialTransport(str(BOARD_END)) as board:
         board.write(data)
         time.sleep(0.2)
@@ -127,7 +128,7 @@ def the_driver_sets_the_control_lines_of_every_reset() -> Any:
 
 
 @contextmanager
-def board_of_its_own(id: str, product: str) -> Iterator[AcmBoard]:
+def native_usb_board(id: str, product: str) -> Iterator[AcmBoard]:
     board = AcmBoard(id, product, "E66138935F2C")
     board.plug()
     try:
@@ -140,58 +141,63 @@ def board_of_its_own(id: str, product: str) -> Iterator[AcmBoard]:
 
 @check
 def each_reset_reaches_the_board_in_order() -> Any:
-    """The record is what the driver sent over USB."""
-    seen: dict[str, Any] = {}
-    with board_of_its_own("303a:1001", "USB JTAG/serial debug unit") as board:
+    """The board records the requests that the driver sends over USB."""
+    requests: dict[str, Any] = {}
+    with native_usb_board("303a:1001", "USB JTAG/serial debug unit") as board:
         for kind in ("esp", "dtr", "rts", "break"):
             board.lines.clear()
             reset(kind, "/dev/ttyACM0")
-            seen[kind] = [(name, value) for name, value, _ in board.lines]
+            requests[kind] = [(name, value) for name, value, _ in board.lines]
             if kind == "esp":
                 times = {value: at for name, value, at in board.lines if name == "lines"}
                 assert times[(False, False)] - times[(False, True)] >= 0.08, board.lines
-    lines = [value for name, value in seen["esp"] if name == "lines"]
-    at = lines.index((False, True))  # EN low, IO0 high: held in reset
-    assert lines[at + 1] == (False, False), lines  # and out of it, with IO0 still high
-    assert ("lines", (False, True)) in seen["dtr"] and ("lines", (True, False)) in seen["rts"]
-    # cdc_acm starts a break without an end, and ends it: 0.25 s between them.
-    assert [value for name, value in seen["break"] if name == "break"] == [0xFFFF, 0], seen["break"]
-    return seen
+    lines = [value for name, value in requests["esp"] if name == "lines"]
+    reset_at = lines.index((False, True))  # EN low, IO0 high: the chip is in reset
+    assert lines[reset_at + 1] == (False, False), lines  # the reset ends while IO0 is still high
+    assert ("lines", (False, True)) in requests["dtr"] and ("lines", (True, False)) in requests["rts"]
+    # cdc_acm starts a break of unlimited length, and ends it 0.25 s later.
+    assert [value for name, value in requests["break"] if name == "break"] == [0xFFFF, 0], requests["break"]
+    return requests
 
 
 @check
-def a_running_board_notices_1200_baud() -> Any:
-    left = threading.Event()
-    with board_of_its_own("2e8a:00c0", "Pico") as board:
-        board.bootloader = left.set
+def a_running_board_starts_its_bootloader_at_1200_baud() -> Any:
+    bootloader_started = threading.Event()
+    with native_usb_board("2e8a:00c0", "Pico") as board:
+        board.bootloader = bootloader_started.set
         assert find_port(load_board("pico")) == "/dev/ttyACM0"
         touch_1200("/dev/ttyACM0")
-        assert left.wait(60) and ("baud", 1200) in [(name, value) for name, value, _ in board.lines]
+        assert bootloader_started.wait(60) and ("baud", 1200) in [
+            (name, value) for name, value, _ in board.lines
+        ]
         assert not Path("/dev/ttyACM0").exists()
 
 
 @check
 def a_firmware_reports_its_model_over_usb() -> Any:
-    """The board is an emulated one whose serial line the kernel's own driver carries over USB."""
+    """The board is an emulated one. The kernel's driver carries its serial data over USB."""
     if not Path("/dev/pts/ptmx").exists():
         Path("/dev/pts").mkdir(exist_ok=True)
         run("/bin/busybox", "mount", "-t", "devpts", "none", "/dev/pts")
-    folder = Path("/tmp/acting")
-    acting = replace(load_board("qemu_mps2_an386"), name="nano33ble")
-    elf = direct_build(write_project(folder, toy_model.sources(), [], acting))
+    folder = Path("/tmp/stand-in")
+    stand_in = replace(load_board("qemu_mps2_an386"), name="nano33ble")
+    elf = direct_build(write_project(folder, toy_model.sources(), [], stand_in))
     directory = built(Path("/tmp/nano"), "nano33ble")
     tool = Path("/tmp/tools/JLinkExe")
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\nexit 0\n")
     tool.chmod(0o755)
     os.environ["PATH"] = f"{tool.parent}:{os.environ['PATH']}"
-    with board_of_its_own("2341:805a", "Nano 33 BLE") as board, start(acting, elf, timeout_s=120) as machine:
-        board.heard = machine.transport.write
+    with (
+        native_usb_board("2341:805a", "Nano 33 BLE") as board,
+        start(stand_in, elf, timeout_s=120) as machine,
+    ):
+        board.on_data = machine.transport.write
         ended = threading.Event()
 
         def answers() -> None:
             while not ended.is_set():
-                board.say(machine.transport.read(0.05))
+                board.send(machine.transport.read(0.05))
 
         thread = threading.Thread(target=answers, daemon=True)
         thread.start()
@@ -203,8 +209,8 @@ def a_firmware_reports_its_model_over_usb() -> Any:
 
 
 @check
-def a_uf2_drive_takes_the_program_and_disconnects() -> Any:
-    """The bootloader behaves like real ones: it takes every written sector that is a UF2 block."""
+def a_uf2_drive_accepts_the_program_and_disconnects() -> Any:
+    """The bootloader behaves like a real one: it accepts every written sector that is a UF2 block."""
     image = fat_image(Path("/tmp/uf2.img"), 4096)
     gadget = Gadget("2e8a:0003", "RP2 Boot", "E0C912", port=False, image=image)
     drive = Path("/tmp/RPI-RP2")
@@ -220,7 +226,7 @@ def a_uf2_drive_takes_the_program_and_disconnects() -> Any:
         (drive / "INDEX.HTM").write_text("<html>")
         run("/bin/busybox", "sync")
         directory = built(Path("/tmp/project"), "pico", [(0x10000000, bytes(range(256)) * 300)])
-        taken: dict[int, bytes] = {}
+        received: dict[int, bytes] = {}
 
         def bootloader() -> None:
             while True:
@@ -229,20 +235,20 @@ def a_uf2_drive_takes_the_program_and_disconnects() -> Any:
                     sector = data[at : at + 512]
                     if sector[:4] == b"UF2\n":
                         ((address, contents, _, count, _),) = read_uf2(sector)
-                        taken[address] = contents
-                        if len(taken) == count:
+                        received[address] = contents
+                        if len(received) == count:
                             gadget.pull()
                             return
                 time.sleep(0.1)
 
         thread = threading.Thread(target=bootloader, daemon=True)
         thread.start()
-        begun = time.monotonic()
+        started_at = time.monotonic()
         done = flash(directory, load_board("pico"), tool="uf2", check=False)
         thread.join(60)
-        assert b"".join(taken[at] for at in sorted(taken)) == bytes(range(256)) * 300
+        assert b"".join(received[at] for at in sorted(received)) == bytes(range(256)) * 300
         assert done.nbytes == 256 * 300
-        return round(time.monotonic() - begun, 2)
+        return round(time.monotonic() - started_at, 2)
     finally:
         _done("/bin/busybox", "umount", "-l", str(drive))
         gadget.remove()

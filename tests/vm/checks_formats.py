@@ -1,4 +1,4 @@
-"""Every format of the virtual camera: the right colours, and memory that is shared."""
+"""Checks of every format of the virtual camera: colors, planes, and exported memory."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.vm.frame_checks import check, every_format, take
 
 
 @check
-def formats_of_one_plane() -> Any:
+def single_plane_formats_have_the_right_colors() -> Any:
     return every_format(
         vivid.WEBCAM,
         ("yuyv", "uyvy", "nv12", "nv21", "yu12", "yv12", "grey", "rgb", "bgr", "rgb565", "rgba", "bgra"),
@@ -21,14 +21,14 @@ def formats_of_one_plane() -> Any:
 
 
 @check
-def formats_of_the_multiplanar_interface() -> Any:
+def multi_plane_formats_have_the_right_colors() -> Any:
     return every_format(vivid.PLANES, ("yuyv", "nv12", "grey", "rgb"))
 
 
 @check
-def planes_in_memory_of_their_own() -> Any:
-    """NV12M and similar formats, after the formats with one memory area were removed."""
-    seen: dict[str, Any] = {}
+def planes_in_separate_memory_have_the_right_colors() -> Any:
+    """Read NV12M and similar formats, after the formats with one memory area were removed."""
+    formats: dict[str, Any] = {}
     for pixels, single in (("nv12", "NV12"), ("nv21", "NV21"), ("yu12", "YU12"), ("yv12", "YV12")):
         code = v4l2_api.fourcc(single)
         saved = v4l2_api.PIXELS.pop(code)
@@ -37,17 +37,17 @@ def planes_in_memory_of_their_own() -> Any:
             source.open()
             frame = take(source)
             gap = frame.planes[1] - frame.planes[0]
-            assert gap != frame.format.strides[0] * frame.format.height, "the planes lie behind one another"
+            assert gap != frame.format.strides[0] * frame.format.height, "the planes are adjacent"
             frame.release()
             source.close()
-            seen |= every_format(vivid.PLANES, (pixels,))
+            formats |= every_format(vivid.PLANES, (pixels,))
         finally:
             v4l2_api.PIXELS[code] = saved
-    return seen
+    return formats
 
 
 @check
-def exported_memory_is_the_mapped_one() -> Any:
+def exported_memory_equals_the_mapped_memory() -> Any:
     vivid.set_control(vivid.WEBCAM, "Test Pattern", vivid.BARS)
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
@@ -55,8 +55,8 @@ def exported_memory_is_the_mapped_one() -> Any:
     size = frame.format.strides[0] * frame.format.height
     assert frame.dmabuf is not None
     with mmap.mmap(frame.dmabuf, size, mmap.MAP_SHARED, mmap.PROT_READ) as exported:
-        same = bytes(exported) == frame.rows().tobytes()
-    assert same and len(set(frame.rows().tobytes())) > 8
+        is_equal = bytes(exported) == frame.rows().tobytes()
+    assert is_equal and len(set(frame.rows().tobytes())) > 8
     frame.release()
     source.close()
     return {"bytes": size}

@@ -1,4 +1,4 @@
-"""The whole loop, from the command line, on the virtual camera."""
+"""Checks of the command ``arenite camera`` on the virtual camera."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 from tests.vm import vivid
 from tests.vm.frame_checks import check, wait_for
 
-#: An emulated processor takes a tenth of a second for this model, and several for the first answer.
+#: On the emulated processor this model takes a tenth of a second, and several seconds to the first answer.
 COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--model", "visual_wake_words", "--json"]
 
 
-def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
-    said, errors = process.communicate(timeout=300)
+def result_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors[-2000:]
-    return json.loads(said)
+    return json.loads(output)
 
 
 @check
 def the_loop_serves_the_camera() -> Any:
     command = [*COMMAND, "--source", vivid.WEBCAM, "--width", "640", "--height", "360", "--frames", "12"]
-    made = ended(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
-    frames = made["frames"]
-    assert made["schema"] == "arenite.camera/1" and frames["served"] == 12
-    assert frames["captured"] >= frames["served"] + frames["dropped"] - 4  # those read before the end
+    result = result_of(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True))
+    frames = result["frames"]
+    assert result["schema"] == "arenite.camera/1" and frames["served"] == 12
+    assert frames["captured"] >= frames["served"] + frames["dropped"] - 4  # up to 4 were not served
     assert frames["errors"] == frames["reconnects"] == 0
-    return {key: made[key] for key in ("frames", "fps", "bytes_written_per_frame", "cold_start_ms")}
+    return {key: result[key] for key in ("frames", "fps", "bytes_written_per_frame", "cold_start_ms")}
 
 
 @check
@@ -57,7 +57,7 @@ def the_loop_continues_when_the_camera_is_unplugged() -> Any:
     time.sleep(1.0)
     vivid.plug(name)
     wait_for(vivid.WEBCAM)
-    made = ended(process)
-    assert made["frames"]["reconnects"] >= 1, made["frames"]
-    assert made["frames"]["served"] > before + 3, (before, made["frames"])
-    return {"answers_before": before, "frames": made["frames"], "notes": made.get("notes")}
+    result = result_of(process)
+    assert result["frames"]["reconnects"] >= 1, result["frames"]
+    assert result["frames"]["served"] > before + 3, (before, result["frames"])
+    return {"answers_before": before, "frames": result["frames"], "notes": result.get("notes")}

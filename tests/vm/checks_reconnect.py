@@ -1,4 +1,4 @@
-"""Cameras that are busy, change their signal, go away and come back."""
+"""Checks with cameras that are busy, change their signal, or are unplugged and return."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from tests.vm.frame_checks import check, take, vars_of, wait_for
 
 
 @check
-def invalid_requests_are_refused() -> Any:
-    """A second reader of the same camera, a pixel format that it does not have, and a device that is not a camera."""
+def invalid_requests_raise_an_error() -> Any:
+    """Open a camera twice, request an unsupported pixel format, and open files that are not cameras."""
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
-    told = []
-    for path, wish in (
+    messages = []
+    for path, mode in (
         (vivid.WEBCAM, RequestedMode(640, 360)),
         (vivid.PLANES, RequestedMode(pixels="hsv")),
         ("/dev/null", RequestedMode()),
         ("/dev/video9", RequestedMode()),
     ):
         try:
-            V4l2Camera(path, wish).open()
-            raise AssertionError(f"{path} {wish} was opened")
+            V4l2Camera(path, mode).open()
+            raise AssertionError(f"{path} {mode} was opened")
         except (UsageError, SourceLost) as error:
-            told.append(str(error))
+            messages.append(str(error))
     take(source).release()
     source.close()
-    return told
+    return messages
 
 
 @check
-def a_new_signal_is_followed() -> Any:
-    """The HDMI input gets other timings while it streams."""
+def a_new_signal_restarts_the_stream() -> Any:
+    """The timings of the HDMI input change while it streams."""
     source = V4l2Camera(vivid.HDMI, RequestedMode(pixels="yuyv"))
     before = source.open()
     take(source, 2).release()
-    number = take(source)
-    number.release()
+    last = take(source)
+    last.release()
     vivid.set_control(vivid.HDMI, "DV Timings", 4)
     vivid.set_control(vivid.HDMI, "DV Timings Signal Mode", 4)  # "Selected DV Timings"
     changed, size, sequence = False, (0, 0), 0
@@ -58,17 +58,17 @@ def a_new_signal_is_followed() -> Any:
             frame.release()
             if changed:
                 break
-    assert changed and sequence > number.sequence
+    assert changed and sequence > last.sequence
     vivid.set_control(vivid.HDMI, "DV Timings Signal Mode", 1)  # "No Signal"
     try:
         take(source, 20).release()
-        raise AssertionError("the signal was not missed")
+        raise AssertionError("the lost signal was not detected")
     except SourceLost as error:
         assert "no signal" in str(error)
     vivid.set_control(vivid.HDMI, "DV Timings Signal Mode", 0)
     source.close()
-    again = source.open()
-    assert (again.width, again.height) == size  # which the signal has now
+    reopened = source.open()
+    assert (reopened.width, reopened.height) == size  # the size of the current signal
     take(source).release()
     source.close()
     return {"from": (before.width, before.height), "to": size}
@@ -86,24 +86,24 @@ def an_unplugged_camera_is_lost() -> Any:
             frame = source.read(1.0)
             if frame is not None:
                 frame.release()
-        raise AssertionError("the camera was not missed")
+        raise AssertionError("the unplugged camera was not detected")
     except SourceLost as error:
-        told = str(error)
+        message = str(error)
     assert held is not None
     held.rows().sum()  # still readable
     held.release()
-    # Of a frame that was released nothing is left, though its object is: the device's number is free again.
+    # A released frame frees its memory although the object still exists, so the device's number is free again.
     source.close()
     vivid.plug(name)
-    return told
+    return message
 
 
 @check
 def a_replugged_camera_is_read_again() -> Any:
     wait_for(vivid.WEBCAM)
-    said: list[str] = []
+    messages: list[str] = []
     source = ReconnectingSource(
-        V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0)), on_message=said.append, seed=0
+        V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0)), on_message=messages.append, seed=0
     )
     source.open()
     number = take(source).sequence
@@ -111,11 +111,11 @@ def a_replugged_camera_is_read_again() -> Any:
     name = vivid.unplug()
     timer = threading.Timer(2.0, vivid.plug, [name])
     timer.start()
-    away, frame = 0, None
+    empty_reads, frame = 0, None
     end = time.monotonic() + 60
     while time.monotonic() < end and not source.counters.reconnects:
         frame = source.read(0.5)
-        away += frame is None
+        empty_reads += frame is None
         if frame is not None:
             frame.release()
     timer.join()
@@ -123,4 +123,4 @@ def a_replugged_camera_is_read_again() -> Any:
     assert after.sequence > number and source.counters.reconnects == 1
     after.release()
     source.close()
-    return {"said": said, "reads_without_a_frame": away, "counters": vars_of(source.counters)}
+    return {"messages": messages, "reads_without_a_frame": empty_reads, "counters": vars_of(source.counters)}

@@ -1,4 +1,4 @@
-"""Buffers held, frames dropped, rates, damage."""
+"""Checks of a stream: held buffers, dropped frames, frame rates, damaged frames."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.vm.frame_checks import check, take, vars_of
 
 @check
 def held_buffers_are_not_overwritten() -> Any:
-    """Two of four buffers are held while others are filled; with all four held no frame comes until one is released."""
+    """Hold two of four buffers while others are filled. If all four are held, no frame arrives until one is
+    released."""
     vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 0)  # a counter in the picture: each frame differs
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"), buffers=4)
     source.open()
@@ -33,7 +34,7 @@ def held_buffers_are_not_overwritten() -> Any:
     assert source.read(0.5) is None
     for frame in held:
         frame.release()
-        frame.release()  # once too often is no error
+        frame.release()  # a second release has no effect
     after = take(source, 3)
     assert after.sequence > held[-1].sequence
     after.release()
@@ -42,8 +43,8 @@ def held_buffers_are_not_overwritten() -> Any:
     copy = last.rows().copy()
     source.close()
     assert (last.rows() == copy).all()
-    again = source.open()  # with the old memory still mapped
-    assert again == last.format
+    reopened = source.open()  # while the old memory is still mapped
+    assert reopened == last.format
     frame = take(source)
     assert frame.sequence > last.sequence
     frame.release()
@@ -69,9 +70,8 @@ def a_slow_reader_gets_the_latest() -> Any:
         frames += 1
         frame.release()
     held = take(source)
-    for _ in range(
-        6
-    ):  # as the overlapped loop does: the last frame is released just before the next is asked for
+    # Like the overlapped loop, release the last frame just before the next one is read.
+    for _ in range(6):
         time.sleep(0.25)
         held.release()
         held = take(source)
@@ -82,26 +82,27 @@ def a_slow_reader_gets_the_latest() -> Any:
     counters = source.counters
     source.close()
     assert counters.captured == frames + counters.dropped, counters
-    assert counters.dropped >= 12, counters  # seven or eight of each quarter of a second were passed over
-    # With four buffers the driver stops after 133 ms, and the last frame is 117 ms old when it is asked for.
-    # Such a frame is passed over for the next one.
+    # Seven or eight frames arrive in each quarter of a second, and all but one are dropped.
+    assert counters.dropped >= 12, counters
+    # With four buffers the driver stops after 133 ms, and the last frame is 117 ms old when it is read. The source
+    # drops such a frame and waits for the next one.
     assert float(np.percentile(ages, 75)) < 60, ages
-    return {"handed_out": frames, "counters": vars_of(counters), "age_ms": round(float(np.median(ages)), 1)}
+    return {"delivered": frames, "counters": vars_of(counters), "age_ms": round(float(np.median(ages)), 1)}
 
 
 @check
 def rates_are_set() -> Any:
     measured = {}
-    for wanted in (10.0, 30.0):
-        source = V4l2Camera(vivid.WEBCAM, RequestedMode(320, 180, wanted, "yuyv"))
+    for requested in (10.0, 30.0):
+        source = V4l2Camera(vivid.WEBCAM, RequestedMode(320, 180, requested, "yuyv"))
         format = source.open()
-        assert abs(format.fps - wanted) < 0.5, format
-        measured[wanted] = rate_of(source)
-        assert abs(measured[wanted] - wanted) < 0.15 * wanted, measured
-        held = source.set_rate(wanted / 2)
-        assert abs(held - wanted / 2) < 0.5
-        measured[wanted / 2] = rate_of(source)
-        assert abs(measured[wanted / 2] - wanted / 2) < 0.15 * wanted, measured
+        assert abs(format.fps - requested) < 0.5, format
+        measured[requested] = rate_of(source)
+        assert abs(measured[requested] - requested) < 0.15 * requested, measured
+        accepted = source.set_rate(requested / 2)
+        assert abs(accepted - requested / 2) < 0.5
+        measured[requested / 2] = rate_of(source)
+        assert abs(measured[requested / 2] - requested / 2) < 0.15 * requested, measured
         source.close()
     return measured
 

@@ -1,4 +1,4 @@
-"""A USB camera, read by the kernel's driver for such: JPEG, a rate that it does not change, its plug pulled."""
+"""Checks with a USB camera on the kernel's driver: JPEG, a rate that cannot be changed, an unplugged cable."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CARD = "Emulated USB camera"
 
 
 class Plug:
-    """The plug of the camera; ``put_in`` and ``pull`` may be called any number of times."""
+    """Connects and disconnects the software camera. ``connect`` has no effect on a connected camera."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
 
-    def put_in(self) -> None:
+    def connect(self) -> None:
         if self._process is None:
             vivid.load("vhci-hcd")
             vivid.load("uvcvideo")
@@ -39,61 +39,61 @@ class Plug:
         self._process = None
 
     def camera(self, seconds: float = 60.0) -> str:
-        """Its path, once it is there."""
-        self.put_in()
+        """Connect the camera and return its path."""
+        self.connect()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             for camera in list_cameras():
                 if CARD in camera.card and camera.captures:
                     return camera.path
             time.sleep(0.1)
-        raise AssertionError(f"the camera did not come: {list_cameras()}")
+        raise AssertionError(f"no camera appeared within {seconds} s: {list_cameras()}")
 
 
 PLUG = Plug()
 
 
 def grey(frame: Frame) -> float:
-    """The mean of the middle of the picture; the noise is in a corner."""
+    """Return the mean brightness of the lower third of the picture, which has no noise."""
     f = frame.format
     rows = frame.rows()[f.height * 2 // 3 :]
     return float(rows[:, ::2].mean() if f.pixels == "yuyv" else rows.mean())
 
 
 def numbers(source: V4l2Camera | ReconnectingSource, count: int) -> list[tuple[int, int, float]]:
-    """For ``count`` frames: the frame's number, the picture's number of 16, and the distance of its grey from that
-    picture's."""
-    made = []
+    """Read ``count`` frames. Return for each the frame's number, the picture's number (0 to 15), and the distance of
+    its grey level from the expected one."""
+    rows = []
     for _ in range(count):
         frame = take(source)
         value = grey(frame)
         picture = round((value - 40) / 10)
-        made.append((frame.sequence, picture, abs(value - uvc_camera.level(picture))))
+        rows.append((frame.sequence, picture, abs(value - uvc_camera.level(picture))))
         frame.release()
-    return made
+    return rows
 
 
 @check
-def a_usb_camera_delivers_what_it_describes() -> Any:
+def a_usb_camera_delivers_the_formats_that_it_describes() -> Any:
     path = PLUG.camera()
-    # The device beside it delivers metadata and is not a camera.
+    # The second device node delivers metadata and is not a camera.
     assert [each for each in list_cameras() if CARD in each.card and not each.captures]
     formats = {}
-    for wish in (
+    for mode in (
         RequestedMode(),
         RequestedMode(640, 360),
         RequestedMode(640, 360, 5),
         RequestedMode(320, 180, pixels="grey"),
     ):
-        source = V4l2Camera(path, wish)
+        source = V4l2Camera(path, mode)
         format = source.open()
         frame = take(source, 3)
         assert frame.format == format, (frame.format, format)
         value = grey(frame)
-        assert abs(value - uvc_camera.level(round((value - 40) / 10))) < 2, (wish, value)
+        assert abs(value - uvc_camera.level(round((value - 40) / 10))) < 2, (mode, value)
         frame.release()
         source.close()
-        formats[str(wish)] = str(format)
+        formats[str(mode)] = str(format)
     pixels = [text.split("'")[1] for text in formats.values()]
     assert pixels == ["yuyv", "rgb", "yuyv", "grey"], formats
     return formats
@@ -104,13 +104,13 @@ def jpeg_of_a_usb_camera_is_decoded_and_damage_is_counted() -> Any:
     source = V4l2Camera(PLUG.camera(), RequestedMode(640, 360), least=(128, 72))
     format = source.open()
     assert (format.width, format.height) == (160, 90), format
-    seen = numbers(source, 45)
+    rows = numbers(source, 45)
     errors, counters = source.counters.errors, vars_of(source.counters)
     source.close()
-    assert max(off for _, _, off in seen) < 2, seen
-    # The picture's number and ours go on together, whatever was damaged or dropped between.
-    first, shown, _ = seen[0]
-    assert all((number - first) % 16 == (picture - shown) % 16 for number, picture, _ in seen), seen
+    assert max(error for _, _, error in rows) < 2, rows
+    # Frame numbers and picture numbers advance together, also over damaged and dropped frames.
+    first, first_picture, _ = rows[0]
+    assert all((number - first) % 16 == (picture - first_picture) % 16 for number, picture, _ in rows), rows
     assert errors >= 3, counters
     assert counters["captured"] == 45 + counters["dropped"], counters
     return counters
@@ -121,7 +121,7 @@ def a_usb_camera_keeps_its_rate_and_frames_are_skipped() -> Any:
     source = V4l2Camera(PLUG.camera(), RequestedMode(320, 180, 30.0, "yuyv"))
     source.open()
     take(source, 3).release()
-    held = source.set_rate(6.0)
+    accepted = source.set_rate(6.0)
     dropped = source.counters.dropped
     times = []
     for _ in range(8):
@@ -131,24 +131,24 @@ def a_usb_camera_keeps_its_rate_and_frames_are_skipped() -> Any:
     late = source.counters.dropped - dropped
     source.close()
     rate = 7e9 / (times[-1] - times[0])
-    assert held == 6.0 and abs(rate - 6.0) < 1.5, (held, rate)
-    assert late <= 4, late  # four of five were left out, and are not called dropped
-    return {"asked": 6.0, "came": round(rate, 2), "called_dropped": late}
+    assert accepted == 6.0 and abs(rate - 6.0) < 1.5, (accepted, rate)
+    assert late <= 4, late  # four of five frames are skipped, which does not count as dropped
+    return {"requested": 6.0, "measured": round(rate, 2), "dropped": late}
 
 
 @check
 def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
-    said: list[str] = []
+    messages: list[str] = []
     path = PLUG.camera()
     source = ReconnectingSource(
-        V4l2Camera(path, RequestedMode(320, 180, 30.0, "yuyv")), on_message=said.append, seed=0
+        V4l2Camera(path, RequestedMode(320, 180, 30.0, "yuyv")), on_message=messages.append, seed=0
     )
     source.open()
     before = numbers(source, 3)[-1][0]
     other = V4l2Camera(path)
     try:
         other.open()
-        raise AssertionError("two may not stream")
+        raise AssertionError("a second reader could open the camera")
     except SourceLost as error:
         busy = str(error)
     PLUG.pull()
@@ -157,9 +157,9 @@ def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
         frame = source.read(0.5)
         if frame is not None:
             frame.release()
-    assert said, "the camera was not missed"
-    frame = None  # it has the old device's memory, and so its number
-    PLUG.put_in()
+    assert messages, "the unplugged camera was not detected"
+    frame = None  # it holds the old device's memory, and with it the device's number
+    PLUG.connect()
     end = time.monotonic() + 60
     while time.monotonic() < end and not source.counters.reconnects:
         frame = source.read(0.5)
@@ -169,4 +169,4 @@ def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
     source.close()
     PLUG.pull()
     assert source.counters.reconnects == 1 and after > before
-    return {"said": said, "busy": busy, "counters": vars_of(source.counters)}
+    return {"messages": messages, "busy": busy, "counters": vars_of(source.counters)}

@@ -1,4 +1,4 @@
-"""What the checks inside the emulated PC share."""
+"""Helper functions of the checks inside the emulated PC."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ RGB = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "white": (
 
 
 def check(function: Callable[[], Any]) -> Callable[[], Any]:
+    """Register a check."""
     CHECKS.append(function)
     return function
 
 
 def packed(frame: Frame) -> np.ndarray:
-    """The frame's bytes without the gaps at the ends of its rows."""
+    """Return the bytes of the frame without the gaps at the ends of its rows."""
     f = frame.format
     rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
     return np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
@@ -38,7 +39,7 @@ def rgb(frame: Frame) -> np.ndarray:
 
 
 def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 5.0) -> Frame:
-    """The last of ``count`` frames; the others are released."""
+    """Read ``count`` frames and return the last one; the others are released."""
     while True:
         frame = source.read(timeout_s)
         assert frame is not None, f"{source.name} sent nothing for {timeout_s} s"
@@ -48,41 +49,45 @@ def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: flo
         frame.release()
 
 
-def shows(source: V4l2Camera, path: str, colour: str) -> None:
-    vivid.set_control(path, "Test Pattern", vivid.COLOURS[colour])
-    frame = take(source, 4)  # those queued before still have the old picture
+def check_color(source: V4l2Camera, path: str, color: str) -> None:
+    vivid.set_control(path, "Test Pattern", vivid.COLORS[color])
+    frame = take(source, 4)  # frames that were queued before still have the old picture
     picture = rgb(frame)[8:-8, 8:-8].reshape(-1, rgb(frame).shape[2]).astype(int)
     if frame.format.pixels == "grey":
-        weight = {"red": 76, "green": 150, "blue": 29, "white": 255}[colour]
-        wanted: tuple[int, ...] = (weight,)
+        weight = {"red": 76, "green": 150, "blue": 29, "white": 255}[color]
+        expected: tuple[int, ...] = (weight,)
     else:
-        wanted = RGB[colour]
-    off = np.abs(picture - np.array(wanted)).max()
-    # 24 levels: video range, chroma of two pixels, five bits of RGB565; a grey of another matrix.
-    assert off <= 24 or (frame.format.pixels == "grey" and off <= 70), (
+        expected = RGB[color]
+    error = np.abs(picture - np.array(expected)).max()
+    # Up to 24 levels: video range, chroma shared by two pixels, five bits of RGB565. Grey comes from another matrix.
+    assert error <= 24 or (frame.format.pixels == "grey" and error <= 70), (
         frame.format,
-        colour,
+        color,
         picture[0].tolist(),
     )
     frame.release()
 
 
 def every_format(path: str, names: tuple[str, ...]) -> dict[str, Any]:
-    seen = {}
+    formats = {}
     for pixels in names:
         source = V4l2Camera(path, RequestedMode(640, 360, 30.0, pixels))
         format = source.open()
         try:
             assert (format.pixels, format.width, format.height) == (pixels, 640, 360), format
-            for colour in RGB:
-                shows(source, path, colour)
+            for color in RGB:
+                check_color(source, path, color)
             frame = take(source)
             assert frame.dmabuf is not None
-            seen[pixels] = {"strides": format.strides, "fps": format.fps, "missed": source.counters.dropped}
+            formats[pixels] = {
+                "strides": format.strides,
+                "fps": format.fps,
+                "missed": source.counters.dropped,
+            }
             frame.release()
         finally:
             source.close()
-    return seen
+    return formats
 
 
 def wait_for(path: str, seconds: float = 20.0) -> None:

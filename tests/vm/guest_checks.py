@@ -1,7 +1,7 @@
-"""Runs inside the emulated PC: the V4L2 source against the kernel's own virtual camera.
+"""Run the checks inside the emulated PC.
 
-``python -m tests.vm.guest_checks [COMMAND]...``: the checks, then each command by the shell; one JSON object to
-/dev/ttyS1.
+``python -m tests.vm.guest_checks [COMMAND]...`` runs the checks, then each command in a shell, and writes one JSON
+object to /dev/ttyS1.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ __all__ = [
 
 
 def main(commands: list[str]) -> int:
-    """``-k WORD,WORD`` before the commands: only checks with one of these in their names; ``-k -``: none."""
-    word = ""
+    """Run the checks and the commands. ``-k WORD,WORD`` before the commands runs only checks whose names contain one of
+    the words; ``-k -`` runs no checks."""
+    words = ""
     if commands[:1] == ["-k"]:
-        word, commands = commands[1], commands[2:]
+        words, commands = commands[1], commands[2:]
     vivid.load("vivid", vivid.OPTIONS)
     wait_for(vivid.HDMI)
     for path in (vivid.WEBCAM, vivid.PLANES, vivid.HDMI):
-        vivid.set_control(path, "OSD Text Mode", 2)  # nothing written into the picture
+        vivid.set_control(path, "OSD Text Mode", 2)  # no text in the picture
     results = []
-    for function in (each for each in CHECKS if any(w in each.__name__ for w in word.split(","))):
+    for function in (each for each in CHECKS if any(w in each.__name__ for w in words.split(","))):
         started = time.monotonic()
         row: dict[str, Any] = {"name": function.__name__}
         try:

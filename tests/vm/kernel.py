@@ -1,4 +1,4 @@
-"""Debian's kernel and a start-up file system with the modules that a camera test needs, kept in the cache."""
+"""Download Debian's kernel into the cache, and make a start-up file system with the modules that the checks need."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from pathlib import Path
 from arenite.errors import ToolError
 from arenite.files import cache_directory
 
-#: Loaded by the start-up script before anything else runs; what they depend on is loaded first.
+#: Modules that the start-up script loads first, after their dependencies.
 AT_START = ("virtio_pci", "9pnet_virtio", "9p")
-#: Loaded by the test, with options of its own.
+#: Modules that the checks load, with their own options.
 LATER = (
     *("vivid", "uvcvideo", "vhci-hcd"),
-    # Boards: a USB device of this kernel's own, a serial port and a drive on it, and what the host needs for both.
+    # For boards: a USB device of this kernel with a serial port and a drive, and the host's drivers for both.
     *("dummy_hcd", "libcomposite", "usb_f_acm", "usb_f_mass_storage", "cdc-acm", "usb-storage", "sd_mod"),
     *("vfat", "nls_cp437", "nls_ascii", "nls_iso8859-1", "nls_utf8"),
 )
-#: Commands and the Debian packages that have them.
+#: Required commands and their Debian packages.
 TOOLS = {
     "qemu-system-x86_64": "qemu-system-x86",
     "busybox": "busybox-static",
@@ -53,14 +53,14 @@ $b poweroff -f
 
 @dataclass(frozen=True)
 class Kernel:
-    """``release``: as uname tells it; ``modules``: of this kernel, unpacked, with their dependencies computed."""
+    """An unpacked kernel: its release as in uname, its image, and its modules with their computed dependencies."""
 
     release: str
     image: Path
     modules: Path
 
     def needed(self, names: tuple[str, ...]) -> list[Path]:
-        """The files of the modules and of all that they depend on, in the order to load them."""
+        """Return the files of the modules and of their dependencies, in loading order."""
         depends: dict[str, list[str]] = {}
         for line in (self.modules / "modules.dep").read_text("utf-8").splitlines():
             file, _, others = line.partition(":")
@@ -75,33 +75,33 @@ class Kernel:
                 order.append(file)
 
         for name in names:
-            if name in paths:  # else it is built in, or this kernel lacks it: the test tells
+            if name in paths:  # otherwise it is built in, or missing, which makes a check fail
                 visit(paths[name])
         return [self.modules / file for file in order]
 
 
 def missing_tools() -> list[str]:
-    """Debian packages to install."""
+    """Return the Debian packages of the missing commands."""
     return [package for tool, package in TOOLS.items() if shutil.which(tool) is None]
 
 
 def kernel() -> Kernel:
-    """Debian's newest, fetched with apt-get once. Raises ``ToolError``."""
-    lacking = missing_tools()
-    if lacking:
+    """Return Debian's newest kernel. Downloads it once with apt-get; raises ``ToolError`` if that fails."""
+    packages = missing_tools()
+    if packages:
         raise ToolError(
-            f"The emulated PC needs {', '.join(lacking)}.", f"Run: apt-get install -y {' '.join(lacking)}."
+            f"The emulated PC needs {', '.join(packages)}.", f"Run: apt-get install -y {' '.join(packages)}."
         )
     root = cache_directory() / "vm"
-    found = _unpacked(root)
-    if found is None:
+    unpacked = _unpacked(root)
+    if unpacked is None:
         _fetch(root)
-        found = _unpacked(root)
-    if found is None:
+        unpacked = _unpacked(root)
+    if unpacked is None:
         raise ToolError(
             f"The kernel's package in {root} has no kernel.", "Delete that folder, then try again."
         )
-    return found
+    return unpacked
 
 
 def _unpacked(root: Path) -> Kernel | None:
@@ -109,12 +109,12 @@ def _unpacked(root: Path) -> Kernel | None:
         release = image.name.removeprefix("vmlinuz-")
         for parent in ("lib", "usr/lib"):
             modules = image.parents[1] / parent / "modules" / release
-            found = Kernel(release, image, modules)
-            # What an older version of this file left out has to be fetched.
+            candidate = Kernel(release, image, modules)
+            # An older version of this file may have kept fewer modules; then the package is downloaded again.
             if (modules / "modules.dep").is_file() and all(
-                path.is_file() for path in found.needed((*AT_START, *LATER))
+                path.is_file() for path in candidate.needed((*AT_START, *LATER))
             ):
-                return found
+                return candidate
     return None
 
 
@@ -130,30 +130,30 @@ def _fetch(root: Path) -> None:
         _run(["dpkg-deb", "-x", str(files[0]), "unpacked"], folder)
         unpacked = folder / "unpacked"
         for image in (unpacked / "boot").glob("vmlinuz-*"):
-            where = unpacked if (unpacked / "lib/modules").is_dir() else unpacked / "usr"
+            module_root = unpacked if (unpacked / "lib/modules").is_dir() else unpacked / "usr"
             release = image.name.removeprefix("vmlinuz-")
-            _run(["depmod", "-b", str(where), release], folder)
-            _thin_out(Kernel(release, image, where / "lib/modules" / release))
+            _run(["depmod", "-b", str(module_root), release], folder)
+            _remove_unused_modules(Kernel(release, image, module_root / "lib/modules" / release))
         shutil.rmtree(root / package, ignore_errors=True)
         unpacked.rename(root / package)
 
 
-def _thin_out(kernel: Kernel) -> None:
-    """Of 400 MB only what is loaded stays."""
-    kept = set(kernel.needed((*AT_START, *LATER)))
+def _remove_unused_modules(kernel: Kernel) -> None:
+    """Delete all modules that the checks do not load. All modules together take 400 MB."""
+    needed = set(kernel.needed((*AT_START, *LATER)))
     for file in kernel.modules.rglob("*.ko*"):
-        if file not in kept:
+        if file not in needed:
             file.unlink()
 
 
 def _package() -> str:
-    """What the package ``linux-image-amd64`` stands for now. The cloud kernel has no camera."""
-    said = _run(["apt-cache", "depends", "linux-image-amd64"], Path("/"))
-    names = [line.split()[-1] for line in said.splitlines() if "Depends: linux-image-" in line]
+    """Return the kernel package that ``linux-image-amd64`` depends on. (The cloud kernel has no camera drivers.)"""
+    output = _run(["apt-cache", "depends", "linux-image-amd64"], Path("/"))
+    names = [line.split()[-1] for line in output.splitlines() if "Depends: linux-image-" in line]
     if not names:
         raise ToolError(
-            "No package linux-image-amd64 is known here, or it depends on no kernel.",
-            "Run apt-get update; on other systems than Debian use a container with Debian.",
+            "apt-cache lists no kernel for the package linux-image-amd64.",
+            "Run apt-get update. On systems other than Debian, use a container with Debian.",
         )
     return names[0]
 
@@ -167,8 +167,8 @@ def _run(command: list[str], folder: Path) -> str:
 
 
 def start_up(kernel: Kernel, command: str, target: Path) -> Path:
-    """The start-up file system as ``target``: busybox, modules and a script that runs ``command`` in this computer's
-    root, read-only, by its /bin/sh."""
+    """Write the start-up file system to ``target`` and return ``target``. It contains busybox, the modules, and a
+    script that runs ``command`` with /bin/sh in this computer's root, mounted read-only."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "bin").mkdir()

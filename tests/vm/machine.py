@@ -1,4 +1,4 @@
-"""Start the emulated PC, wait until it is off again, and read its output."""
+"""Start the emulated PC, wait until it switches off, and read its output."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ MEMORY_MB = 1024
 
 @dataclass(frozen=True)
 class VmResult:
-    """``code`` is the exit code of the command in the machine, None when it did not run; ``output`` is what it wrote to
-    /dev/ttyS1, and ``console`` everything else, with the kernel's messages."""
+    """The result of a command in the emulated PC.
+
+    ``code`` is its exit code, or None if it did not run. ``output`` is its output on /dev/ttyS1, and ``console`` all
+    other output, with the kernel's messages."""
 
     code: int | None
     output: str
@@ -30,20 +32,20 @@ class VmResult:
 
 
 def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> VmResult:
-    """Run ``command`` in a new machine, in this repository's folder, as root. Raises ``ToolError``."""
-    # The cache is that of this computer, read-only like everything but /tmp.
+    """Run ``command`` as root in a new machine, in this repository's folder. Raises ``ToolError`` if QEMU fails."""
+    # The machine uses this computer's cache, read-only like everything except /tmp.
     settings = f"HOME=/tmp PYTHONDONTWRITEBYTECODE=1 ARENITE_CACHE={shlex.quote(str(cache_directory()))}"
     line = f"cd {shlex.quote(str(ROOT))} && export {settings} && exec {shlex.join(command)}"
-    chosen = kernel()
+    vm_kernel = kernel()
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="arenite-vm-") as temporary:
         folder = Path(temporary)
-        initrd = start_up(chosen, line, folder / "initrd")
+        initrd = start_up(vm_kernel, line, folder / "initrd")
         serial = folder / "output"
         emulator = [
             *("qemu-system-x86_64", "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max"),
             *("-smp", str(processors), "-m", str(MEMORY_MB)),
-            *("-kernel", str(chosen.image), "-initrd", str(initrd)),
+            *("-kernel", str(vm_kernel.image), "-initrd", str(initrd)),
             *("-append", "console=ttyS0 quiet loglevel=4 panic=-1 mitigations=off"),
             *("-virtfs", "local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap"),
             *("-display", "none", "-monitor", "none", "-serial", "stdio", "-serial", f"file:{serial}"),
@@ -55,8 +57,8 @@ def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> V
                 timeout=timeout_s,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            shown = (error.stdout or b"").decode("utf-8", "replace")[-2000:]
-            raise ToolError(f"The emulated PC did not end within {timeout_s:.0f} s: {shown}") from error
+            console = (error.stdout or b"").decode("utf-8", "replace")[-2000:]
+            raise ToolError(f"The emulated PC did not end within {timeout_s:.0f} s: {console}") from error
         if done.returncode:
             raise ToolError(f"QEMU ended with {done.returncode}: {done.stderr.strip()[-500:]}")
         output = serial.read_text("utf-8", "replace") if serial.exists() else ""
@@ -67,5 +69,5 @@ def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> V
 
 
 def python(*arguments: str) -> list[str]:
-    """The command that runs this very Python."""
+    """Return a command that runs this Python interpreter."""
     return [sys.executable, *arguments]

@@ -1,4 +1,4 @@
-"""The V4L2 source in the emulated PC; takes a minute or two, so it runs only on request: ``make test-vm``."""
+"""Tests in the emulated PC. They take a few minutes, so they run on request only: ``make test-vm``."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, dict[str, Any]]:
-    """The results of one machine, by the name of the check. It is a failure when the kernel is not available,
-    because the checks were requested."""
+    """Return the results of one machine by check name. A missing kernel is a failure, because the user requested the
+    checks."""
     try:
-        ended = run(python("-m", "tests.vm.guest_checks"))
+        result = run(python("-m", "tests.vm.guest_checks"))
     except ToolError as error:
         pytest.fail(f"{error} (missing: {missing_tools()})")
     try:
-        rows = json.loads(ended.output)
+        rows = json.loads(result.output)
     except ValueError:
-        pytest.fail(f"no results; the console ends with:\n{ended.console[-4000:]}")
+        pytest.fail(f"no results; the console ends with:\n{result.console[-4000:]}")
     return {row["name"]: row for row in rows}
 
 

@@ -1,6 +1,6 @@
-"""A USB device of the kernel's own, on a host controller of the kernel's own: what a board shows of itself.
+"""A USB device and a host controller that the kernel emulates, as a stand-in for a board.
 
-A serial port (``/dev/ttyGS0`` is the board's end, ``/dev/ttyACM0`` the host's) and, where an image is given, a drive.
+The device has a serial port (``/dev/ttyGS0`` is the board's end, ``/dev/ttyACM0`` the host's) and optionally a drive.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ BOARD_END = Path("/dev/ttyGS0")
 
 
 class Gadget:
-    """``id`` as ``vvvv:pppp``; ``plug`` and ``pull`` as often as one likes; ``remove`` at the end."""
+    """An emulated USB device with the ID ``vvvv:pppp``. Call ``plug`` and ``pull`` any number of times, and ``remove``
+    at the end."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ def run(*command: str) -> str:
 
 
 def fat_image(path: Path, kilobytes: int) -> Path:
-    """An empty FAT file system."""
+    """Write an empty FAT file system to ``path`` and return ``path``."""
     with path.open("wb") as file:
         file.truncate(kilobytes * 1024)
     run("/bin/busybox", "mkdosfs", str(path))

@@ -1,6 +1,6 @@
-"""The device's side of USB/IP, as the kernel's host controller in software (vhci_hcd) speaks it.
+"""The device's side of USB/IP, for the kernel's software host controller (vhci_hcd).
 
-The bytes on the socket are those of Documentation/usb/usbip_protocol.rst.
+The protocol on the socket follows Documentation/usb/usbip_protocol.rst.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HUB = Path("/sys/devices/platform/vhci_hcd.0")
-_UNLINK, _DID_SUBMIT, _DID_UNLINK = 2, 3, 4
+_UNLINK, _REPLY_SUBMIT, _REPLY_UNLINK = 2, 3, 4
 _STALL, _RESET = -32, -104
 _HIGH_SPEED = 3
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """That the host asks for: its number, how many bytes it takes or ``data`` that it gives, and of endpoint 0 the
-    setup packet."""
+    """A transfer that the host requests: its number, the number of bytes to read or the ``data`` to write, and for
+    endpoint 0 the setup packet."""
 
     number: int
     endpoint: int
@@ -33,7 +33,7 @@ class Transfer:
 
 
 class UsbDevice(ABC):
-    """Subclasses say what becomes of a transfer. ``port``: of the hub, from 0 on."""
+    """A USB device at a port of the hub, counted from 0. Subclasses process its transfers."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -41,7 +41,7 @@ class UsbDevice(ABC):
         self._sending = threading.Lock()
 
     def attach(self) -> None:
-        """Plug it in; ``serve`` answers the host from then on."""
+        """Connect the device. Afterwards ``serve`` must answer the host."""
         self._link, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         (_HUB / "attach").write_text(
             f"{self._port} {theirs.fileno()} {0x00010001 + self._port} {_HIGH_SPEED}"
@@ -49,51 +49,53 @@ class UsbDevice(ABC):
         theirs.close()
 
     def pull(self) -> None:
-        """The host sees it leave the bus."""
+        """Disconnect the device from the bus."""
         if self._link is not None:
             with contextlib.suppress(OSError):
                 self._link.shutdown(socket.SHUT_RDWR)
             self._link = None
 
     def serve(self) -> None:
-        """Until the host lets go of the socket, or the device is pulled."""
+        """Answer the host until it closes the socket or the device is disconnected."""
         with contextlib.suppress(EOFError, OSError):
             while True:
                 head = self._receive(48)
                 command, number, _, direction, endpoint, rest, size = struct.unpack_from(">6Ii", head)
                 if command == _UNLINK:
-                    self._call_back(number, rest)
+                    self._cancel(number, rest)
                     continue
                 to_device = direction == 0
                 data = self._receive(size) if to_device and size > 0 else b""
-                self._submitted(Transfer(number, endpoint, size, to_device, head[40:48], data))
+                self._on_transfer(Transfer(number, endpoint, size, to_device, head[40:48], data))
 
     @abstractmethod
-    def _submitted(self, transfer: Transfer) -> None:
-        """Answer it now or, what waits for data, later."""
+    def _on_transfer(self, transfer: Transfer) -> None:
+        """Answer the transfer, or keep it until there is data."""
 
     @abstractmethod
-    def _call_back(self, number: int, victim: int) -> None:
-        """Take back the transfer ``victim`` if it still waits, and say so with ``_called_back``."""
+    def _cancel(self, number: int, cancelled: int) -> None:
+        """Cancel the transfer ``cancelled`` if it is still pending, and call ``_confirm_cancel``."""
 
-    def _called_back(self, number: int, waited: bool) -> None:
-        self._write(struct.pack(">5Ii24x", _DID_UNLINK, number, 0, 0, 0, _RESET if waited else 0))
+    def _confirm_cancel(self, number: int, was_pending: bool) -> None:
+        self._write(struct.pack(">5Ii24x", _REPLY_UNLINK, number, 0, 0, 0, _RESET if was_pending else 0))
 
-    def _answer(self, number: int, data: bytes = b"", *, taken: int | None = None, status: int = 0) -> None:
-        """What the host gets, or how many bytes were ``taken`` of it."""
-        head = struct.pack(">5I", _DID_SUBMIT, number, 0, 0, 0)
-        head += struct.pack(">iiiii8x", status, len(data) if taken is None else taken, 0, 0, 0)
+    def _answer(
+        self, number: int, data: bytes = b"", *, accepted: int | None = None, status: int = 0
+    ) -> None:
+        """Answer a transfer with ``data`` for the host, or with the number of ``accepted`` bytes."""
+        head = struct.pack(">5I", _REPLY_SUBMIT, number, 0, 0, 0)
+        head += struct.pack(">iiiii8x", status, len(data) if accepted is None else accepted, 0, 0, 0)
         self._write(head + data)
 
-    def _answer_control(self, transfer: Transfer, made: bytes | None) -> None:
-        """``made``: what the device has to say to the setup packet; None: nothing, it stalls."""
+    def _answer_control(self, transfer: Transfer, reply: bytes | None) -> None:
+        """Answer a setup packet with ``reply``, or stall the endpoint if it is None."""
         kind, _, _, _, length = struct.unpack("<BBHHH", transfer.setup)
-        if made is None:
+        if reply is None:
             self._answer(transfer.number, status=_STALL)
         elif kind & 0x80:
-            self._answer(transfer.number, made[:length])
+            self._answer(transfer.number, reply[:length])
         else:
-            self._answer(transfer.number, taken=len(transfer.data))
+            self._answer(transfer.number, accepted=len(transfer.data))
 
     def _receive(self, size: int) -> bytes:
         data = b""

@@ -1,27 +1,27 @@
-"""What a USB camera tells of itself: USB 2.0 and the USB Video Class 1.0, with a bulk endpoint for pictures."""
+"""The descriptors of a USB camera: USB 2.0 and the USB Video Class 1.0, with a bulk endpoint for pictures."""
 
 from __future__ import annotations
 
 import struct
 
-#: Index from 1: pixels of a format, and its frames from 1: width, height, frames per second.
+#: Formats, counted from 1: pixels, and the frames, counted from 1: width, height, frame rates.
 FORMATS = (
     ("mjpeg", ((640, 360, (30, 15)), (320, 180, (30,)))),
     ("yuyv", ((320, 180, (30,)), (640, 360, (5,)))),
 )
 STRINGS = ("", "Arenite", "Emulated USB camera", "SN0001")
 YUY2 = b"YUY2" + bytes.fromhex("0000100080000 0aa00389b71".replace(" ", ""))
-PAYLOAD = 16384  # bytes of a transfer at most, its header included
+PAYLOAD = 16384  # maximum bytes of a transfer, including its header
 CLASS, INTERFACE, ENDPOINT = 0x24, 4, 5
 
 
 def interval(fps: int) -> int:
-    """In units of 100 ns."""
+    """Return the frame interval in units of 100 ns."""
     return 10_000_000 // fps
 
 
 def device() -> bytes:
-    # 0xEF, 2, 1: functions of several interfaces, which belong together by an association.
+    # 0xEF, 2, 1: an interface association groups several interfaces into one function.
     return struct.pack("<BBHBBBBHHHBBBB", 18, 1, 0x0200, 0xEF, 2, 1, 64, 0x1D6B, 0x0102, 1, 1, 2, 3, 1)
 
 
@@ -39,23 +39,23 @@ def _interface(number: int, endpoints: int, subclass: int) -> bytes:
 
 
 def _formats() -> bytes:
-    made = b""
+    descriptors = b""
     for k, (pixels, frames) in enumerate(FORMATS, 1):
         jpeg = pixels == "mjpeg"
         head = struct.pack("<BB", k, len(frames))
         if jpeg:
-            made += _descriptor(CLASS, 6, head + bytes([1, 1, 0, 0, 0, 0]))
+            descriptors += _descriptor(CLASS, 6, head + bytes([1, 1, 0, 0, 0, 0]))
         else:
-            made += _descriptor(CLASS, 4, head + YUY2 + bytes([16, 1, 0, 0, 0, 0]))
+            descriptors += _descriptor(CLASS, 4, head + YUY2 + bytes([16, 1, 0, 0, 0, 0]))
         for n, (width, height, rates) in enumerate(frames, 1):
             size = width * height * 2
             body = struct.pack("<BBHHIII", n, 0, width, height, size, size * 8 * max(rates), size)
             body += struct.pack("<IB", interval(rates[0]), len(rates))
-            made += _descriptor(
+            descriptors += _descriptor(
                 CLASS, 7 if jpeg else 5, body + struct.pack(f"<{len(rates)}I", *map(interval, rates))
             )
-        made += _descriptor(CLASS, 13, bytes([1, 1, 4]))  # colours: BT.709 primaries, BT.601 matrix
-    return made
+        descriptors += _descriptor(CLASS, 13, bytes([1, 1, 4]))  # colours: BT.709 primaries, BT.601 matrix
+    return descriptors
 
 
 def configuration() -> bytes:
@@ -72,12 +72,14 @@ def configuration() -> bytes:
     return struct.pack("<BBHBBBBB", 9, 2, 9 + len(body), 2, 1, 0, 0x80, 50) + body
 
 
-def negotiated(asked: bytes) -> bytes:
-    """The streaming control (26 bytes) that the camera makes of the one it is asked for."""
-    hint, form, frame, wanted = struct.unpack_from("<HBBI", asked.ljust(26, b"\0"))
+def negotiated(request: bytes) -> bytes:
+    """Return the streaming control (26 bytes) with which the camera answers the host's request."""
+    hint, form, frame, requested = struct.unpack_from("<HBBI", request.ljust(26, b"\0"))
     form = min(max(form, 1), len(FORMATS))
     frames = FORMATS[form - 1][1]
     frame = min(max(frame, 1), len(frames))
     width, height, rates = frames[frame - 1]
-    given = min(map(interval, rates), key=lambda each: abs(each - (wanted or interval(rates[0]))))
-    return struct.pack("<HBBIHHHHHII", hint, form, frame, given, 0, 0, 0, 0, 0, width * height * 2, PAYLOAD)
+    selected = min(map(interval, rates), key=lambda each: abs(each - (requested or interval(rates[0]))))
+    return struct.pack(
+        "<HBBIHHHHHII", hint, form, frame, selected, 0, 0, 0, 0, 0, width * height * 2, PAYLOAD
+    )

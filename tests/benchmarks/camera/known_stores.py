@@ -40,9 +40,8 @@ def known() -> MeasuredLoop:
             library.pread(file, ctypes.c_char_p(bytes(READ)), ctypes.c_size_t(READ), ctypes.c_long(0))
             after()
 
-    return MeasuredLoop(
-        run, {"region": (region_address, COPIED), "never": (source.ctypes.data, COPIED)}, runtime
-    )  # type: ignore[arg-type]
+    regions = {"region": (region_address, COPIED), "never": (source.ctypes.data, COPIED)}
+    return MeasuredLoop(run, regions, runtime)  # type: ignore[arg-type]
 
 
 def fails() -> MeasuredLoop:

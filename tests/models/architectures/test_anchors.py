@@ -1,4 +1,4 @@
-"""Anchors: where they lie, and that boxes come back as they were."""
+"""Tests of the detector's anchors: their positions, and encoding and decoding of boxes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arenite.models.architectures.detector import SIZES
 _SHARE = st.floats(0.01, 0.99)
 
 
-def test_anchors_go_by_rows_columns_and_sizes() -> None:
-    around = anchors((16, 24, 3))
-    assert around.shape == (2 * 3 * len(SIZES), 4)
-    assert np.allclose(around[0], (1 / 4, 1 / 6, SIZES[0], SIZES[0]))
-    assert np.allclose(around[1], (1 / 4, 1 / 6, SIZES[1], SIZES[1]))
-    assert np.allclose(around[2, :2], (1 / 4, 3 / 6))
-    assert np.allclose(around[-1, :2], (3 / 4, 5 / 6))
+def test_anchors_are_ordered_by_row_column_and_size() -> None:
+    boxes = anchors((16, 24, 3))
+    assert boxes.shape == (2 * 3 * len(SIZES), 4)
+    assert np.allclose(boxes[0], (1 / 4, 1 / 6, SIZES[0], SIZES[0]))
+    assert np.allclose(boxes[1], (1 / 4, 1 / 6, SIZES[1], SIZES[1]))
+    assert np.allclose(boxes[2, :2], (1 / 4, 3 / 6))
+    assert np.allclose(boxes[-1, :2], (3 / 4, 5 / 6))
 
 
 @given(st.tuples(_SHARE, _SHARE, _SHARE, _SHARE), st.tuples(_SHARE, _SHARE, _SHARE, _SHARE))
@@ -27,7 +27,7 @@ def test_decoding_is_the_inverse_of_encoding(box: tuple[float, ...], anchor: tup
     assert np.allclose(decode(encode(corners, np.array(anchor)), np.array(anchor)), corners, atol=1e-4)
 
 
-def test_overlap_counts_pixels() -> None:
+def test_overlap_equals_the_intersection_over_union_of_pixels() -> None:
     rng = np.random.default_rng(0)
     low = rng.integers(0, 12, (20, 2))
     boxes = np.concatenate([low, low + rng.integers(1, 12, (20, 2))], 1)

@@ -1,4 +1,4 @@
-"""The architectures: every size is a network that LiteRT runs, and is told apart from all others."""
+"""Tests of the architectures: LiteRT runs every size, and Arenite recognizes the size of a model."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def test_litert_runs_the_untrained_network(name: str) -> None:
     x = np.random.default_rng(1).random((1, *shape), np.float32)
     interpreter.set_tensor(interpreter.get_input_details()[0]["index"], x)
     interpreter.invoke()
-    made = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
+    outputs = [interpreter.get_tensor(d["index"]) for d in interpreter.get_output_details()]
     anchors = -(-64 // STRIDE) * -(-48 // STRIDE) * len(SIZES)
     expected = {"autoencoder": [(1, 96)], "detector": [(1, anchors, 4), (1, anchors, 7)]}
-    assert [y.shape for y in made] == expected.get(name, [(1, 7)])
-    assert all(np.isfinite(y).all() and y.std() > 0 for y in made)
+    assert [y.shape for y in outputs] == expected.get(name, [(1, 7)])
+    assert all(np.isfinite(y).all() and y.std() > 0 for y in outputs)
     if name not in expected:
-        assert made[0].sum() == pytest.approx(1.0, abs=1e-5)
+        assert outputs[0].sum() == pytest.approx(1.0, abs=1e-5)
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 1), (50, 1, 6), (28, 28, 1), (33, 31, 3), (3, 200, 2)])
@@ -58,12 +58,12 @@ def test_every_shape_is_a_valid_graph(name: str, shape: tuple[int, ...]) -> None
     st.integers(2, 20),
 )
 @settings(max_examples=20, deadline=None)
-def test_a_network_is_recognised(name: str, width: float, classes: int) -> None:
-    made = network(name, SHAPES[name], classes, width)
-    found = recognize_architecture(parse(random_model(made)))
-    assert found is not None
-    assert (found.architecture, found.shape) == (name, SHAPES[name])
-    assert found.network().layers == made.layers
+def test_a_network_is_recognized(name: str, width: float, classes: int) -> None:
+    expected = network(name, SHAPES[name], classes, width)
+    size = recognize_architecture(parse(random_model(expected)))
+    assert size is not None
+    assert (size.architecture, size.shape) == (name, SHAPES[name])
+    assert size.network().layers == expected.layers
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_network_is_recognised(name: str, width: float, classes: int) -> None:
         ("ad01_int8", NetworkSize("autoencoder", 1.0, (640,), 640)),
     ],
 )
-def test_the_benchmark_models_of_the_same_architecture_are_recognised(model: str, size: NetworkSize) -> None:
+def test_benchmark_models_of_the_same_architecture_are_recognized(model: str, size: NetworkSize) -> None:
     assert recognize_architecture(load(str(shared_model(model)))) == size
 
 
 @pytest.mark.parametrize("model", ["person_detect_int8", "sww01_int8"])
-def test_other_models_are_not(model: str) -> None:
+def test_models_of_other_architectures_are_not_recognized(model: str) -> None:
     assert recognize_architecture(load(str(shared_model(model)))) is None
 
 
@@ -94,17 +94,17 @@ def test_channels_follow_the_rule_of_mobilenet(base: int, width: float, expected
 
 
 @given(st.integers(1, 2000), st.floats(0.05, 4.0))
-def test_channels_are_multiples_and_never_much_less(base: int, width: float) -> None:
-    made = channels(base, width)
-    assert made % 8 == 0
-    assert made >= 8
-    assert made >= 0.9 * base * width
+def test_channels_are_multiples_of_8_and_at_least_90_percent(base: int, width: float) -> None:
+    count = channels(base, width)
+    assert count % 8 == 0
+    assert count >= 8
+    assert count >= 0.9 * base * width
 
 
-def test_mistakes_are_named() -> None:
-    with pytest.raises(UsageError, match="dscn") as caught:
+def test_invalid_arguments_raise_errors_that_name_them() -> None:
+    with pytest.raises(UsageError, match="dscn") as error:
         network("dscn", (8, 8, 1), 2)
-    assert "dscnn" in caught.value.hint
+    assert "dscnn" in error.value.hint
     with pytest.raises(UsageError, match="width of 9"):
         network("dscnn", (8, 8, 1), 2, 9.0)
     with pytest.raises(UsageError, match="takes pictures"):

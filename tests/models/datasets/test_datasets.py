@@ -1,4 +1,5 @@
-"""Data to train with: readers of their formats, samples made up here, and the real files where they can be fetched."""
+"""Tests of the training data: readers of file formats, generated samples, and the real files if they can be
+downloaded."""
 
 from __future__ import annotations
 
@@ -40,7 +41,9 @@ def test_every_dataset_has_a_task() -> None:
         ("motion_anomalies", (96,), 660, 880),
     ],
 )
-def test_real_data(name: str, shape: tuple[int, ...], train: int, test: int) -> None:
+def test_real_data_have_the_documented_sizes(
+    name: str, shape: tuple[int, ...], train: int, test: int
+) -> None:
     data = _real(name)
     assert (data.shape, len(data.x_train), len(data.x_test)) == (shape, train, test)
     assert (len(data.y_train), len(data.y_test), data.task) == (train, test, TASKS[name])
@@ -54,7 +57,7 @@ def test_real_data(name: str, shape: tuple[int, ...], train: int, test: int) -> 
 
 
 @pytest.mark.slow
-def test_full_mnist() -> None:
+def test_mnist_is_complete() -> None:
     data = _real("mnist")
     assert (data.x_train.shape, data.x_test.shape) == ((60000, 28, 28, 1), (10000, 28, 28, 1))
     assert (float(data.x_test.min()), float(data.x_test.max())) == (0.0, 1.0)
@@ -64,12 +67,12 @@ def test_full_mnist() -> None:
 @pytest.mark.slow
 def test_windows_of_a_recording_are_never_in_training_and_test() -> None:
     data = _real("motions")
-    seen = {x.tobytes() for x in data.x_train}
-    assert not any(x.tobytes() in seen for x in data.x_test)
+    training_samples = {x.tobytes() for x in data.x_train}
+    assert not any(x.tobytes() in training_samples for x in data.x_test)
 
 
 @pytest.mark.slow
-def test_a_resolution_is_made_by_the_preprocessing_that_is_recorded() -> None:
+def test_a_resolution_is_recorded_in_the_preprocessing() -> None:
     data = _real("digits", 12)
     assert data.shape == (12, 12, 1)
     assert data.preprocessing is not None
@@ -78,16 +81,16 @@ def test_a_resolution_is_made_by_the_preprocessing_that_is_recorded() -> None:
     assert (steps[0]["width"], steps[1]["divide"]) == (12, 16.0)
 
 
-def test_idx() -> None:
+def test_idx_arrays_are_read() -> None:
     values = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
     data = b"\0\0\x08\x03" + struct.pack(">3I", 2, 3, 4) + values.tobytes()
     assert np.array_equal(read_idx(data), values)
-    for wrong in (b"", b"\0\0\x08\x03", data[:-1], b"\0\0\x0d\x03" + data[4:], b"\0\0\x08\0"):
+    for invalid in (b"", b"\0\0\x08\x03", data[:-1], b"\0\0\x0d\x03" + data[4:], b"\0\0\x08\0"):
         with pytest.raises(ToolError, match="not an IDX array"):
-            read_idx(wrong)
+            read_idx(invalid)
 
 
-def test_ts() -> None:
+def test_ts_files_are_read() -> None:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(3, STEPS, CHANNELS)).astype(np.float32)
     y = [2, 0, 3]
@@ -95,15 +98,15 @@ def test_ts() -> None:
         ":".join([*(",".join(str(v) for v in case[:, c]) for c in range(CHANNELS)), LABELS[k]])
         for case, k in zip(x, y, strict=True)
     ]
-    read, labels = read_ts("@problemName BasicMotions\n@data\n" + "\n".join(lines) + "\n")
-    assert np.array_equal(read, x)
+    series, labels = read_ts("@problemName BasicMotions\n@data\n" + "\n".join(lines) + "\n")
+    assert np.array_equal(series, x)
     assert labels.tolist() == y
-    for wrong in ("@data\n1,2:Standing", lines[0], "@data\n" + lines[0].replace("Walking", "Flying")):
+    for invalid in ("@data\n1,2:Standing", lines[0], "@data\n" + lines[0].replace("Walking", "Flying")):
         with pytest.raises(ToolError, match="BasicMotions"):
-            read_ts(wrong)
+            read_ts(invalid)
 
 
-def test_scenes_have_their_objects_where_they_say() -> None:
+def test_scenes_have_their_objects_at_the_labeled_positions() -> None:
     digits = np.ones((2, 28, 28, 1), np.float32)  # full squares, whose boxes are known to the pixel
     x, y = scenes._compose(digits, np.array([3, 7]), 30, 64, np.random.default_rng(0))
     assert x.shape == (30, 64, 64, 1)
@@ -130,41 +133,43 @@ def test_resizing_to_the_same_size_changes_nothing() -> None:
 def test_speech_is_resampled_without_changing_its_pitch() -> None:
     rate, hertz = 22050, 440
     tone = np.sin(2 * np.pi * hertz * np.arange(rate) / rate)
-    made = speech.resampled(tone, rate)
-    assert len(made) == speech.RATE
+    actual = speech.resampled(tone, rate)
+    assert len(actual) == speech.RATE
     expected = np.sin(2 * np.pi * hertz * np.arange(speech.RATE) / speech.RATE)
-    assert np.abs(made - expected)[100:-100].max() < 1e-3
+    assert np.abs(actual - expected)[100:-100].max() < 1e-3
 
 
-def test_training_and_test_share_no_voice_and_no_other_word() -> None:
+def test_training_and_test_have_different_voices_and_other_words() -> None:
     assert not set(speech.VOICES) & set(speech.TEST_VOICES)
     assert not set(keywords.OTHER_WORDS) & set(keywords.TEST_OTHER_WORDS)
     assert not set(keywords.OTHER_WORDS) & set(keywords.COMMANDS)
 
 
-def test_spoken_words(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spoken_words_are_reproducible(monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("espeak-ng") is None:
         pytest.skip("needs espeak-ng")
     x, y = keywords._speak_samples(1, speech.TEST_VOICES[:2], keywords.TEST_OTHER_WORDS, 0, lambda: None)
-    again, _ = keywords._speak_samples(1, speech.TEST_VOICES[:2], keywords.TEST_OTHER_WORDS, 0, lambda: None)
+    repeated, _ = keywords._speak_samples(
+        1, speech.TEST_VOICES[:2], keywords.TEST_OTHER_WORDS, 0, lambda: None
+    )
     assert x.shape == (len(keywords.LABELS), 49, 10, 1)
     assert y.tolist() == list(range(len(keywords.LABELS)))
-    assert np.array_equal(x, again)
+    assert np.array_equal(x, repeated)
     assert len({f.tobytes() for f in x}) == len(x)
 
 
-def test_without_the_synthesiser_the_hint_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_espeak_the_hint_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     speech.espeak_executable.cache_clear()
     try:
-        with pytest.raises(UsageError) as caught:
+        with pytest.raises(UsageError) as error:
             speech.espeak_executable()
     finally:
         speech.espeak_executable.cache_clear()
-    assert "apt install espeak-ng" in caught.value.hint
+    assert "apt install espeak-ng" in error.value.hint
 
 
-def test_own_samples_are_split_and_pictures_scaled(tmp_path: Path) -> None:
+def test_user_samples_are_split_and_pictures_are_scaled(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.integers(0, 256, (50, 20, 20, 3), np.uint8), np.arange(50) % 4
     path = tmp_path / "own.npz"
@@ -201,7 +206,7 @@ def test_own_samples_are_split_and_pictures_scaled(tmp_path: Path) -> None:
         ({"x": np.zeros((3, 2)), "y": np.zeros(3, int)}, "test samples"),
     ],
 )
-def test_own_samples_that_are_wrong_are_named(
+def test_invalid_user_samples_raise_an_error(
     tmp_path: Path, arrays: dict[str, np.ndarray], problem: str
 ) -> None:
     path = tmp_path / "own.npz"
@@ -210,10 +215,10 @@ def test_own_samples_that_are_wrong_are_named(
         own_data(path)
 
 
-def test_mistakes_are_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="minst") as caught:
+def test_invalid_arguments_raise_errors_that_name_them(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="minst") as error:
         dataset("minst")
-    assert "mnist" in caught.value.hint
+    assert "mnist" in error.value.hint
     with pytest.raises(UsageError, match="have no resolution"):
         dataset("motions", 32)
     with pytest.raises(UsageError, match="resolution of 4"):

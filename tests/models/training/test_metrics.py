@@ -1,4 +1,4 @@
-"""Metrics against their definitions, written out."""
+"""Tests of the metrics against their definitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.models.training.detection import average_precision, detections
 from arenite.models.training.metrics import accuracy, per_class, reconstruction_errors, roc_auc
 
 
-def test_accuracy_in_all_and_per_class() -> None:
+def test_accuracy_in_total_and_per_class() -> None:
     outputs = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
     labels = np.array([0, 1, 1, 1])
     assert accuracy(outputs, labels) == 0.75
@@ -27,7 +27,7 @@ def test_roc_auc_is_the_share_of_pairs_in_the_right_order(seed: int) -> None:
     assert roc_auc(scores, positive) == pytest.approx(np.mean(pairs))
 
 
-def test_roc_auc_of_one_kind_is_undefined() -> None:
+def test_roc_auc_is_undefined_if_all_labels_are_equal() -> None:
     assert np.isnan(roc_auc(np.arange(3.0), np.zeros(3)))
 
 
@@ -42,20 +42,20 @@ def _objects(*rows: tuple[float, ...]) -> np.ndarray:
 
 
 def test_average_precision_of_a_known_case() -> None:
-    """Two objects; boxes by score: right, a second one on the same object, right: precisions 1, 1/2, 2/3."""
+    """There are two objects. By score, the boxes are correct, a duplicate, and correct: precisions 1, 1/2, 2/3."""
     one, two = (0.0, 0.0, 0.2, 0.2), (0.5, 0.5, 0.7, 0.7)
     truth = _objects((0, *one), (0, *two), (-1, -1, -1, -1, -1))
-    found = _objects((0, 0.9, *one), (0, 0.8, *one), (0, 0.7, *two))
-    assert average_precision([found], truth[None], 0) == pytest.approx((1 + 2 / 3) / 2)
-    assert average_precision([found[:1]], truth[None], 0) == 0.5
-    assert average_precision([found[:0]], truth[None], 0) == 0.0
-    assert np.isnan(average_precision([found], truth[None], 1))
+    boxes = _objects((0, 0.9, *one), (0, 0.8, *one), (0, 0.7, *two))
+    assert average_precision([boxes], truth[None], 0) == pytest.approx((1 + 2 / 3) / 2)
+    assert average_precision([boxes[:1]], truth[None], 0) == 0.5
+    assert average_precision([boxes[:0]], truth[None], 0) == 0.0
+    assert np.isnan(average_precision([boxes], truth[None], 1))
 
 
-def test_detections_keep_the_best_of_boxes_that_overlap() -> None:
-    around = np.array([[0.5, 0.5, 0.4, 0.4], [0.5, 0.52, 0.4, 0.4], [0.2, 0.2, 0.2, 0.2]], np.float32)
+def test_detections_keep_the_best_of_overlapping_boxes() -> None:
+    anchors = np.array([[0.5, 0.5, 0.4, 0.4], [0.5, 0.52, 0.4, 0.4], [0.2, 0.2, 0.2, 0.2]], np.float32)
     scores = np.array([[0.8, 0.0], [0.9, 0.0], [0.0, 0.6]], np.float32)
-    found = detections(np.zeros((3, 4), np.float32), scores, around)
-    assert found[:, 0].tolist() == [0, 1]
-    assert np.allclose(found[:, 1], (0.9, 0.6))
-    assert np.allclose(found[0, 2:], (0.3, 0.32, 0.7, 0.72))
+    boxes = detections(np.zeros((3, 4), np.float32), scores, anchors)
+    assert boxes[:, 0].tolist() == [0, 1]
+    assert np.allclose(boxes[:, 1], (0.9, 0.6))
+    assert np.allclose(boxes[0, 2:], (0.3, 0.32, 0.7, 0.72))

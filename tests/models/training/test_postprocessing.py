@@ -1,4 +1,4 @@
-"""The postprocessing that is recorded finds the boxes that the score was computed of."""
+"""Tests that the recorded postprocessing gives the same boxes as the score's own decoder."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def _data(task: str, shape: tuple[int, ...]) -> TrainingData:
     return TrainingData("n", "t", task, none, none, none, none, tuple("abc"), "", TrainingSettings(1))
 
 
-def test_boxes_are_those_of_the_score() -> None:
+def test_boxes_equal_those_of_the_score() -> None:
     shape = (48, 64, 1)
     net = network("detector", shape, 3, 0.5)
-    around = anchors(shape)
-    n = len(around)
+    all_anchors = anchors(shape)
+    n = len(all_anchors)
     outputs = [Tensor(1, "boxes", (1, n, 4), "float32"), Tensor(2, "scores", (1, n, 3), "float32")]
     plan = plan_post(
         postprocessing(net, _data(DETECT, shape)), [Tensor(0, "x", (1, *shape), "float32")], outputs
@@ -33,18 +33,18 @@ def test_boxes_are_those_of_the_score() -> None:
     for _ in range(20):
         offsets = rng.normal(0, 2, (n, 4)).astype(np.float32)
         scores = (rng.random((n, 3)) ** 12).astype(np.float32)
-        expected = [row for row in detections(offsets, scores, around) if row[1] >= SHOWN_CLASSES]
+        expected = [row for row in detections(offsets, scores, all_anchors) if row[1] >= SHOWN_CLASSES]
         answer = postprocess(plan, [np.zeros((1, *shape), np.float32)], [offsets[None], scores[None]])
         assert isinstance(answer, list)
-        found = [b for b in answer if isinstance(b, Box)]
-        assert [b.index for b in found] == [int(row[0]) for row in expected]
-        edges = np.array([(b.top, b.left, b.bottom, b.right) for b in found]).reshape(-1, 4) / 65536
+        boxes = [b for b in answer if isinstance(b, Box)]
+        assert [b.index for b in boxes] == [int(row[0]) for row in expected]
+        edges = np.array([(b.top, b.left, b.bottom, b.right) for b in boxes]).reshape(-1, 4) / 65536
         assert np.allclose(edges, np.array([row[2:] for row in expected]).reshape(-1, 4), atol=2e-3)
-        count += len(found)
+        count += len(boxes)
     assert count > 50
 
 
-def test_other_tasks() -> None:
+def test_classifiers_record_top_k_and_autoencoders_mse() -> None:
     classify = postprocessing(network("dscnn", (8, 8, 1), 3), _data("classify", (8, 8, 1)))
     assert classify.to_json()["steps"] == [{"do": "top_k"}]
     reconstruct = postprocessing(network("autoencoder", (8,), 0), _data("reconstruct", (8,)))

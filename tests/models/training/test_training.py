@@ -1,4 +1,4 @@
-"""Trainings, really done: in the environment "tensorflow" where it was made before, and with PyTorch's likewise."""
+"""Tests of real trainings. They need the environments "tensorflow" and "torch", and are skipped without them."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from arenite.models.training.training import TrainingOptions, train, with_option
 from arenite.models.training.training_records import training_records
 
 
-def need(name: str) -> None:
+def require_environment(name: str) -> None:
     spec = environments.specs()[name]
     if not (environments.directory(spec) / "complete.json").is_file():
-        pytest.skip(f"needs the environment '{name}', of {spec.disk_mb:,} MB, that `arenite train` makes")
+        pytest.skip(f"needs the environment '{name}' ({spec.disk_mb:,} MB), which `arenite train` creates")
 
 
 def bars(samples: int = 240) -> TrainingData:
-    """Which quarter of a noisy picture has a bright bar: learnt in seconds."""
+    """Return noisy pictures with a bright bar in one quarter, which is the label. A network learns them in seconds."""
     rng = np.random.default_rng(0)
     y = np.arange(samples) % 4
     pixels = rng.integers(0, 120, (samples, 12, 12, 1), np.uint8)
@@ -48,24 +48,24 @@ def bars(samples: int = 240) -> TrainingData:
 def _outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
     interpreter = Interpreter(model_content=flatbuffer)
     interpreter.allocate_tensors()
-    source, sink = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
-    made = []
+    model_input, model_output = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
+    outputs = []
     for sample in x:
-        interpreter.set_tensor(source["index"], sample[None])
+        interpreter.set_tensor(model_input["index"], sample[None])
         interpreter.invoke()
-        made.append(interpreter.get_tensor(sink["index"])[0])
-    return np.stack(made)
+        outputs.append(interpreter.get_tensor(model_output["index"])[0])
+    return np.stack(outputs)
 
 
 @pytest.mark.slow
-def test_from_samples_to_every_format(tmp_path: Path) -> None:
-    """One training for all that can be told of it: trainings take long."""
-    need("tensorflow")
-    need("torch")
+def test_a_network_is_trained_and_written_in_every_format(tmp_path: Path) -> None:
+    """One training serves many assertions, because a training takes long."""
+    require_environment("tensorflow")
+    require_environment("torch")
     outputs = [tmp_path / name for name in ("m.keras", "m.h5", "m.tflite", "m.pt2", "saved")]
     steps: list[tuple[str, int, int]] = []
     data = bars()
-    made = train(
+    training = train(
         TrainingOptions("dscnn", "bars", 0.25), outputs, data=data, progress=lambda *step: steps.append(step)
     )
     assert steps[-1][1:] == (6 * (200 // 16), 6 * (200 // 16))
@@ -73,16 +73,16 @@ def test_from_samples_to_every_format(tmp_path: Path) -> None:
 
     flatbuffer = outputs[2].read_bytes()
     expected = _outputs(flatbuffer, data.x_test)
-    assert made.score.value == pytest.approx(np.mean(expected.argmax(1) == data.y_test))
-    assert made.score.value >= 0.9
-    found = recognize_architecture(parse(flatbuffer))
-    assert found is not None
-    assert (found.architecture, found.width, found.shape, found.classes) == ("dscnn", 0.25, (12, 12, 1), 4)
+    assert training.score.value == pytest.approx(np.mean(expected.argmax(1) == data.y_test))
+    assert training.score.value >= 0.9
+    size = recognize_architecture(parse(flatbuffer))
+    assert size is not None
+    assert (size.architecture, size.width, size.shape, size.classes) == ("dscnn", 0.25, (12, 12, 1), 4)
 
     imported = import_source(str(outputs[3]), inputs=[[x[None]] for x in data.x_test[:4]])
     assert np.allclose(_outputs(imported.flatbuffer, data.x_test), expected, atol=1e-4)
 
-    result = json.loads(json.dumps(made.to_json()))
+    result = json.loads(json.dumps(training.to_json()))
     assert result["schema"] == "arenite.train/1"
     assert (result["score"]["kind"], result["score"]["samples"]) == ("measured", 40)
     assert set(result["score"]["per_class"]) == set("abcd")
@@ -90,7 +90,7 @@ def test_from_samples_to_every_format(tmp_path: Path) -> None:
     assert result["data"]["preprocessing"]["steps"] == [{"do": "normalise", "divide": 255.0}]
 
 
-def test_saved_data_are_what_the_model_takes(tmp_path: Path) -> None:
+def test_saved_data_have_the_format_of_the_model(tmp_path: Path) -> None:
     data = bars()
     net = network("dscnn", data.shape, 4, 0.25)
     paths = save_data(net, data, tmp_path, 20)
@@ -108,7 +108,7 @@ def test_saved_data_are_what_the_model_takes(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
-    need("tensorflow")
+    require_environment("tensorflow")
     files = [tmp_path / f"{k}.keras" for k in range(2)]
     for file in files:
         train(TrainingOptions("dscnn", "bars", 0.25, seed=1, epochs=1), [file], data=bars(120))
@@ -119,20 +119,29 @@ def test_the_same_seed_gives_the_same_weights(tmp_path: Path) -> None:
     assert weights[0] == weights[1]
 
 
-def test_calibration_samples_are_even_over_uneven_classes() -> None:
+def test_calibration_samples_are_balanced_over_unbalanced_classes() -> None:
     data = bars()
-    few = np.concatenate([np.flatnonzero(data.y_train == 0)[:3], np.flatnonzero(data.y_train == 1)])
-    uneven = TrainingData(
-        *("u", "u", "classify", data.x_train[few], data.y_train[few], data.x_test, data.y_test, ("a", "b")),
+    indices = np.concatenate([np.flatnonzero(data.y_train == 0)[:3], np.flatnonzero(data.y_train == 1)])
+    unbalanced = TrainingData(
+        *(
+            "u",
+            "u",
+            "classify",
+            data.x_train[indices],
+            data.y_train[indices],
+            data.x_test,
+            data.y_test,
+            ("a", "b"),
+        ),
         licence="",
         settings=TrainingSettings(1),
     )
-    chosen = calibration_indices(uneven, 10)
-    assert np.bincount(uneven.y_train[chosen]).tolist() == [3, 7]
-    assert len(set(chosen.tolist())) == 10
+    selected = calibration_indices(unbalanced, 10)
+    assert np.bincount(unbalanced.y_train[selected]).tolist() == [3, 7]
+    assert len(set(selected.tolist())) == 10
 
 
-def test_orders_and_their_commands() -> None:
+def test_options_give_the_command_of_a_training() -> None:
     options = TrainingOptions("dscnn", "mnist", 0.5, resolution=20, epochs=3)
     assert options.command == "arenite train dscnn --data mnist --width 0.5 --resolution 20 --epochs 3"
     assert with_options(options, width=0.25, seed=None).command.endswith(
@@ -141,14 +150,14 @@ def test_orders_and_their_commands() -> None:
     assert with_options(options, data="digits").command == "arenite train dscnn --data digits --width 0.5"
 
 
-def test_recorded_trainings_can_be_ordered_again() -> None:
-    known = training_records()
-    assert {r.options.data for r in known.values()} >= {"mnist", "digits", "motions", "keywords", "scenes"}
-    for r in known.values():
+def test_recorded_trainings_have_a_score_and_a_command() -> None:
+    records = training_records()
+    assert {r.options.data for r in records.values()} >= {"mnist", "digits", "motions", "keywords", "scenes"}
+    for r in records.values():
         assert 0.5 < r.value <= 1
         assert r.seconds > 0
         assert r.options.command.startswith(f"arenite train {r.options.architecture} ")
-    assert max(r.value for r in known.values() if r.options.data == "mnist" and r.samples == 10_000) >= 0.985
+    assert max(r.value for r in records.values() if r.options.data == "mnist" and r.samples == 10_000) >= 0.985
 
 
 @pytest.mark.parametrize(
@@ -161,7 +170,7 @@ def test_recorded_trainings_can_be_ordered_again() -> None:
         (TrainingOptions("dsnn", "bars"), "no architecture 'dsnn'"),
     ],
 )
-def test_mistakes_are_told_before_anything_is_trained(
+def test_invalid_options_raise_an_error_before_the_training(
     options: TrainingOptions, problem: str, tmp_path: Path
 ) -> None:
     with pytest.raises(UsageError, match=problem):
@@ -169,7 +178,7 @@ def test_mistakes_are_told_before_anything_is_trained(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
+def test_outputs_that_cannot_be_written_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("mine")
     (tmp_path / "file").write_text("mine")
@@ -185,10 +194,10 @@ def test_outputs_that_cannot_be_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_folder_is_replaced_in_one_step(tmp_path: Path) -> None:
-    made, target = tmp_path / "made", tmp_path / "deep" / "target"
+    source, target = tmp_path / "source", tmp_path / "deep" / "target"
     for text in ("one", "two"):
-        made.mkdir(exist_ok=True)
-        (made / "saved_model.pb").write_text(text)
-        write_output(made, target)
+        source.mkdir(exist_ok=True)
+        (source / "saved_model.pb").write_text(text)
+        write_output(source, target)
         assert (target / "saved_model.pb").read_text() == text
     assert [p.name for p in target.parent.iterdir()] == ["target"]

@@ -1,9 +1,9 @@
-"""Print circles of files: files that import or include each other, directly or through others.
+"""Print import cycles: files that import or include each other, directly or through other files.
 
-    python -m tests.structure.circles
+    python -m tests.structure.import_cycles
 
-Every import counts: one inside a function and one for types alone as well. In C a header and the source of the same
-name are one unit, and an ``#include`` of either leads to the unit.  The exit code is 1 when there is a circle.
+Every import counts, also one inside a function or only for type checking. A C source and the header of the same name
+are one unit, and an ``#include`` of either one leads to the unit. The exit code is 1 if there is a cycle.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-WINGS = ("converters", "firmware", "host", "models", "profiles")
+FOLDERS = ("converters", "firmware", "host", "models", "profiles")
 _INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 _SKIPPED = {"__pycache__", ".venv"}
 
 
 def python_imports() -> dict[str, set[str]]:
-    """Each Python file of the package and the tests, with the files of these that it imports."""
-    paths = {_module(path): path for path in _files(("arenite", *WINGS, "tests", "benchmarks"), (".py",))}
+    """Return for each Python file of the package, the tests and the benchmarks the files among them that it imports."""
+    paths = {_module(path): path for path in _files(("arenite", *FOLDERS, "tests", "benchmarks"), (".py",))}
     return {
         str(path.relative_to(ROOT)): {
             str(paths[name].relative_to(ROOT)) for name in _imported(path, paths) if paths[name] != path
@@ -32,8 +32,8 @@ def python_imports() -> dict[str, set[str]]:
 
 
 def c_includes() -> dict[str, set[str]]:
-    """Each unit of C (a source and its header, without the ending), with the units that it includes."""
-    paths = list(_files(WINGS, (".c", ".h", ".cpp")))
+    """Return for each C unit (the path of a source and its header without suffix) the units that it includes."""
+    paths = list(_files(FOLDERS, (".c", ".h", ".cpp")))
     units = {path.name: str(path.relative_to(ROOT).with_suffix("")) for path in paths}
     graph: dict[str, set[str]] = {unit: set() for unit in units.values()}
     for path in paths:
@@ -45,13 +45,13 @@ def c_includes() -> dict[str, set[str]]:
     return graph
 
 
-def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
+def import_cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
     """Return the strongly connected components of more than one file (Tarjan's algorithm, without recursion)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
     on_stack: set[str] = set()
-    found: list[list[str]] = []
+    components: list[list[str]] = []
     for start in sorted(graph):
         if start in index:
             continue
@@ -82,8 +82,8 @@ def circles(graph: Mapping[str, set[str]]) -> list[list[str]]:
                         component.append(stack.pop())
                         on_stack.discard(component[-1])
                     if len(component) > 1:
-                        found.append(sorted(component))
-    return sorted(found)
+                        components.append(sorted(component))
+    return sorted(components)
 
 
 def _files(folders: tuple[str, ...], endings: tuple[str, ...]) -> Iterator[Path]:
@@ -98,7 +98,7 @@ def _module(path: Path) -> str:
     parts = path.relative_to(ROOT).with_suffix("").parts
     if parts[-1] == "__init__":
         parts = parts[:-1]
-    return ".".join(("arenite", *parts) if parts[0] in WINGS else parts)
+    return ".".join(("arenite", *parts) if parts[0] in FOLDERS else parts)
 
 
 def _imported(path: Path, paths: Mapping[str, Path]) -> Iterator[str]:
@@ -106,7 +106,7 @@ def _imported(path: Path, paths: Mapping[str, Path]) -> Iterator[str]:
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            # `from package import module` leads to the module, `from module import name` to the module too.
+            # Both `from package import module` and `from module import name` lead to the module.
             submodules = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [name if name in paths else node.module for name in submodules]
         else:
@@ -115,11 +115,11 @@ def _imported(path: Path, paths: Mapping[str, Path]) -> Iterator[str]:
 
 
 def main() -> int:
-    found = [*circles(python_imports()), *circles(c_includes())]
-    for component in found:
-        print("circle: " + ", ".join(component))
-    print(f"circles of files: {len(found)}")
-    return 1 if found else 0
+    cycles = [*import_cycles(python_imports()), *import_cycles(c_includes())]
+    for component in cycles:
+        print("import cycle: " + ", ".join(component))
+    print(f"import cycles: {len(cycles)}")
+    return 1 if cycles else 0
 
 
 if __name__ == "__main__":
