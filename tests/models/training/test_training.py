@@ -157,7 +157,9 @@ def test_recorded_trainings_have_a_score_and_a_command() -> None:
         assert 0.5 < r.value <= 1
         assert r.seconds > 0
         assert r.options.command.startswith(f"arenite train {r.options.architecture} ")
-    assert max(r.value for r in records.values() if r.options.data == "mnist" and r.samples == 10_000) >= 0.985
+    assert (
+        max(r.value for r in records.values() if r.options.data == "mnist" and r.samples == 10_000) >= 0.985
+    )
 
 
 @pytest.mark.parametrize(
