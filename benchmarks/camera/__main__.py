@@ -96,8 +96,8 @@ def sections(result: dict[str, Any]) -> dict[str, str]:
 
 def measure_parts(parts: Sequence[str], frames: int) -> dict[str, Any]:
     """Run ``parts`` and return the result as a JSON object. Raises ``AreniteError`` if a part cannot be run."""
-    chosen = {case.name: case for case in cases()}
-    face = chosen["blazeface"]
+    all_cases = {case.name: case for case in cases()}
+    face = all_cases["blazeface"]
     load = os.getloadavg()[0]
     rows: list[Row] = []
     stages: list[dict[str, Any]] = []
@@ -108,19 +108,19 @@ def measure_parts(parts: Sequence[str], frames: int) -> dict[str, Any]:
         return part in parts
 
     if selected("naive"):
-        for case in chosen.values():
+        for case in all_cases.values():
             comparison = compare.compare_with_baseline(case, frames)
             rows += naive_rows(comparison)
             stages.append(_stages(comparison))
             print(f"  {case.title}: {stage_text(comparison)}", file=sys.stderr)
-        for case in (chosen["vww"], face):
+        for case in (all_cases["vww"], face):
             rows.append(memory_row(compare.compare_with_baseline(case, frames, LARGE_RING)))
     if selected("recorded"):
-        rows += [recorded_row(compare_with_recording(case, frames)) for case in chosen.values()]
+        rows += [recorded_row(compare_with_recording(case, frames)) for case in all_cases.values()]
     if selected("mediapipe"):
         rows += peer_rows(compare.compare_with_mediapipe(face, frames))
     if selected("written"):
-        rows += [store_row(case) for case in chosen.values()]
+        rows += [store_row(case) for case in all_cases.values()]
     if selected("steady"):
         rows += [
             steady_row(frame_jitter.measure_jitter(face, 2 * frames, None)),
@@ -132,7 +132,7 @@ def measure_parts(parts: Sequence[str], frames: int) -> dict[str, Any]:
     if selected("governor"):
         rows += governor_rows()
     if selected("answers"):
-        for case in chosen.values():
+        for case in all_cases.values():
             agreement = answer_agreement.compare_answers(case)
             rows += answer_rows(case.title, agreement)
             for line in agreement.differences:

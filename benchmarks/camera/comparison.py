@@ -39,19 +39,19 @@ class LoopComparison:
 
 def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopComparison:
     """Measure at least ``frames`` frames of both loops after a warm-up, in a ring of ``buffers`` buffers."""
-    shown = [picture.yuyv for picture in ring(buffers)]
+    ring_frames = [picture.yuyv for picture in ring(buffers)]
     naive = BaselineLoop(case)
     with AreniteLoop(case) as ours:
         comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
         for k in range(WARM_UP):
-            naive.run(shown[k % len(shown)])
+            naive.run(ring_frames[k % len(ring_frames)])
         ours.run(WARM_UP, times=LoopTimes(), buffers=buffers)
         interruptions = Interruptions()
         for _ in turns(frames):
             interruptions.begin()
             for k in range(FRAMES_PER_TURN + 1):
                 start = time.perf_counter_ns()
-                naive.run(shown[k % len(shown)])
+                naive.run(ring_frames[k % len(ring_frames)])
                 elapsed = time.perf_counter_ns() - start
                 # Before the first frame, the caches hold the data of the other contender.
                 if not interruptions.happened() and k:

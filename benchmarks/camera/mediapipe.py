@@ -49,9 +49,11 @@ class FaceDetector:
         self._environment: Environment = make(SPEC)
         self._folder = tempfile.TemporaryDirectory(prefix="arenite-bench-")
         folder = Path(self._folder.name)
-        shown = ring()
-        np.save(folder / "rgb.npy", np.stack([picture.rgb for picture in shown]))
-        np.save(folder / "yuyv.npy", np.stack([picture.yuyv.reshape(HEIGHT, WIDTH, 2) for picture in shown]))
+        ring_frames = ring()
+        np.save(folder / "rgb.npy", np.stack([picture.rgb for picture in ring_frames]))
+        np.save(
+            folder / "yuyv.npy", np.stack([picture.yuyv.reshape(HEIGHT, WIDTH, 2) for picture in ring_frames])
+        )
         self._log = folder / "stderr.txt"
         arguments = (str(self.model), str(folder / "rgb.npy"), str(folder / "yuyv.npy"))
         self._process = self._environment.start(CHILD, *arguments, log=self._log, pipe_stdout=True)

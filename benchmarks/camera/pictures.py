@@ -59,11 +59,11 @@ def pictures() -> tuple[Picture, ...]:
     import cv2
     from PIL import Image
 
-    chosen = manifest().pictures["photos"]
-    names = [path.rsplit("/", 1)[-1].split(".")[0] for path in chosen.paths]
+    files = manifest().pictures["photos"]
+    names = [path.rsplit("/", 1)[-1].split(".")[0] for path in files.paths]
     photographs = {
         name: Image.open(io.BytesIO(data)).convert("RGB")
-        for name, data in zip(names, package_members(chosen, "pictures"), strict=True)
+        for name, data in zip(names, package_members(files, "pictures"), strict=True)
     }
     portrait = photographs["astronaut"].crop(_HEAD)
     frames = []
@@ -87,10 +87,10 @@ def ring(buffers: int = RING) -> tuple[Picture, ...]:
 
 @cache
 def _ring(buffers: int) -> tuple[Picture, ...]:
-    shown = pictures()
-    order = [*_FIRST, *(k for k in range(len(shown)) if k not in _FIRST)]
-    chosen = [shown[order[k % len(order)]] for k in range(buffers)]
-    return tuple(replace(picture, yuyv=_own_pages(picture.yuyv)) for picture in chosen)
+    frames = pictures()
+    order = [*_FIRST, *(k for k in range(len(frames)) if k not in _FIRST)]
+    selected = [frames[order[k % len(order)]] for k in range(buffers)]
+    return tuple(replace(picture, yuyv=_own_pages(picture.yuyv)) for picture in selected)
 
 
 def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, which is optional

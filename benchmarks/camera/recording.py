@@ -87,16 +87,16 @@ class _CapturedLoop(BaselineLoop):
 
 def compare_with_recording(case: Case, frames: int) -> LoopComparison:
     """Measure at least ``frames`` frames of both loops after a warm-up."""
-    shown = [picture.yuyv for picture in ring(LARGE_RING)]
+    ring_frames = [picture.yuyv for picture in ring(LARGE_RING)]
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         path = Path(folder) / "recording.avi"
-        write_avi(path, shown)
+        write_avi(path, ring_frames)
         naive = _CapturedLoop(case, path)
         with AreniteLoop(case) as ours:
             comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
-            unused = shown[0]
-            for _ in range(WARM_UP // len(shown)):
-                for _ in shown:
+            unused = ring_frames[0]
+            for _ in range(WARM_UP // len(ring_frames)):
+                for _ in ring_frames:
                     naive.run(unused)
                 naive.rewind()
             source = Recording(str(path), loop=True)
@@ -106,7 +106,7 @@ def compare_with_recording(case: Case, frames: int) -> LoopComparison:
                 naive.rewind()
                 naive.run(unused)
                 interruptions.begin()
-                for _ in range(len(shown) - 1):
+                for _ in range(len(ring_frames) - 1):
                     start = time.perf_counter_ns()
                     naive.run(unused)
                     elapsed = time.perf_counter_ns() - start

@@ -26,7 +26,7 @@ def store_row(case: Case) -> Row:
         "written",
         f"bytes written per frame besides the runtime's own, {case.title}",
         f"≤ {tensors + MAX_OVERHEAD_BYTES:,} (input + output + 4 KB)",
-        f"{usual.total:,}: input {inputs:,}, elsewhere {usual.total - inputs:,}; "
+        f"{usual.total:,}: input {inputs:,}, other buffers {usual.total - inputs:,}; "
         f"Python's small objects, not counted: {usual.objects:,}",
         usual.total <= tensors + MAX_OVERHEAD_BYTES,
         "counted",
