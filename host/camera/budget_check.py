@@ -34,7 +34,7 @@ class BudgetCheck:
 def check_budget(
     limits: Limits, *, power_w: float | None, power_kind: str, max_c: float | None, age_ms: float | None
 ) -> tuple[BudgetCheck, ...]:
-    """One check per limit that was given.
+    """Return one check per limit that was given.
 
     Args:
         power_w: mean power of the run in watts, and ``power_kind`` where it comes from.

@@ -53,7 +53,7 @@ def open_instruments(
 def _levers(
     options: CameraOptions, loop: Loop, format: Format, more: Sequence[Callable[[], Lever]]
 ) -> list[Lever]:
-    """The governor's levers, in the order in which it moves them."""
+    """Return the governor's levers, in the order in which it moves them."""
     source = loop.source
     full = options.source.fps or format.fps or 30.0
     levers: list[Lever] = []
@@ -70,7 +70,7 @@ def _levers(
 def _frequency_lever(
     options: CameraOptions, profile: HostProfile, notes: list[str]
 ) -> CpufreqLever | DevfreqLever | None:
-    """The lever for the frequency of the processor that the model runs on."""
+    """Return the lever for the frequency of the processor that the model runs on."""
     try:
         if any(word in options.model.runtime for word in ("gpu", "cuda", "tensorrt")):
             return DevfreqLever(options.energy.root)
@@ -100,6 +100,6 @@ class _RateControl:
         self._source.set_rate(min(self._rate / self._duty, self._full))
 
     def rest_s(self) -> float:
-        """Seconds to rest now."""
+        """Return the seconds to rest now."""
         phase = time.monotonic() % CYCLE_S
         return 0.0 if phase < self._duty * CYCLE_S else CYCLE_S - phase

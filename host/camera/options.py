@@ -117,7 +117,7 @@ class CameraOptions:
 
     @classmethod
     def of(cls, **values: Any) -> CameraOptions:
-        """Options from a flat list of fields: ``of(sources=("synthetic",), model="blazeface", frames=3)``.
+        """Return options from a flat list of fields: ``of(sources=("synthetic",), model="blazeface", frames=3)``.
 
         ``model`` is ``ModelOptions.name``; every other field keeps its name, which no two groups share. Raises
         ``TypeError`` for a name that is not an option.

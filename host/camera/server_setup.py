@@ -222,7 +222,8 @@ class ModelServers:
         return cascade
 
     def _variants(self, texts: list[str]) -> FrameServer:
-        """A server of model variants. Each variant is opened once before the loop begins, to measure what it costs."""
+        """Return a server of model variants. Each variant is opened once before the loop begins, to measure what it
+        costs."""
         from arenite.host.camera.several.variant_lever import VariantLever
         from arenite.host.camera.several.variant_options import (
             input_shape_option,
@@ -290,7 +291,7 @@ class ModelServers:
 
 
 def _seconds(runtime: Runtime) -> float:
-    """Seconds of a warm inference: the fastest of five."""
+    """Return the seconds of a warm inference: the fastest of five."""
     fastest = float("inf")
     for _ in range(5):
         begin = time.monotonic()
@@ -300,7 +301,7 @@ def _seconds(runtime: Runtime) -> float:
 
 
 def _what_differs(specs: list[VariantSpec]) -> str:
-    """The name of the governor's lever: what distinguishes the variants."""
+    """Return the name of the governor's lever: what distinguishes the variants."""
     if len({spec.model for spec in specs}) > 1:
         return "model"
     return "resolution" if len({spec.size for spec in specs}) > 1 else "accelerator"

@@ -117,7 +117,7 @@ class CameraResult:
         return all(each.kept is not False for each in self.budget)
 
     def to_json(self) -> dict[str, Any]:
-        """The record ``arenite.camera/1``."""
+        """Return the record ``arenite.camera/1``."""
         record: dict[str, Any] = {
             "schema": SCHEMA,
             "model": self.model.to_json(),

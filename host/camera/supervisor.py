@@ -53,7 +53,7 @@ class CpuLoad:
         self._before = self._now()
 
     def _now(self) -> tuple[float, float]:
-        """Seconds of the clock, and core seconds of work."""
+        """Return the seconds of the clock, and core seconds of work."""
         try:
             fields = self._stat.read_text().split("\n", 1)[0].split()
             ticks = [int(field) for field in fields[1:9]]
@@ -227,7 +227,7 @@ class Supervisor:
         self.actions += governor.step(observation)
 
     def state(self) -> dict[str, Any]:
-        """The state of the loop, as ``observe/loop_state.py`` describes it."""
+        """Return the state of the loop, as ``observe/loop_state.py`` describes it."""
         loop = self.loop
         recent = loop.statistics.window("last_minute")
         counters = loop.source.counters

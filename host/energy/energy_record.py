@@ -43,7 +43,7 @@ def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, 
 
 
 def _uncertainty(result: EnergyResult) -> list[str]:
-    """The parts of the standard uncertainty, and what it leaves out, as text."""
+    """Return the parts of the standard uncertainty, and what it leaves out, as text."""
     parts = []
     if result.standard_error_uj is not None:
         parts.append(

@@ -87,7 +87,7 @@ def estimate_energy(
 
 
 def _figure(median: float, low: float, high: float, kind: str, reason: str) -> dict[str, Any]:
-    """Microjoules; quartiles equal the median, because nothing was repeated."""
+    """Return microjoules; quartiles equal the median, because nothing was repeated."""
     values = {"median": median, "p25": median, "p75": median, "low": low, "high": high}
     return {**values, "kind": kind, "range": reason}
 

@@ -60,7 +60,7 @@ class InstructionCounts:
 
 
 def twin_of(board: Board) -> Board:
-    """The emulated board that runs the kernels of ``board``; an emulated board is its own twin."""
+    """Return the emulated board that runs the kernels of ``board``; an emulated board is its own twin."""
     if board.emulated:
         return board
     if board.core not in TWINS:

@@ -33,7 +33,8 @@ class ClassShare:
 
 
 def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
-    """One entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a unit."""
+    """Return one entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a
+    unit."""
     total, timing = profile.total, profile.timing
     rows, waited = [], 0.0
     for name, tally in total.classes.items():
@@ -53,7 +54,7 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
 
 
 def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: str, bound: Bound) -> float:
-    """Units per cycle of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
+    """Return the units per cycle of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
 
     def of(name: str) -> float:
         return float(getattr(units.units[name], bound if name == group else "value"))
@@ -64,7 +65,7 @@ def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: st
 
 
 def total_units(rows: Iterable[ClassShare], group: str, bound: Bound) -> float:
-    """Units of an inference, with the unit of ``group`` at its ``bound``."""
+    """Return the units of an inference, with the unit of ``group`` at its ``bound``."""
     return sum(r.moves * float(getattr(r.unit, bound if r.group == group else "value")) for r in rows)
 
 
@@ -78,7 +79,7 @@ class PerCycle:
 
 
 def per_cycle(board: Board) -> PerCycle:
-    """The joules per cycle from the board's profile, else the assumption of ``fit``."""
+    """Return the joules per cycle from the board's profile, else the assumption of ``fit``."""
     if board.power is None:
         picojoules = ASSUMED_W_PER_HZ * 1e12
         return PerCycle(

@@ -118,7 +118,7 @@ def _record(
     expected: list[list[bytes]],
     progress: Progress,
 ) -> tuple[InferenceLog, Trace, int]:
-    """The inferences, the recording during them, and the rate of the device's counter."""
+    """Return the inferences, the recording during them, and the rate of the device's counter."""
     log = InferenceLog()
     with meter, open_device(project, elf, config.port) as transport:
         client = DeviceClient(transport)
@@ -165,7 +165,7 @@ class Recording:
                 break
 
     def so_far(self) -> Trace | None:
-        """The recording so far; None where the meter keeps it until the end, or until its times are known."""
+        """Return the recording so far; None where the meter keeps it until the end, or until its times are known."""
         self.take(2.0)
         return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
 
@@ -215,7 +215,7 @@ def _enough(
 def _windows(
     trace: Trace, log: InferenceLog, config: MeasurementConfig, board: Board, tick_hz: int
 ) -> InferenceWindows:
-    """The times of the serial port count from the start of the recording; only a real board's clock gives a
+    """Return the times of the serial port count from the start of the recording; only a real board's clock gives a
     length."""
     started = trace.started_s
     origin = started if started is not None else (log.events[0][0] if log.events else 0.0)

@@ -29,7 +29,7 @@ class MeterChoice:
     rate_hz: float | None = None
 
     def make(self) -> tuple[Meter, str]:
-        """The meter, not open yet, and its place.
+        """Return the meter, not open yet, and its place.
 
         Raises:
             UsageError: several meters are connected where one is to be found, or an option does not apply.

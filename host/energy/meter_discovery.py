@@ -35,7 +35,7 @@ class DetectedMeter:
 def find_meters(
     ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
 ) -> list[DetectedMeter]:
-    """The connected meters. ``ports``: from ``list_ports.comports()``; ``usb``: the tree of the kernel's USB
+    """Return the connected meters. ``ports``: from ``list_ports.comports()``; ``usb``: the tree of the kernel's USB
     devices."""
     meters: list[DetectedMeter] = []
     seen: set[str] = set()

@@ -36,7 +36,7 @@ def power_candidates(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> list[PowerSource]:
-    """Every source of power, the best first: whole device, then processor package, parts, and the estimate.
+    """Return every source of power, the best first: whole device, then processor package, parts, and the estimate.
 
     ``path``: where Android's commands are searched; None: the environment's PATH, and nowhere for a test's
     tree.
@@ -128,7 +128,7 @@ def open_power(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Failover:
-    """A meter that continues with the next best source when one is lost; the estimate of the host profile is
+    """Return a meter that continues with the next best source when one is lost; the estimate of the host profile is
     the last.
 
     Args:
@@ -167,7 +167,7 @@ def open_thermometer(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Thermometer | None:
-    """The zone nearest to its trip point or to ``limit_c``; None where no temperature is available.
+    """Return the zone nearest to its trip point or to ``limit_c``; None where no temperature is available.
 
     ``profile`` gives the trip point where the zones have none (Raspberry Pi); detected when None.
     """
@@ -197,7 +197,7 @@ def open_thermometer(
 def sources(
     root: str | Path = "/", profile: HostProfile | None = None, path: str | None = None
 ) -> list[dict[str, Any]]:
-    """All sources, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
+    """Return all sources, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
     base = Path(root)
     rows = [{"kind": "power"} | source.to_json() for source in power_candidates(base, profile, path)]
     for zone in zones(base):

@@ -89,13 +89,14 @@ class SimulatedDevice:
         return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
 
     def ratios(self) -> tuple[float, float]:
-        """Frequencies of cores and accelerator relative to their highest: the lower cap of firmware and lever."""
+        """Return the frequencies of cores and accelerator relative to their highest: the lower cap of firmware and
+        lever."""
         free = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
         cpu, accelerator = self.tree.caps()
         return min(free, cpu), min(free, accelerator)
 
     def frame_s(self) -> float:
-        """Seconds from a frame to its answer."""
+        """Return the seconds from a frame to its answer."""
         cpu, accelerator = self.ratios()
         threads = self.load.threads or self.work.threads
         model = self.work.core_s / threads / cpu + self.work.accelerator_s / accelerator

@@ -105,8 +105,8 @@ class SimulatedSysfs:
         self._put("sys/class/thermal/cooling_device0/max_state", 10)
 
     def caps(self) -> tuple[float, float]:
-        """The caps that levers wrote, for cores and accelerator, relative to the hardware's highest frequency. Invalid
-        content counts as no cap."""
+        """Return the caps that levers wrote, for cores and accelerator, relative to the hardware's highest frequency.
+        Invalid content counts as no cap."""
         ratios = []
         for policy in self._cpufreq:
             ratios.append(self._ratio(f"{policy}/scaling_max_freq", self._profile.steps_mhz[-1] * 1e3))

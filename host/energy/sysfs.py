@@ -11,7 +11,7 @@ from arenite.errors import DeviceError
 
 
 def read_text(path: Path) -> str | None:
-    """The file's text without surrounding white space and NULs (device tree strings end in one); None when it
+    """Return the file's text without surrounding white space and NULs (device tree strings end in one); None when it
     cannot be read: sysfs files come and go with their driver, and return EIO, ENODATA or EAGAIN while a
     sensor sleeps."""
     try:
@@ -21,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> float | None:
-    """The number in the file; None when there is none, or it is not finite."""
+    """Return the number in the file; None when there is none, or it is not finite."""
     text = read_text(path)
     if not text:
         return None
@@ -33,7 +33,7 @@ def read_number(path: Path) -> float | None:
 
 
 def forbidden(path: Path) -> bool:
-    """Whether the file exists and reading it is not allowed."""
+    """Return whether the file exists and reading it is not allowed."""
     try:
         with path.open("rb") as file:
             file.read(1)
@@ -45,7 +45,7 @@ def forbidden(path: Path) -> bool:
 
 
 def children(folder: Path, pattern: str) -> list[Path]:
-    """The matching paths, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the
+    """Return the matching paths, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the
     folder."""
     try:
         matches = list(folder.glob(pattern))
@@ -79,7 +79,7 @@ def plausible(watts: float, source: str) -> float:
 
 
 def sensor_lost(source: str, path: Path) -> DeviceError:
-    """The error for a sensor that no longer answers."""
+    """Return the error for a sensor that no longer answers."""
     return DeviceError(
         f"{source} no longer answers ({path}).",
         "Is the driver still loaded? Another sensor is used instead.",

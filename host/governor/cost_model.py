@@ -78,7 +78,7 @@ class SettingSpace:
 
 
 def _max_grid_levels(levers: Sequence[Lever], max_settings: int) -> int:
-    """The number of levels per lever with which there are at most ``max_settings`` combinations."""
+    """Return the number of levels per lever with which there are at most ``max_settings`` combinations."""
     cap = max((lever.levels for lever in levers), default=1)
     while (
         cap > 2
@@ -144,12 +144,12 @@ class PowerModel:
         self.state[0] = min(max(self.state[0], 0.0), watts / max(duty, 0.05))
 
     def watts(self, row: np.ndarray, rate: float, duty: float, saved: float) -> float:
-        """The predicted power of one setting in watts."""
+        """Return the predicted power of one setting in watts."""
         return float(self._model(row[None], np.array([rate]), np.array([duty]), saved)[0][0])
 
     def _average(self, watts: float, rate: float) -> float:
-        """A lower bound of the joules of a present frame, from the power above the given idle power; 0 without one.
-        At a constant rate the filter cannot separate E from P0, and E may drift away."""
+        """Return a lower bound of the joules of a present frame, from the power above the given idle power; 0 without
+        one. At a constant rate the filter cannot separate E from P0, and E may drift away."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 
     def _model(
@@ -170,8 +170,8 @@ class PowerModel:
         now: tuple[np.ndarray, float, float],
         watts: float,
     ) -> PowerCurves:
-        """The power of N settings as a function of the rate, relative to the present setting ``now`` (row, mean rate,
-        duty), which draws ``watts``."""
+        """Return the power of N settings as a function of the rate, relative to the present setting ``now`` (row, mean
+        rate, duty), which draws ``watts``."""
         _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
         here, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
         base = -origin[0]
@@ -205,15 +205,15 @@ class PowerCurves:
     rate: float  # frames per second of the present setting
 
     def risk(self, rate: np.ndarray) -> np.ndarray:
-        """Watts, shape (N,), by which power will be higher if added work costs a third more than predicted: the part
-        of a frame's cost above the present one, and frames beyond the present rate."""
+        """Return watts, shape (N,), by which power will be higher if added work costs a third more than predicted: the
+        part of a frame's cost above the present one, and frames beyond the present rate."""
         dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
         more = self.slope * np.maximum(rate - self.rate, 0)
         value: np.ndarray = COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
         return value
 
     def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Watts above the present power and their standard deviation, shape (N,) each."""
+        """Return the watts above the present power and their standard deviation, shape (N,) each."""
         variance = self.variance + 2 * self.cross * rate + self.square * rate**2
         return self.mean + self.slope * rate, np.sqrt(np.maximum(variance, 0))
 
@@ -248,14 +248,14 @@ class LatencyModel:
             self.overlap = max(self.overlap, flow)
 
     def latency_ms(self, rows: np.ndarray) -> np.ndarray:
-        """The predicted latencies, shape (N,); zeros while unknown."""
+        """Return the predicted latencies, shape (N,); zeros while unknown."""
         if not self.known:
             return np.zeros(len(rows))
         value: np.ndarray = np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
         return value
 
     def capacity(self, rows: np.ndarray) -> np.ndarray:
-        """The possible frames per second, shape (N,); inf while unknown."""
+        """Return the possible frames per second, shape (N,); inf while unknown."""
         if not self.known:
             return np.full(len(rows), np.inf)
         value: np.ndarray = self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)

@@ -124,7 +124,8 @@ class Governor:
         return self._space.onehot(here)[0], float(duty[0]), saved
 
     def _predicted_watts(self) -> float | None:
-        """The power by the learnt costs, for a sensor that fails; relative work where there never was a sensor."""
+        """Return the power by the learnt costs, for a sensor that fails; relative work where there never was a
+        sensor."""
         row, duty, saved = self._row()
         rate = self._watch.rate or 0.0
         if self._watch.ever_power:
@@ -244,7 +245,7 @@ class Governor:
         return actions
 
     def state(self) -> dict[str, Any]:
-        """The state for a dashboard, as JSON."""
+        """Return the state for a dashboard, as JSON."""
         watch, ahead = self._watch, self.forecast
         minutes = ahead.minutes if ahead is not None else None
         target, watts, warmest = self._targets.target_w, watch.mean_watts, watch.warmest

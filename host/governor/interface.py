@@ -39,7 +39,7 @@ class Lever(Protocol):
         ...
 
     def label(self, level: int) -> float | int | str:
-        """The meaning of the level, such as 30, "320x240" or "int8"."""
+        """Return the meaning of the level, such as 30, "320x240" or "int8"."""
         ...
 
     def cost(self, level: int) -> float:

@@ -79,7 +79,7 @@ class StepLever:
         return self._costs[level]
 
     def speed(self, level: int) -> float:
-        """The possible frames per second, relative to level 0."""
+        """Return the possible frames per second, relative to level 0."""
         return 1 / self._costs[level] if self._speeds is None else self._speeds[level]
 
     def energy(self, level: int) -> float:
@@ -87,7 +87,7 @@ class StepLever:
         return self._costs[level] if self._speeds is None else self._costs[level] / self._speeds[level]
 
     def loss(self, level: int) -> float:
-        """The loss of quality, 0 at level 0, from the energy that a frame saves and from being slower."""
+        """Return the loss of quality, 0 at level 0, from the energy that a frame saves and from being slower."""
         saved = -math.log(self.energy(level))
         slower = -math.log(self.speed(level)) if self._speeds is not None else 0.0
         return self._loss * (max(0.0, saved) + SLOWER * max(0.0, slower))
@@ -106,7 +106,7 @@ class StepLever:
 def fps_lever(
     full: float, apply: Callable[[Label], None], lowest: float = 1.0, step: float = 0.25
 ) -> StepLever:
-    """A lever of frame rates from ``full`` down to ``lowest``, in steps that are fine enough to set the power to
+    """Return a lever of frame rates from ``full`` down to ``lowest``, in steps that are fine enough to set the power to
     about one percent."""
     if not 0 < lowest <= full or step <= 0:
         raise UsageError(
@@ -119,7 +119,8 @@ def fps_lever(
 
 
 def threads_lever(full: int, apply: Callable[[Label], None], serial: float = 0.15) -> StepLever:
-    """A lever from ``full`` threads down to 1. Speeds follow Amdahl's law; the share ``serial`` runs on one core."""
+    """Return a lever from ``full`` threads down to 1. Speeds follow Amdahl's law; the share ``serial`` runs on one
+    core."""
     counts = list(range(full, 0, -1))
     speeds = [1 / (serial + (1 - serial) / n) for n in counts]
     # One core is busy in the serial part and all cores otherwise, so the mean of busy cores is work over time.
@@ -132,8 +133,8 @@ def rest_lever(
     cycle_s: float = 10.0,
     duties: Sequence[float] | None = None,
 ) -> RestLever:
-    """A lever of bursts and rests: its labels are the share of each ``cycle_s`` in which frames are served. A rest
-    saves ``saves_w`` of the idle power (sensor and stream off, deeper sleep)."""
+    """Return a lever of bursts and rests: its labels are the share of each ``cycle_s`` in which frames are served. A
+    rest saves ``saves_w`` of the idle power (sensor and stream off, deeper sleep)."""
     return RestLever(duties or [round(1 - 0.05 * i, 2) for i in range(20)], apply, saves_w, cycle_s)
 
 
@@ -149,7 +150,7 @@ class RestLever(StepLever):
         self.cycle_s = cycle_s
 
     def loss(self, level: int) -> float:
-        """The loss of quality. Gaps are visible, so the first rest costs most."""
+        """Return the loss of quality. Gaps are visible, so the first rest costs most."""
         return 0.0 if level == 0 else 0.2 + self._loss * (1 - self.cost(level))
 
 
@@ -247,7 +248,7 @@ class DevfreqLever(_CapLever):
 
 
 def _listed(file: Path) -> list[float]:
-    """Frequencies of the file, descending; empty when there are none."""
+    """Return the frequencies of the file, descending; empty when there are none."""
     words = (read_text(file) or "").split()
     return sorted({float(word) for word in words if word.isdigit() and int(word) > 0}, reverse=True)
 

@@ -61,11 +61,12 @@ class Planner:
         self._losses = [np.array([loss(lever, i) for i in range(lever.levels)]) for lever in space.levers]
 
     def full_rate(self) -> float:
-        """The frames per second at full quality."""
+        """Return the frames per second at full quality."""
         return float(self._rates[0]) if len(self._rates) else self.requested_fps
 
     def quality_loss(self, levels: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """The loss, shape (N,), of settings, shape (N, levers), that serve ``rate`` frames per second, shape (N,)."""
+        """Return the loss, shape (N,), of settings, shape (N, levers), that serve ``rate`` frames per second, shape
+        (N,)."""
         total = np.maximum(0.0, self.full_rate() / np.maximum(rate, 1e-3) - 1)
         for i, losses in enumerate(self._losses):
             if i != self.space.fps:
@@ -74,8 +75,8 @@ class Planner:
         return value
 
     def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
-        """The best of the ``allowed`` settings (a mask of ``space.combos``); if none fits, the one that exceeds the
-        limits least."""
+        """Return the best of the ``allowed`` settings (a mask of ``space.combos``); if none fits, the one that exceeds
+        the limits least."""
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
             combos, rows = combos[allowed], rows[allowed]

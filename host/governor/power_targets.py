@@ -36,7 +36,7 @@ class PowerTargets:
         self._forecast_at = -math.inf
 
     def bounds(self, t_s: float) -> PlanBounds:
-        """The powers to aim at and to stay below, and the latency."""
+        """Return the powers to aim at and to stay below, and the latency."""
         budget, latency = self.limits.power_w, self.limits.latency_ms
         targets, ceilings = [], []
         if budget is not None and self._watch.ever_power:
@@ -53,13 +53,13 @@ class PowerTargets:
         )
 
     def bound_c(self) -> float | None:
-        """The temperature to stay below: the lower of the limit and the device's trip point less one degree."""
+        """Return the temperature to stay below: the lower of the limit and the device's trip point less one degree."""
         trip = None if self._watch.trip is None else self._watch.trip - BELOW_TRIP_K
         known = [value for value in (self.limits.temperature_c, trip) if value is not None]
         return min(known, default=None)
 
     def _heat(self, t_s: float) -> float | None:
-        """The power that the thermal model allows; None without a limit or a thermometer."""
+        """Return the power that the thermal model allows; None without a limit or a thermometer."""
         bound, watch = self.bound_c(), self._watch
         if bound is None or watch.mean_watts is None or watch.warmest is None or not self.thermal.samples:
             return None
@@ -81,10 +81,10 @@ class PowerTargets:
         return self._heat_w
 
     def power_binds(self) -> bool:
-        """Whether the target comes from the budget and not from the temperature."""
+        """Return whether the target comes from the budget and not from the temperature."""
         budget = self.limits.power_w
         return budget is not None and self.target_w is not None and self.target_w > 0.93 * budget
 
     def dead(self) -> float:
-        """The relative width around the target in which nothing is changed."""
+        """Return the relative width around the target in which nothing is changed."""
         return POWER_DEAD_BAND if self.power_binds() else HEAT_DEAD_BAND

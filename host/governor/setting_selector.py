@@ -22,8 +22,8 @@ class SettingSelector:
         self._space, self._planner, self._refused = space, planner, refused
 
     def cheaper(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
-        """A setting within the limits: by the frame rate alone, unless the other levers promise clearly more. With
-        ``downward`` no lever is raised in quality."""
+        """Return a setting within the limits: by the frame rate alone, unless the other levers promise clearly more.
+        With ``downward`` no lever is raised in quality."""
         best = self.choose(now, bounds, frozen=True)
         hoped = self.choose(now, replace(bounds, caution=0.0), downward=downward)
         if not best.fits or hoped.loss < best.loss - MIN_QUALITY_GAIN:
@@ -48,7 +48,7 @@ class SettingSelector:
         return self._enter(now, careful) if careful.fits else None
 
     def moves_others(self, now: OperatingPoint, levels: tuple[int, ...]) -> bool:
-        """Whether ``levels`` move another lever than the frame rate."""
+        """Return whether ``levels`` move another lever than the frame rate."""
         pairs = enumerate(zip(levels, now.levels, strict=True))
         return any(new != old for i, (new, old) in pairs if i != self._space.fps)
 
@@ -61,7 +61,7 @@ class SettingSelector:
         downward: bool = False,
         others: tuple[int, ...] | None = None,
     ) -> Setting:
-        """The planner's best setting.
+        """Return the planner's best setting.
 
         Args:
             frozen: only the frame rate moves.
@@ -89,7 +89,7 @@ class SettingSelector:
         return self._planner.choose(now, bounds, allowed)
 
     def _plain(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """A mask, shape (N,), of the settings that only lower the levers besides the frame rate, or raise one of
+        """Return a mask, shape (N,), of the settings that only lower the levers besides the frame rate, or raise one of
         them."""
         columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
         up = (combos[:, columns] < here[columns]).sum(axis=1)
@@ -112,6 +112,6 @@ class SettingSelector:
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 
     def _binding(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
-        """Whether full quality would exceed a limit; only then is one lever lowered for another."""
+        """Return whether full quality would exceed a limit; only then is one lever lowered for another."""
         best = self._planner.choose(now, bounds, np.all(self._space.combos == 0, axis=1))
         return not best.fits or any(best.levels)

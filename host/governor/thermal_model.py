@@ -114,8 +114,8 @@ class ThermalModel:
         return np.flatnonzero(error <= max(error.min() * TOLERANCE, 1e-4))
 
     def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The predictions of the members in use after ``horizon_s``: temperature, standard deviation, kelvins per
-        watt."""
+        """Return the predictions of the members in use after ``horizon_s``: temperature, standard deviation, kelvins
+        per watt."""
         who = self._members_in_use()
         keep = np.exp(-horizon_s / self._tau[:, who])
         filtered = power + (self._filtered[:, who] - power) * keep
@@ -129,7 +129,7 @@ class ThermalModel:
         return mean, INFLATION * np.sqrt(np.maximum(variance, 0)), slope
 
     def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
-        """The temperature in °C after ``horizon_s`` at ``power``, and its standard deviation with the members'
+        """Return the temperature in °C after ``horizon_s`` at ``power``, and its standard deviation with the members'
         spread."""
         mean, sd, _ = self._ahead(power, horizon_s)
         if not len(mean):
@@ -137,7 +137,7 @@ class ThermalModel:
         return float(mean.mean()), float(np.sqrt(np.mean(sd**2) + mean.var()))
 
     def allowed(self, power: float, bound_c: float, horizons_s: tuple[float, ...]) -> float:
-        """The highest power that keeps the temperature below ``bound_c`` at each horizon.
+        """Return the highest power that keeps the temperature below ``bound_c`` at each horizon.
 
         An uncertain forecast still uses half of the remaining room, because the next seconds bring better data.
         """

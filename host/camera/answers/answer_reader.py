@@ -80,6 +80,6 @@ def _build_reader(
 
 
 def _tensor(memory: TensorMemory) -> Tensor:
-    """The tensor of ``memory``; integers without a scale keep their values."""
+    """Return the tensor of ``memory``; integers without a scale keep their values."""
     quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
     return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

@@ -14,7 +14,8 @@ __all__ = ["PreparedCall", "call_for"]
 
 
 def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """A call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the one before."""
+    """Return a call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the one
+    before."""
     library = native.library()
     if library is None:
         return _reference_call(plan, slot)

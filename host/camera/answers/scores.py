@@ -16,7 +16,8 @@ _INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
 
 
 def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[int], float]:
-    """A function from the C code's sort keys to real values. With ``logits`` it applies a sigmoid; a NaN becomes 0."""
+    """Return a function from the C code's sort keys to real values. With ``logits`` it applies a sigmoid; a NaN becomes
+    0."""
     if dtype != "float32":
         if logits:
             return lambda key: sigmoid(scale * (key - zero))

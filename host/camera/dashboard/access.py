@@ -59,7 +59,8 @@ class Access:
             self._names |= {own, f"{own}.local"}
 
     def cookie_name(self, port: int) -> str:
-        """The name of the cookie. It contains the port, because browsers keep cookies per host and not per port."""
+        """Return the name of the cookie. It contains the port, because browsers keep cookies per host and not per
+        port."""
         return f"arenite_{port}"
 
     def check(

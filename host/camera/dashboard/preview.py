@@ -75,8 +75,8 @@ class Preview:
                 return
 
     def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
-        """The count and the message of the newest picture of ``camera``. Waits at most ``seconds`` for a picture whose
-        count is not ``after``, and returns an empty message when none came."""
+        """Return the count and the message of the newest picture of ``camera``. Waits at most ``seconds`` for a picture
+        whose count is not ``after``, and returns an empty message when none came."""
         with self._changed:
             self.watched.add(camera)
             # The newest picture may be old, from a time when another page showed this camera.
@@ -153,7 +153,7 @@ class PreviewScaler:
         self._preprocessor = FramePreprocessor(spec, format, memory)
 
     def run(self, frame: Frame) -> np.ndarray:
-        """The scaled picture, uint8, shape (height, width, 3), valid until the next run."""
+        """Return the scaled picture, uint8, shape (height, width, 3), valid until the next run."""
         self._preprocessor.run(frame)
         value: np.ndarray = self._picture[0]
         return value

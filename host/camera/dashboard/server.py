@@ -151,7 +151,7 @@ class Dashboard:
     # For the HTTP handlers, called from their threads.
 
     def hello(self) -> tuple[int, dict[str, Any]]:
-        """The number of the newest news, and all that a page needs to begin."""
+        """Return the number of the newest news, and all that a page needs to begin."""
         with self._changed:
             return self._number, {
                 "run": self.run_id,
@@ -164,8 +164,8 @@ class Dashboard:
             }
 
     def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
-        """The news after number ``after``; waits at most ``seconds`` for some. None when some of it is no longer kept,
-        and when the dashboard has ended."""
+        """Return the news after number ``after``; waits at most ``seconds`` for some. None when some of it is no longer
+        kept, and when the dashboard has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
             unseen = [each for each in self._news if each[0] > after]
@@ -173,7 +173,7 @@ class Dashboard:
             return unseen if complete and not self.ended else None
 
     def health(self) -> tuple[bool, str]:
-        """Whether frames are being served, and a short text about it."""
+        """Return whether frames are being served, and a short text about it."""
         if not self._state.get("ready"):
             return False, "warming up"
         silent = (time.monotonic_ns() - self._updated_ns) / 1e9
@@ -185,7 +185,7 @@ class Dashboard:
 
 
 def _reachable(host: str) -> str:
-    """An address that a browser can open: where ``host`` means all addresses, one that leads outward."""
+    """Return an address that a browser can open: where ``host`` means all addresses, one that leads outward."""
     if host not in ("0.0.0.0", "::", ""):
         return host
     import socket

@@ -91,7 +91,7 @@ class Frame:
             token()
 
     def rows(self, plane: int = 0) -> np.ndarray:
-        """A view of a plane, uint8, shape (rows, stride), without a copy. The second plane of NV12 has half the
+        """Return a view of a plane, uint8, shape (rows, stride), without a copy. The second plane of NV12 has half the
         rows."""
         import ctypes
 

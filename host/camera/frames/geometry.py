@@ -28,11 +28,12 @@ class Geometry:
     height: float = 1.0
 
     def to_frame(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """A point of the model's input, or arrays of points, as fractions of the frame; it may be outside the frame."""
+        """Return a point of the model's input, or arrays of points, as fractions of the frame; it may be outside the
+        frame."""
         return self.left + x * self.width, self.top + y * self.height
 
     def box(self, left: Any, top: Any, right: Any, bottom: Any) -> tuple[Any, Any, Any, Any]:
-        """A rectangle of the input, or arrays of their sides, as fractions of the frame and cut at its edges."""
+        """Return a rectangle of the input, or arrays of their sides, as fractions of the frame and cut at its edges."""
         sides = (*self.to_frame(left, top), *self.to_frame(right, bottom))
         if isinstance(left, np.ndarray):
             return tuple(np.clip(side, 0.0, 1.0) for side in sides)
@@ -65,8 +66,8 @@ class _Axis:
 
 
 def geometry_of(spec: Preprocessing, width: int, height: int) -> Geometry:
-    """The geometry of ``spec`` for frames of ``width`` x ``height`` pixels. Raises ``UsageError`` for steps that such
-    frames do not allow."""
+    """Return the geometry of ``spec`` for frames of ``width`` x ``height`` pixels. Raises ``UsageError`` for steps that
+    such frames do not allow."""
     across, down = _Axis(), _Axis()
     size = (width, height)
     for step in spec.steps:

@@ -18,8 +18,8 @@ INTEGER_TYPES = ("int8", "uint8", "int16")
 def steps_for_frame(
     spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
 ) -> Preprocessing:
-    """The steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colours of training, run
-    the steps of ``spec``, and quantize as the tensor needs it. Raises ``UsageError``."""
+    """Return the steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colours of
+    training, run the steps of ``spec``, and quantize as the tensor needs it. Raises ``UsageError``."""
     source = spec.source
     if not isinstance(source, ImageSource):
         raise UsageError(
@@ -61,7 +61,8 @@ def _inside(window: CropWindow, format: Format) -> None:
 
 
 def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
-    """The last step for ``memory``. A tensor of integers without a scale of its own takes the scale of ``spec``."""
+    """Return the last step for ``memory``. A tensor of integers without a scale of its own takes the scale of
+    ``spec``."""
     if memory.dtype == "float32":
         return None
     if memory.dtype in INTEGER_TYPES:
@@ -107,7 +108,8 @@ def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
 
 
 def strides_of(format: Format) -> tuple[int, ...]:
-    """Bytes from one row to the next for each plane. For planes in one buffer, chroma's stride follows from luma's.
+    """Return the bytes from one row to the next for each plane. For planes in one buffer, chroma's stride follows from
+    luma's.
 
     Raises ``UsageError`` for rows that overlap, or another number of planes.
     """

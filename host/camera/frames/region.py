@@ -19,8 +19,9 @@ MIN_SIDE = 32
 
 
 def square_around(box: Box, format: Format, margin: float) -> CropWindow:
-    """A square around the centre of ``box``, ``margin`` times its longer side, moved inside the frame and at most as
-    long as the frame's shorter side. Sides and corners are even, because chroma is shared by pairs of pixels."""
+    """Return a square around the centre of ``box``, ``margin`` times its longer side, moved inside the frame and at
+    most as long as the frame's shorter side. Sides and corners are even, because chroma is shared by pairs of
+    pixels."""
     width, height = format.width, format.height
     short = min(width, height)
     wanted = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
@@ -38,8 +39,8 @@ def square_around(box: Box, format: Format, margin: float) -> CropWindow:
 
 
 def crop_frame(frame: Frame, window: CropWindow) -> Frame:
-    """The part ``window`` of ``frame``, without a copy. It is valid as long as ``frame`` is held; releasing ``frame``
-    remains the caller's task. The corners and sides of ``window`` must be even."""
+    """Return the part ``window`` of ``frame``, without a copy. It is valid as long as ``frame`` is held; releasing
+    ``frame`` remains the caller's task. The corners and sides of ``window`` must be even."""
     format = frame.format
     strides, planes = format.strides, frame.planes
     left, top = window.left, window.top

@@ -46,7 +46,7 @@ class ServedFrame:
         return max(ends) - self.time_ns if ends else 0
 
     def to_json(self) -> dict[str, Any]:
-        """One line of ``--output``."""
+        """Return one line of ``--output``."""
         return {
             "number": self.number,
             "source": self.source,

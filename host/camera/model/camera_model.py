@@ -217,7 +217,7 @@ def _read_labels(path: Path) -> tuple[str, ...]:
 
 
 def _extra(header: ModelHeader) -> dict[str, Any]:
-    """The extra entries of an Arenite image; {} for any other file."""
+    """Return the extra entries of an Arenite image; {} for any other file."""
     try:
         record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):

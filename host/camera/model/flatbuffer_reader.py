@@ -34,7 +34,7 @@ class TableView:
         return TableView(data, _U32.unpack_from(data, 0)[0])
 
     def scalar(self, field: int, format: str, default: float = 0) -> float:
-        """A number by its ``struct`` format."""
+        """Return a number by its ``struct`` format."""
         at = self._place(field)
         return self._read(struct.Struct("<" + format), at) if at else default
 
@@ -51,7 +51,7 @@ class TableView:
         return [TableView(self._data, at + self._read(_U32, at)) for at in places]
 
     def table_of(self, field: int, index: int) -> TableView:
-        """One table of a vector."""
+        """Return one table of a vector."""
         start, count = self._vector(field, 4)
         if not 0 <= index < count:
             raise ValueError(f"there is no entry {index} of {count}")

@@ -139,7 +139,7 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
 
 
 def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
-    """An input of any size with the size that ``spec`` produces; unchanged where no step has a size."""
+    """Return an input of any size with the size that ``spec`` produces; unchanged where no step has a size."""
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
             channels = sides(tensor)[2]

@@ -71,7 +71,7 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
 
 
 def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
-    """Indices among the graph's outputs."""
+    """Return the indices among the graph's outputs."""
     codes = [each.text(_CODE_CUSTOM) for each in root.tables(_MODEL_CODES)]
     if _DETECTION_OPERATOR not in codes:
         return ()

@@ -55,14 +55,14 @@ def read_metadata(blob: bytes) -> ModelMetadata | None:
 
 
 def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The lines of the first file of ``names`` in the archive at the end of the model; () where there is none.
+    """Return the lines of the first file of ``names`` in the archive at the end of the model; () where there is none.
     ``data`` is the content of the file at ``path``."""
     lines = archived_text(path, data, names[:1]).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
 def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
-    """The first of ``names`` that is in the archive at the end of the model; empty where none is."""
+    """Return the first of ``names`` that is in the archive at the end of the model; empty where none is."""
     # Finding the archive's end first keeps zipfile, which takes 5 ms to import, out of most starts.
     if not names or b"PK\5\6" not in bytes(data[-65_557:]):
         return ""

@@ -9,7 +9,7 @@ from arenite.errors import ModelError
 
 
 def repaired_copy(path: Path) -> tuple[Path, tuple[str, ...]] | None:
-    """A repaired copy in the cache with the same weights and operators, and a sentence about each repair.
+    """Return a repaired copy in the cache with the same weights and operators, and a sentence about each repair.
 
     None when there is nothing to repair, or the file cannot be read at all.
     """

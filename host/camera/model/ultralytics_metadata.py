@@ -40,7 +40,7 @@ class UltralyticsMetadata:
     size: tuple[int, int]  # height and width that it was exported for; 0 where that is not recorded
 
     def preprocessing(self, height: int, width: int) -> Preprocessing:
-        """The steps from RGB pictures to an input of ``height`` x ``width``; 1 x 1 for an input of any size."""
+        """Return the steps from RGB pictures to an input of ``height`` x ``width``; 1 x 1 for an input of any size."""
         if (height, width) == (1, 1) and all(self.size):
             height, width = self.size
         steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
@@ -49,8 +49,8 @@ class UltralyticsMetadata:
         return Preprocessing(ImageSource(), (*steps, Normalize(255.0)))
 
     def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
-        """The postprocessing steps; None for tasks and outputs that no step supports. Instance masks are ignored, so
-        that segmentation models give boxes."""
+        """Return the postprocessing steps; None for tasks and outputs that no step supports. Instance masks are
+        ignored, so that segmentation models give boxes."""
         from arenite.converters.processing.post.detector_steps import Detections, Yolo
 
         shape = outputs[0].shape
@@ -77,7 +77,7 @@ class UltralyticsMetadata:
 def read_ultralytics_metadata(
     path: Path, data: Buffer, metadata: Mapping[str, bytes]
 ) -> UltralyticsMetadata | None:
-    """The record of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
+    """Return the record of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
     entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
     unit = "pixels"
     if path.suffix.lower() != ".onnx":

@@ -88,7 +88,7 @@ class Distribution:
         self._exact = None
 
     def percentile(self, percent: float) -> float:
-        """The smallest value that ``percent`` of all values do not exceed (nearest rank); 0 without values."""
+        """Return the smallest value that ``percent`` of all values do not exceed (nearest rank); 0 without values."""
         return self.percentiles((percent,))[0]
 
     def percentiles(self, percents: tuple[float, ...]) -> list[float]:

@@ -44,7 +44,7 @@ class History:
         return rounded
 
     def _rate(self, t_s: float, served: int | None, otherwise: float | None) -> float | None:
-        """The frame rate of the last seconds; the loop's own rate is a mean over a longer time."""
+        """Return the frame rate of the last seconds; the loop's own rate is a mean over a longer time."""
         if served is None:
             return otherwise
         past = self._served
@@ -57,7 +57,7 @@ class History:
         return (served - past[0][1]) / spent if spent >= 1.0 else otherwise
 
     def new_actions(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """The governor's actions in ``state`` that no earlier state had."""
+        """Return the governor's actions in ``state`` that no earlier state had."""
         new = self._actions.new(state)
         self.log.extend(new)
         return new

@@ -75,7 +75,7 @@ class Metrics:
         """Nothing needs to be closed."""
 
     def text(self) -> str:
-        """The metrics in Prometheus' text format 0.0.4."""
+        """Return the metrics in Prometheus' text format 0.0.4."""
         return render([*self._own(), *state_families(self._state), *build_families()])
 
     def _own(self) -> Iterator[MetricFamily]:

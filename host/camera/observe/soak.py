@@ -90,7 +90,7 @@ class Soak:
         self._now = SoakPart(t, t)
 
     def result(self) -> SoakResult:
-        """The result so far; a last part that is shorter than the others is left out."""
+        """Return the result so far; a last part that is shorter than the others is left out."""
         first = self._minute_1
         first.window = self._statistics.window("minute_1")
         # The first parts contain the loop's warm-up; they are evaluated like all others.
@@ -127,7 +127,7 @@ class Soak:
 
 
 def clock_mhz(root: Path = Path("/")) -> float | None:
-    """The mean clock of the cores in MHz; None where the kernel does not report it."""
+    """Return the mean clock of the cores in MHz; None where the kernel does not report it."""
     clocks = []
     for path in root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"):
         with suppress(OSError, ValueError):

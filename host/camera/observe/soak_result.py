@@ -106,7 +106,7 @@ class SoakResult:
         }
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Rows of a table: figure, minute 1, steady state, change. The first row is the header."""
+        """Return rows of a table: figure, minute 1, steady state, change. The first row is the header."""
         first, last = self.minute_1.to_json(), self.last.to_json()
         rows = [("", "minute 1", "steady state" if self.steady else "last third", "change")]
 

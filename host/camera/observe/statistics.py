@@ -108,7 +108,7 @@ class Statistics:
             return finished
 
     def window(self, name: str) -> StatisticsWindow:
-        """A copy of ``all``, ``minute_1``, ``last_minute``, or a window of ``restart``. Raises ``KeyError``."""
+        """Return a copy of ``all``, ``minute_1``, ``last_minute``, or a window of ``restart``. Raises ``KeyError``."""
         with self._lock:
             self._fold()
             if name == "last_minute":
@@ -120,7 +120,7 @@ class Statistics:
             return (fixed.get(name) or self._named[name]).copy()
 
     def summary(self) -> dict[str, Any]:
-        """The figures of the whole run, with those of the first and the last minute under ``windows``."""
+        """Return the figures of the whole run, with those of the first and the last minute under ``windows``."""
         result = self.window("all").to_json()
         result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
         return result

@@ -129,17 +129,17 @@ class StatisticsWindow:
         return gaps.deviation / 1e6 if gaps is not None else 0.0
 
     def percentile_ms(self, name: str, percent: float) -> float | None:
-        """A percentile of a stage, ``total``, ``age`` or ``interval``; None when no frame had it."""
+        """Return a percentile of a stage, ``total``, ``age`` or ``interval``; None when no frame had it."""
         held = self.stages.get(name)
         return held.percentile(percent) / 1e6 if held is not None and held.count else None
 
     def mean_ms(self, name: str) -> float:
-        """The mean of a stage, ``total``, ``age`` or ``interval``; 0 when no frame had it."""
+        """Return the mean of a stage, ``total``, ``age`` or ``interval``; 0 when no frame had it."""
         held = self.stages.get(name)
         return held.mean / 1e6 if held is not None else 0.0
 
     def stage_ms(self) -> dict[str, dict[str, float]]:
-        """Percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
+        """Return the percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
         names = [name for name in STAGES if name in self.stages]
         names += [name for name in self.stages if name not in (*STAGES, TOTAL, AGE, INTERVAL)]
         names += [name for name in (TOTAL, AGE) if name in self.stages]

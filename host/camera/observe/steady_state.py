@@ -32,7 +32,8 @@ class SteadyState:
 
 
 def mser(values: Sequence[float]) -> int:
-    """The number of values to remove from the beginning; more than half of them where the series has not settled."""
+    """Return the number of values to remove from the beginning; more than half of them where the series has not
+    settled."""
     batch = max(1, len(values) // BATCHES)
     count = len(values) // batch
     if count <= MIN_VALUES:
@@ -72,7 +73,7 @@ def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str,
 
 
 def _cut(values: Sequence[float], slack: float) -> int:
-    """The cut of MSER, or an earlier one where the series stays within ``slack`` from there on."""
+    """Return the cut of MSER, or an earlier one where the series stays within ``slack`` from there on."""
     late = mser(values)
     x = np.asarray(values, np.float64)
     # The first value after which all others stay within the slack around the mean of the last third.

@@ -22,7 +22,7 @@ class TensorMemory:
     zero_point: int = 0
 
     def array(self) -> np.ndarray:
-        """A view of the tensor, without a copy."""
+        """Return a view of the tensor, without a copy."""
         memory = (ctypes.c_uint8 * self.bytes).from_address(self.address)
         return np.frombuffer(memoryview(memory), np.dtype(self.dtype)).reshape(self.shape)
 

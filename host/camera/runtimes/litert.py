@@ -155,7 +155,8 @@ class CompiledModel:
                 raise
 
     def _output_layouts(self) -> list[lite.Layout]:
-        """Layouts of the outputs in the signature's order, after allocating for the present shapes of the inputs."""
+        """Return the layouts of the outputs in the signature's order, after allocating for the present shapes of the
+        inputs."""
         count = self._lib.size("LiteRtGetNumSignatureOutputs", self._signature)
         layouts = (lite.Layout * count)()
         self._lib.call(

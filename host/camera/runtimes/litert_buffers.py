@@ -96,7 +96,7 @@ class SlotBuffers:
         return handles, memories
 
     def arguments(self, compiled: Handle, signature: int) -> tuple[Any, ...]:
-        """The arguments of LiteRtRunCompiledModel as ctypes objects, so that no call has to convert them."""
+        """Return the arguments of LiteRtRunCompiledModel as ctypes objects, so that no call has to convert them."""
         return compiled, Size(signature), Size(len(self._ins)), self._ins, Size(len(self._outs)), self._outs
 
     def upload(self) -> None:

@@ -128,7 +128,7 @@ class Library:
             raise LiteRtError(function, status)
 
     def make(self, function: str, *arguments: Any) -> Handle:
-        """The handle that ``function`` writes to its last argument."""
+        """Return the handle that ``function`` writes to its last argument."""
         handle = Handle()
         self.call(function, *arguments, ctypes.byref(handle))
         return handle
@@ -156,7 +156,7 @@ class Library:
 
 @lru_cache(1)
 def package_folder() -> Path:
-    """The folder of ai-edge-litert, located without importing it. Raises ``OSError``."""
+    """Return the folder of ai-edge-litert, located without importing it. Raises ``OSError``."""
     spec = importlib.util.find_spec("ai_edge_litert")
     if spec is None or not spec.submodule_search_locations:
         raise OSError("ai-edge-litert is not installed")

@@ -25,7 +25,8 @@ def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(8)
 def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
-    """The process's environment for these accelerators. It is never freed, because LiteRT keeps loaded accelerators."""
+    """Return the process's environment for these accelerators. It is never freed, because LiteRT keeps loaded
+    accelerators."""
     folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
     if accelerators & lite.NPU:
         vendors = lite.package_folder() / "vendors"
@@ -44,7 +45,7 @@ def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle
 
 
 def _quoted(text: str) -> str:
-    """A TOML string."""
+    """Return a TOML string."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -22,8 +22,8 @@ JoulesReader = Callable[[], float]
 
 
 def joules_reader(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
-    """A reader that integrates ``power``. None when its figures are estimates: they are computed from the load, so they
-    would only repeat which runtime takes longer."""
+    """Return a reader that integrates ``power``. None when its figures are estimates: they are computed from the load,
+    so they would only repeat which runtime takes longer."""
     if power.read(0.0).kind != MEASURED:
         return None
     total, last = 0.0, clock()

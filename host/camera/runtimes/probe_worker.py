@@ -41,7 +41,7 @@ def fill_with_picture(memory: TensorMemory, seed: int) -> None:
 
 
 def output_samples(runtime: Runtime) -> list[np.ndarray]:
-    """Copies of the outputs for ``COMPARED_FRAMES`` pictures."""
+    """Return copies of the outputs for ``COMPARED_FRAMES`` pictures."""
     arrays = []
     for seed in range(COMPARED_FRAMES):
         for place, memory in enumerate(runtime.slots[0].inputs):
@@ -52,7 +52,7 @@ def output_samples(runtime: Runtime) -> list[np.ndarray]:
 
 
 def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
-    """The time of each invocation in ns, for at least ``seconds`` and 20 invocations."""
+    """Return the time of each invocation in ns, for at least ``seconds`` and 20 invocations."""
     taken: list[int] = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
     while len(taken) < 20 or time.perf_counter_ns() < end:

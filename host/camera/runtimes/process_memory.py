@@ -56,7 +56,7 @@ def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
 
 
 def allocated_bytes() -> int:
-    """Bytes that were allocated and not freed; the growth while a model is opened is the size of the model.
+    """Return the bytes that were allocated and not freed; the growth while a model is opened is the size of the model.
 
     Resident pages are less exact: a model adds few of them where it reuses the memory of another, and a page for each
     small allocation where these fill gaps of a fragmented heap. They are used where the allocator has no statistics.
@@ -69,7 +69,7 @@ def allocated_bytes() -> int:
 
 
 def mapped_bytes(path: Path) -> int:
-    """Bytes of ``path`` that are mapped into this process."""
+    """Return the bytes of ``path`` that are mapped into this process."""
     target = os.path.realpath(path)
     total = 0
     try:

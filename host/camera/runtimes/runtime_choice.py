@@ -56,7 +56,7 @@ class RuntimeChoice:
         return cls(record["name"], record["threads"], rows, record["reason"], record["remembered"])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Rows of a table: runtime, ms, mJ, and why it was or was not chosen."""
+        """Return rows of a table: runtime, ms, mJ, and why it was or was not chosen."""
         rows = []
         for each in self.measured:
             chosen = (each.name, each.threads) == (self.name, self.threads)
@@ -68,8 +68,8 @@ class RuntimeChoice:
 
 
 def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """The largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf when the
-    shapes differ or a value is NaN."""
+    """Return the largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf when
+    the shapes differ or a value is NaN."""
     if [each.shape for each in outputs] != [each.shape for each in reference]:
         return float("inf")
     worst = 0.0
@@ -90,7 +90,7 @@ def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -
 def choose_candidate(
     measured: Sequence[CandidateResult], by: str = "latency"
 ) -> tuple[CandidateResult, str] | None:
-    """The candidate to use and the reason; None when none can be used. ``by`` is ``latency`` or ``energy``.
+    """Return the candidate to use and the reason; None when none can be used. ``by`` is ``latency`` or ``energy``.
 
     Candidates are ordered simplest first, and a later one must be 10 % better than the best so far.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_choice(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
-    """The stored decision; None when there is none for this file, these versions and this device."""
+    """Return the stored decision; None when there is none for this file, these versions and this device."""
     if not _folder().is_dir():  # the cache is empty, so the model need not be read
         return None
     import json
@@ -40,7 +40,7 @@ def _folder() -> Path:
 
 
 def cache_path(path: Path, options: dict[str, str]) -> Path:
-    """The file of the decision. Raises ``OSError`` when the model cannot be read."""
+    """Return the file of the decision. Raises ``OSError`` when the model cannot be read."""
     import hashlib
     import json
 
@@ -53,7 +53,7 @@ def cache_path(path: Path, options: dict[str, str]) -> Path:
 
 
 def _versions() -> list[str]:
-    """Versions of the runtimes' packages, from the names of their folders: importlib.metadata takes as long as
+    """Return the versions of the runtimes' packages, from the names of their folders: importlib.metadata takes as long as
     opening a small model."""
     import importlib.util
 

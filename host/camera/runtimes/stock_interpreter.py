@@ -148,7 +148,7 @@ class StockInterpreter:
 
 
 def import_interpreter() -> Any:
-    """The module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` when none is installed."""
+    """Return the module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` when none is installed."""
     for package in _PACKAGES:
         try:
             return import_module(package)

@@ -26,7 +26,8 @@ def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
 
 
 def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """The largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid with none."""
+    """Return the largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid with
+    none."""
     chance = 1.0 - percentile / 100.0
     # Beyond the expected number the probability is above a half.
     sums = binomial_cdf(min(queries, math.ceil(queries * chance) + 1), queries, chance)
@@ -34,7 +35,7 @@ def max_late_queries(queries: int, percentile: float, confidence: float = CONFID
 
 
 def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """The smallest number of queries with which a run with ``late`` late ones is valid."""
+    """Return the smallest number of queries with which a run with ``late`` late ones is valid."""
     low, high = late, max(64, 2 * late)
     while max_late_queries(high, percentile, confidence) < late:
         low, high = high, 2 * high

@@ -97,7 +97,7 @@ def server_run(
 
 
 def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
-    """Samples per second, measured in a trial."""
+    """Return the samples per second, measured in a trial."""
     done, begin = 0, clock.now()
     while (spent := clock.now() - begin) < seconds * 1e9 or done == 0:
         system.serve([number % system.samples for number in range(done, done + 16)])

@@ -54,7 +54,8 @@ class ScenarioResult:
         return replace(self, reasons=(reason, *self.reasons))
 
     def latency_ms(self) -> dict[str, float]:
-        """Statistics as LoadGen computes them: percentile p is element ``int(n * p)`` of the sorted latencies."""
+        """Return the statistics as LoadGen computes them: percentile p is element ``int(n * p)`` of the sorted
+        latencies."""
         ordered = self.latencies
         if not len(ordered):
             return {}
@@ -76,7 +77,7 @@ class ScenarioResult:
         return f"{figure}: {'valid' if self.valid else 'not valid: ' + '; '.join(self.reasons)}."
 
     def rows(self) -> list[tuple[str, str]]:
-        """Rows of a table: name and value."""
+        """Return rows of a table: name and value."""
         record = [("scenario", self.rules.scenario), ("result", self.sentence())]
         record += [("queries", f"{self.queries:,}"), ("samples", f"{self.samples:,}")]
         record.append(("seconds", f"{self.duration_s:,.1f}"))

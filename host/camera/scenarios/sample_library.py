@@ -19,7 +19,7 @@ FRAME_WAIT_S = 10.0
 
 
 def collect_frames(source: Source) -> list[Frame]:
-    """Copies of the next frames of ``source``. Raises ``DeviceError`` when it delivers none."""
+    """Return copies of the next frames of ``source``. Raises ``DeviceError`` when it delivers none."""
     copies: list[Frame] = []
     held = 0
     until = time.monotonic() + FRAME_WAIT_S

@@ -74,7 +74,7 @@ def run_scenario(
 
 
 def rules_of(name: str) -> Rules:
-    """The rules of a scenario. Raises ``UsageError`` when there is none of that name."""
+    """Return the rules of a scenario. Raises ``UsageError`` when there is none of that name."""
     known_rules = RULES.get(name.lower().replace("_", "-"))
     if known_rules is None:
         raise UsageError(f"There is no scenario '{name}'.", f"Give one of {', '.join(RULES)}.")

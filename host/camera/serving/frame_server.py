@@ -75,9 +75,9 @@ class StagedServer(FrameServer, Protocol):
         ...
 
     def input(self, slot: int = 0) -> np.ndarray:
-        """A view of the prepared input of ``slot`` as bytes: uint8, shape (n,)."""
+        """Return a view of the prepared input of ``slot`` as bytes: uint8, shape (n,)."""
         ...
 
     def model_of(self, slot: int = 0) -> str:
-        """The name of the model that the frame in ``slot`` was prepared for."""
+        """Return the name of the model that the frame in ``slot`` was prepared for."""
         ...

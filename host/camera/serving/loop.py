@@ -227,7 +227,7 @@ class Loop:
         )
 
     def _next(self) -> tuple[Frame | None, int]:
-        """The newest frame, and the time at which it was requested."""
+        """Return the newest frame, and the time at which it was requested."""
         if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
             self._stop.wait(rest)
         begin = time.monotonic_ns()

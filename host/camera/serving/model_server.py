@@ -51,7 +51,7 @@ class ModelServer:
         return self
 
     def model_of(self, slot: int = 0) -> str:
-        """The name of the model; the same for every slot."""
+        """Return the name of the model; the same for every slot."""
         return self.name
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
@@ -94,7 +94,7 @@ class ModelServer:
         return reader.read()
 
     def input(self, slot: int = 0) -> np.ndarray:
-        """The prepared input as bytes, shape (n,), uint8: a view."""
+        """Return the prepared input as bytes, shape (n,), uint8: a view."""
         return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:

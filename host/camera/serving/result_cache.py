@@ -50,8 +50,8 @@ class ResultCache:
         self.copied_bytes = 0  # into the cache, since it was made
 
     def find(self, prepared: np.ndarray, key: Hashable = (), slot: int = 0) -> Answer | None:
-        """The answer to the same bytes under the same ``key``, which holds everything else that the answer depends on:
-        the model, the frame's size and the window.
+        """Return the answer to the same bytes under the same ``key``, which holds everything else that the answer
+        depends on: the model, the frame's size and the window.
 
         ``prepared`` is the model's input, contiguous uint8. None when it is not known; call ``keep`` with the answer
         then.

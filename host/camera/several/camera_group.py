@@ -58,7 +58,7 @@ class CameraGroup:
         self._sets.close()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The counters of each camera."""
+        """Return the counters of each camera."""
         return self._sets.to_json()
 
 

@@ -111,7 +111,7 @@ class Cascade:
 
 
 def _best(answer: Answer | None) -> str | int | None:
-    """The best label, or the number of its class where it has none; None without an answer."""
+    """Return the best label, or the number of its class where it has none; None without an answer."""
     if answer is None:
         return None
     best = answer.classes[0] if answer.classes else answer.boxes[0] if answer.boxes else None

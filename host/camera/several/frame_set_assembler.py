@@ -45,7 +45,7 @@ class FrameSet:
         return all(self.fresh)
 
     def by(self, camera: int) -> str:
-        """The value of ``ServedFrame.by`` for a frame on which no model has to run: empty, or stand-in."""
+        """Return the value of ``ServedFrame.by`` for a frame on which no model has to run: empty, or stand-in."""
         return "" if self.fresh[camera] else "stand-in"
 
     def release(self) -> None:
@@ -122,7 +122,7 @@ class FrameSetAssembler:
             self._waiting_since = now_ns
 
     def take(self, now_ns: int) -> FrameSet | None:
-        """The newest complete set, or after the timeout the most complete one; else None."""
+        """Return the newest complete set, or after the timeout the most complete one; else None."""
         if self._waiting_since is None:
             return None
         awaited = [c for c in self._cameras if c.missed < self._max_missed_sets or c.waiting]
@@ -181,7 +181,7 @@ class FrameSetAssembler:
         return FrameSet(self._sets - 1, min(times), max(times) - min(times), tuple(frames), tuple(fresh))
 
     def _choose(self, camera: _Camera, start: int) -> Frame | None:
-        """The camera's newest frame inside the interval. Older frames are dropped; the newest of them may be
+        """Return the camera's newest frame inside the interval. Older frames are dropped; the newest of them may be
         repeated."""
         chosen = None
         while camera.waiting and camera.waiting[0][0].time_ns <= start + self._jitter:

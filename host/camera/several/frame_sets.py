@@ -71,7 +71,8 @@ class FrameSets:
         return formats
 
     def next(self, timeout_s: float = 1.0) -> FrameSet | None:
-        """The newest set; waits for one at most ``timeout_s`` and returns None when none came. The caller releases it.
+        """Return the newest set; waits for one at most ``timeout_s`` and returns None when none came. The caller
+        releases it.
 
         Raises ``EndOfSource`` when every source has ended, and errors of a source that reconnecting cannot solve.
         """
@@ -107,7 +108,7 @@ class FrameSets:
         return self._assembler.counters
 
     def to_json(self) -> list[dict[str, Any]]:
-        """The counters of each camera."""
+        """Return the counters of each camera."""
         return [
             {
                 "source": source.name,

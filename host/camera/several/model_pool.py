@@ -61,7 +61,7 @@ class ModelPool:
         self._lock = threading.RLock()
 
     def get(self, key: str) -> Runtime:
-        """The model, which is loaded if necessary and counts as used now.
+        """Return the model, which is loaded if necessary and counts as used now.
 
         Raises ``UsageError`` when it does not fit, because it alone is over the budget or because the models in use
         leave no room, and what ``opener`` raises.

@@ -81,5 +81,5 @@ def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
 
 
 def input_shape_option(model: CameraModel) -> str:
-    """The value of the runtimes' option ``input``."""
+    """Return the value of the runtimes' option ``input``."""
     return "x".join(str(side) for side in model.inputs[0].shape)

@@ -111,8 +111,8 @@ class VariantServer:
         return self._active
 
     def cost(self, level: int) -> float:
-        """The cost of a frame relative to level 0, from measured inferences where both levels have served, else from
-        the costs of the variants."""
+        """Return the cost of a frame relative to level 0, from measured inferences where both levels have served, else
+        from the costs of the variants."""
         first, this = self._mean_ns.get(0), self._mean_ns.get(level)
         if first and this:
             return this / first
@@ -171,7 +171,7 @@ class VariantServer:
         return served
 
     def model_of(self, slot: int = 0) -> str:
-        """The name of the model that the frame in ``slot`` was prepared for."""
+        """Return the name of the model that the frame in ``slot`` was prepared for."""
         return self._names[self._using.get(slot, self._active)]
 
     def close(self) -> None:
@@ -204,7 +204,7 @@ class VariantServer:
         return self._held[self._using.get(slot, self._active)]
 
     def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
-        """The server for a new frame in ``slot``; this is where frames switch to another variant."""
+        """Return the server for a new frame in ``slot``; this is where frames switch to another variant."""
         self._working.add(slot)
         if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
             with self._lock:

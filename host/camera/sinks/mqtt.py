@@ -157,7 +157,7 @@ class MqttSink:
 
 
 def _left(info: Any) -> bool | None:
-    """Whether a message reached the network (QoS 0) or the broker; None: not yet."""
+    """Return whether a message reached the network (QoS 0) or the broker; None: not yet."""
     try:
         return True if info.is_published() else None
     except (ValueError, RuntimeError):

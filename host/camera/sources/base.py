@@ -57,7 +57,7 @@ class Source(Protocol):
         ...
 
     def read(self, timeout_s: float) -> Frame | None:
-        """The newest frame; waits for one at most ``timeout_s`` and returns None when none came. When the driver
+        """Return the newest frame; waits for one at most ``timeout_s`` and returns None when none came. When the driver
         changes the format, ``frame.format`` differs from that of ``open``.
 
         Raises ``EndOfSource``, ``SourceLost``.

@@ -28,7 +28,7 @@ class BufferPool:
         self._free: deque[np.ndarray] = deque()
 
     def take(self, size: int) -> np.ndarray:
-        """An array, uint8, shape (size,), with undefined content."""
+        """Return an array, uint8, shape (size,), with undefined content."""
         if size != self._size:
             self._size = size
             self._free.clear()
@@ -42,5 +42,5 @@ class BufferPool:
             self._free.append(memory)
 
     def release(self, memory: np.ndarray) -> Callable[[], None]:
-        """The function that returns ``memory``, for a frame to call when it is released."""
+        """Return the function that returns ``memory``, for a frame to call when it is released."""
         return lambda: self.back(memory)

@@ -105,7 +105,7 @@ def open_source(
 
 
 def _auto(request: _SourceRequest) -> Source:
-    """The first camera that captures, else the photographs, else the pattern; a message says which."""
+    """Return the first camera that captures, else the photographs, else the pattern; a message says which."""
     on_message = request.on_message or (lambda _: None)
     why = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []

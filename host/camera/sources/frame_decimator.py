@@ -20,7 +20,7 @@ class FrameDecimator:
         self._last_ns = LONG_AGO
 
     def drops_frame(self, time_ns: int) -> bool:
-        """Whether to drop the frame with this time stamp. Call it once for each frame, in their order."""
+        """Return whether to drop the frame with this time stamp. Call it once for each frame, in their order."""
         pause = self._pause_ns
         if not pause:
             return False

@@ -49,8 +49,8 @@ PIPE_BYTES = 1 << 20
 
 
 def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
-    """The pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, and the converter copies
-    it to memory that the CPU can read.
+    """Return the pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, and the converter
+    copies it to memory that the CPU can read.
 
     Source: NVIDIA Jetson Linux Developer Guide, "Accelerated GStreamer", nvarguscamerasrc and nvvidconv.
     """
@@ -66,8 +66,8 @@ def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str =
 
 
 def format_from_caps(caps: str) -> Format | None:
-    """The format of a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None when it is
-    not raw video of a known format. As in GStreamer, rows begin at multiples of four bytes."""
+    """Return the format of a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None when
+    it is not raw video of a known format. As in GStreamer, rows begin at multiples of four bytes."""
     fields = {name: value.strip(' "\n') for name, value in re.findall(r"([\w-]+)=\(\w+\)([^,;]+)", caps)}
     try:
         pixels, size = FORMATS[fields["format"]]
@@ -226,7 +226,7 @@ def _words(text: str) -> list[str]:
 
 
 def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:
-    """A stream of ``pipeline``, from the command, which keeps its pixel format; or from OpenCV, which converts
+    """Return a stream of ``pipeline``, from the command, which keeps its pixel format; or from OpenCV, which converts
     everything to BGR, where only OpenCV has GStreamer."""
     if shutil.which("gst-launch-1.0") is None:
         with suppress(UsageError):

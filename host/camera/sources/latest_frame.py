@@ -27,7 +27,8 @@ class PictureStream(Protocol):
     def open(self) -> Format: ...
 
     def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
-        """The next picture in memory taken from ``memory``; None when the stream has ended. Raises ``SourceLost``."""
+        """Return the next picture in memory taken from ``memory``; None when the stream has ended. Raises
+        ``SourceLost``."""
         ...
 
     def close(self) -> None: ...

@@ -54,13 +54,13 @@ class MjpegDecoder:
         self._format: Format | None = None
 
     def expected(self, format: Format) -> Format:
-        """The format of decoded pictures of ``format``'s size; much larger ones count as damaged from now on."""
+        """Return the format of decoded pictures of ``format``'s size; much larger ones count as damaged from now on."""
         width, height = self._size(format.width, format.height)
         self._most = MAX_SIZE_RATIO * format.width * format.height
         return Format(self._pixels, width, height, (width * self._bytes,), format.fps)
 
     def _size(self, width: int, height: int) -> tuple[int, int]:
-        """The smallest sufficient size of an eighth, a quarter, a half and the whole. Other eighths have no fast
+        """Return the smallest sufficient size of an eighth, a quarter, a half and the whole. Other eighths have no fast
         transform and can take longer than the whole."""
         for part in (8, 4, 2):
             wide, high = -(-width // part), -(-height // part)

@@ -46,8 +46,8 @@ class FrameClock:
         return fps
 
     def wait(self, last: int, timeout_s: float) -> tuple[int, int] | None:
-        """The number of the newest picture after ``last`` and the time in ns at which it was due. Waits for one at most
-        ``timeout_s``; None when none was due."""
+        """Return the number of the newest picture after ``last`` and the time in ns at which it was due. Waits for one
+        at most ``timeout_s``; None when none was due."""
         number, now = last + 1, time.monotonic_ns()
         if not self.live:
             return number, now

@@ -110,7 +110,7 @@ _PHOTOS = ((512, 512), (600, 400), (451, 300), (512, 512))
 
 
 def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
-    """The size of the photograph in a shot: even, and large enough to fill the frame."""
+    """Return the size of the photograph in a shot: even, and large enough to fill the frame."""
     wide, high = _PHOTOS[shot.photo]
     scale = max(width / wide, height / high) * shot.zoom
     return max(round(wide * scale / 2) * 2, width), max(round(high * scale / 2) * 2, height)
@@ -119,7 +119,7 @@ def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
 def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
-    """The file as uint8, shape (total,), mapped from the cache; it is made where it does not exist yet."""
+    """Return the file as uint8, shape (total,), mapped from the cache; it is made where it does not exist yet."""
     from arenite.files import cache_directory
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
@@ -146,8 +146,8 @@ def _file(
 
 
 def _photographs() -> list[np.ndarray]:
-    """The photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` without network, ``UsageError``
-    without a decoder."""
+    """Return the photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` without network,
+    ``UsageError`` without a decoder."""
     from arenite.host.camera.sources.picture_decoder import decode_picture
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
@@ -164,7 +164,7 @@ def _photographs() -> list[np.ndarray]:
 
 
 def unavailable(pixels: str, width: int, height: int) -> str:
-    """The reason why the photographs cannot be shown, or an empty text. Downloads and prepares them, which takes
+    """Return the reason why the photographs cannot be shown, or an empty text. Downloads and prepares them, which takes
     seconds the first time."""
     try:
         PhotoGenerator(pixels, width, height).open()

@@ -16,7 +16,8 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".
 
 
 def pictures_of(spec: str) -> list[Path]:
-    """The picture files of a folder, of a pattern, or a single file, sorted by name; empty when there are none."""
+    """Return the picture files of a folder, of a pattern, or a single file, sorted by name; empty when there are
+    none."""
     path = Path(spec)
     if path.is_dir():
         files = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
@@ -68,7 +69,7 @@ class PictureFolder:
         raise problem
 
     def read(self, timeout_s: float) -> Frame | None:
-        """The next picture; None for a damaged file."""
+        """Return the next picture; None for a damaged file."""
         if not self._files:
             raise UsageError(f"The folder {self.name} is not open.", "Call open first.")
         due_picture = self._pace.wait(self._last, timeout_s)

@@ -18,7 +18,8 @@ _BAND = 32
 
 
 def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
-    """The format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` when it is not supported."""
+    """Return the format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` when it is not
+    supported."""
     if pixels not in PIXELS:
         raise UsageError(
             f"Pictures cannot be generated in the pixel format '{pixels}'.",

@@ -120,7 +120,7 @@ def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[byt
 
 
 def _halves(pixels: str, width: int, height: int) -> bool:
-    """Whether chroma would belong to half a pixel, which is left to a decoder."""
+    """Return whether chroma would belong to half a pixel, which is left to a decoder."""
     return pixels in HALVED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 

@@ -78,7 +78,7 @@ class Recording:
 
 
 def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:
-    """The recording, None when it must be decoded, and the mapped file. Raises ``UsageError``."""
+    """Return the recording, None when it must be decoded, and the mapped file. Raises ``UsageError``."""
     try:
         with open(path, "rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

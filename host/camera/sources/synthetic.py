@@ -75,8 +75,8 @@ class SyntheticPattern:
         return max(min(self._format.width, self._format.height) // 4 // 2 * 2, 2)
 
     def _draw(self, slot: int) -> tuple[np.ndarray, ...]:
-        """The gradient with the square at its position on an ellipse; positions are even, because pairs of pixels share
-        their chroma."""
+        """Return the gradient with the square at its position on an ellipse; positions are even, because pairs of
+        pixels share their chroma."""
         f, side = self._format, self._side()
         angle = 2 * math.pi * slot / len(self._pictures)
         left = int((f.width - side) * (1 + math.cos(angle)) / 2) // 2 * 2

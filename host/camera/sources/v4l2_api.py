@@ -61,8 +61,8 @@ PIXELS = {
 
 
 def _ioc(direction: int, number: int, size: int) -> int:
-    """A request number as in include/uapi/asm-generic/ioctl.h: direction (1 writes to the kernel, 2 reads from it),
-    size, type and number."""
+    """Return a request number as in include/uapi/asm-generic/ioctl.h: direction (1 writes to the kernel, 2 reads from
+    it), size, type and number."""
     return direction << 30 | size << 16 | ord("V") << 8 | number
 
 

@@ -94,7 +94,7 @@ class V4l2Buffers:
             self.queue(index)
 
     def _buffer(self, index: int) -> tuple[Any, Any]:
-        """The driver's record of buffer ``index``, and its plane array; None for formats of one area."""
+        """Return the driver's record of buffer ``index``, and its plane array; None for formats of one area."""
         buffer = API.Buffer(index=index, type=self._kind, memory=MMAP)
         array: Any = None
         if self._mplane:
@@ -125,8 +125,8 @@ class V4l2Buffers:
         return tuple(base) if len(base) > 1 else consecutive_planes(self._format, base[0])
 
     def dequeue(self) -> int:
-        """The index of a buffer with a picture; ``taken`` has the driver's record of it. Raises ``BlockingIOError``
-        when there is none yet."""
+        """Return the index of a buffer with a picture; ``taken`` has the driver's record of it. Raises
+        ``BlockingIOError`` when there is none yet."""
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
         self._out.add(index)
@@ -134,7 +134,7 @@ class V4l2Buffers:
         return value
 
     def damaged(self, index: int) -> bool:
-        """Whether the dequeued buffer is damaged: marked by the driver, or shorter than a picture."""
+        """Return whether the dequeued buffer is damaged: marked by the driver, or shorter than a picture."""
         taken = self.taken
         if taken.flags & FLAG_ERROR:
             return True
@@ -150,7 +150,7 @@ class V4l2Buffers:
         return any(min(areas[k].bytesused, rooms[k]) - offsets[k] < n for k, n in enumerate(self._used))
 
     def length(self, index: int) -> int:
-        """Bytes of the picture in the first area of the dequeued buffer, at most as many as are mapped."""
+        """Return the bytes of the picture in the first area of the dequeued buffer, at most as many as are mapped."""
         room = self.memory[index].lengths[0]
         if not self._mplane:
             return int(min(self.taken.bytesused, room))

@@ -24,7 +24,8 @@ class CameraDevice:
 
 
 def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
-    """All /dev/video* in the order of their numbers, also those that capture nothing, such as a camera's metadata."""
+    """Return all /dev/video* in the order of their numbers, also those that capture nothing, such as a camera's
+    metadata."""
     devices = []
     for path in sorted((root / "dev").glob("video*"), key=lambda p: _number(p.name)):
         if not re.fullmatch(r"video\d+", path.name):
@@ -45,7 +46,7 @@ def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
 
 
 def cameras_sentence(root: Path = Path("/")) -> str:
-    """A sentence with the cameras of this computer, for the hint of an error."""
+    """Return a sentence with the cameras of this computer, for the hint of an error."""
     devices = list_cameras(root)
     if not devices:
         return "This computer has no /dev/video*."
@@ -53,8 +54,8 @@ def cameras_sentence(root: Path = Path("/")) -> str:
 
 
 def stable_name(path: str, root: Path = Path("/")) -> str:
-    """A link that leads to the same camera after it was plugged in again, when its number may have changed; ``path``
-    itself where there is none, or where ``path`` is not a /dev/videoN."""
+    """Return a link that leads to the same camera after it was plugged in again, when its number may have changed;
+    ``path`` itself where there is none, or where ``path`` is not a /dev/videoN."""
     if not re.fullmatch(r"video\d+", Path(path).name):
         return path
     target = os.path.realpath(path)

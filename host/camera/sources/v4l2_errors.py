@@ -23,7 +23,7 @@ def lost_error(path: str, error: OSError) -> SourceLost:
 
 
 def open_error(path: str, error: OSError) -> UsageError | SourceLost:
-    """The error for a camera that could not be opened."""
+    """Return the error for a camera that could not be opened."""
     if error.errno in (errno.EACCES, errno.EPERM):
         return UsageError(
             f"You do not have permission to open the camera {path}.",

@@ -73,7 +73,7 @@ class Mode:
 
 
 def choose_mode(modes: list[Mode], request: RequestedMode) -> Mode:
-    """The mode that fits the request best. Raises ``UsageError`` when none does."""
+    """Return the mode that fits the request best. Raises ``UsageError`` when none does."""
     wanted = [m for m in modes if request.pixels in (None, m.pixels) or _decodable(m, request)]
     if not wanted:
         has = ", ".join(sorted({m.pixels for m in modes})) or "no supported format"
@@ -89,8 +89,9 @@ def _decodable(mode: Mode, request: RequestedMode) -> bool:
 
 
 def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
-    """A sort key. A requested size counts most. Where none was requested, a smaller picture that is uncompressed and
-    fast is better than a large one that is not. Compressed modes are used where only they have the size or the rate."""
+    """Return a sort key. A requested size counts most. Where none was requested, a smaller picture that is uncompressed
+    and fast is better than a large one that is not. Compressed modes are used where only they have the size or the
+    rate."""
     wide, high = request.width or WIDTH, request.height or HEIGHT
     scale = [log(mode.width / wide), log(mode.height / high)]
     # A picture that is too small lacks detail; one that is too large only takes longer.
@@ -104,7 +105,7 @@ def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
 
 
 def enumerate_modes(device: int, kind: int, request: RequestedMode) -> tuple[list[Mode], list[str]]:
-    """All supported modes of the open ``device``, and the names of formats that are not supported."""
+    """Return all supported modes of the open ``device``, and the names of formats that are not supported."""
     modes: list[Mode] = []
     unread: list[str] = []
     for description in _each(device, API.ENUM_FMT, API.FmtDesc, type=kind):

@@ -126,8 +126,8 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
 
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
-    """Bytes from row to row of each plane. For planes in one memory area the driver reports only the first stride,
-    and the others are proportional to their rows. Drivers without gaps may report 0."""
+    """Return the bytes from row to row of each plane. For planes in one memory area the driver reports only the first
+    stride, and the others are proportional to their rows. Drivers without gaps may report 0."""
     if len(row_bytes) == len(rows):
         return [stride or row for stride, row in zip(row_bytes, rows, strict=True)]
     first = row_bytes[0] or rows[0]

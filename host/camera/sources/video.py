@@ -38,7 +38,7 @@ def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
 
 
 def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndarray, Format] | None:
-    """The grabbed picture in memory from the pool, and its format, which may have changed."""
+    """Return the grabbed picture in memory from the pool, and its format, which may have changed."""
     flat = memory.take(format.height * format.strides[0])
     target = flat.reshape(format.height, format.width, 3)
     good, picture = capture.retrieve(target)

@@ -76,11 +76,11 @@ class Decoder(Protocol):
     """Turns the bytes of one recording into samples."""
 
     def feed(self, data: bytes) -> Trace:
-        """The samples that ``data`` completes."""
+        """Return the samples that ``data`` completes."""
         ...
 
     def finish(self) -> Trace:
-        """The samples that were held back; called after the last byte."""
+        """Return the samples that were held back; called after the last byte."""
         ...
 
 
@@ -164,7 +164,7 @@ class StreamMeter(Meter):
         return steady_rate(times - times[0], np.cumsum(sizes))
 
     def _decode(self, timeout_s: float) -> Trace | None:
-        """One piece of the data that has arrived; None when nothing arrived in time."""
+        """Return one piece of the data that has arrived; None when nothing arrived in time."""
         try:
             data = self._bytes.get(timeout=timeout_s) if timeout_s else self._bytes.get_nowait()
         except queue.Empty:

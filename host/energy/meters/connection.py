@@ -102,7 +102,7 @@ class TextLines:
         self._pending = b""
 
     def read(self, timeout_s: float) -> str | None:
-        """The next line without its end; None when none was complete in time."""
+        """Return the next line without its end; None when none was complete in time."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
             remaining = end - time.monotonic()

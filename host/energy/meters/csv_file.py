@@ -29,7 +29,7 @@ _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0}
 
 
 def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | None = None) -> Trace:
-    """A recording; rows that are not numbers count as lost samples, and so do gaps in time.
+    """Return a recording; rows that are not numbers count as lost samples, and so do gaps in time.
 
     Args:
         supply_v: where the file has no voltage; it does not replace one that the file has.
@@ -143,7 +143,7 @@ def _digital(header: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _scale(name: str, base: str) -> float:
-    """The factor of the unit in a column's name; without a unit it is seconds, amperes or volts."""
+    """Return the factor of the unit in a column's name; without a unit it is seconds, amperes or volts."""
     match = _UNIT.search(name)
     unit = (match[1] or match[2] or "").lower() if match else ""
     if unit == "" or not unit.endswith(base) or unit[:-1] not in _SCALE:
@@ -152,7 +152,7 @@ def _scale(name: str, base: str) -> float:
 
 
 def _numbers(rows: list[list[str]], columns: list[int], decimal_comma: bool) -> Floats:
-    """The numbers of a column; NaN for text that is not a number."""
+    """Return the numbers of a column; NaN for text that is not a number."""
     table = np.full((len(rows), len(columns)), np.nan)
     for n, row in enumerate(rows):
         try:

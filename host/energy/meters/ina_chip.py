@@ -85,7 +85,7 @@ CHIPS = {chip.name: chip for chip in (INA219, INA226, INA228)}
 
 
 def chip_by_name(name: str) -> InaChip:
-    """The chip of this name. Raises UsageError for an unknown one."""
+    """Return the chip of this name. Raises UsageError for an unknown one."""
     if name not in CHIPS:
         raise UsageError(
             f"There is no driver for '{name}'.", f"The chips with a driver are {', '.join(CHIPS)}."

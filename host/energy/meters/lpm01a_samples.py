@@ -41,7 +41,7 @@ class TimedSamples:
             self._waiting.append(current)
 
     def mark(self, seconds: float) -> Trace:
-        """The samples up to a mark, spread over the time that the mark gives."""
+        """Return the samples up to a mark, spread over the time that the mark gives."""
         self.marks += 1
         current = self._gathered()
         expected = round(seconds * self._rate) - self._index
@@ -51,7 +51,7 @@ class TimedSamples:
         return self._place(current, expected)
 
     def finish(self) -> Trace:
-        """The samples after the last mark, where losses cannot be detected."""
+        """Return the samples after the last mark, where losses cannot be detected."""
         current = self._gathered()
         return self._place(current, len(current))
 
@@ -106,7 +106,7 @@ class AsciiDecoder:
 
 
 def _stamp(text: str) -> float:
-    """Seconds of ``TimeStamp: 012s 345ms, buff 03%``."""
+    """Return the seconds of ``TimeStamp: 012s 345ms, buff 03%``."""
     seconds, milliseconds = _SECONDS.search(text), _MILLISECONDS.search(text)
     return (int(seconds[1]) if seconds else 0) + (int(milliseconds[1]) if milliseconds else 0) / 1000
 

@@ -55,7 +55,7 @@ class Otii(Meter):
         self._recording = False
 
     def _request(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
-        """The ``data`` of the answer. Raises DeviceError with the server's message on an error."""
+        """Return the ``data`` of the answer. Raises DeviceError with the server's message on an error."""
         if self._transport is None:
             raise UsageError("The Otii is not open.", "Call open() first.")
         self._number += 1
@@ -180,7 +180,7 @@ class Otii(Meter):
         )
 
     def _volts(self, recording: int, times: Floats) -> Floats | float:
-        """The measured voltage; the set one where the device does not measure it."""
+        """Return the measured voltage; the set one where the device does not measure it."""
         if "mv" not in self._channels:
             return self._supply
         volt_times, volts = self._analog(recording, "mv")
@@ -207,7 +207,7 @@ class Otii(Meter):
         return values, first
 
     def _analog(self, recording: int, channel: str) -> tuple[Floats, Floats]:
-        """Times and values; NaN where the program has none.
+        """Return the times and values; NaN where the program has none.
 
         A value is the mean of the interval that starts at its time, so it is placed in the middle of that
         interval.

@@ -106,7 +106,7 @@ class Ppk2Decoder:
         return self._take(self._cut())
 
     def _cut(self) -> int:
-        """How many samples can be returned: the next ones are known, and no range settles across the cut."""
+        """Return how many samples can be returned: the next ones are known, and no range settles across the cut."""
         cut = len(self._held) - 2 * SETTLE
         if cut <= 0:
             return 0
@@ -128,7 +128,7 @@ class Ppk2Decoder:
         return self._take(len(self._held))
 
     def _take(self, count: int) -> Trace:
-        """The first ``count`` of the held words; those after them only show whether a switch follows."""
+        """Return the first ``count`` of the held words; those after them only show whether a switch follows."""
         words = self._held.astype(np.int64)
         counters = (words >> 18) & 63
         before = self._counter if self._counter is not None else int(counters[0]) - 1 if len(words) else 0
@@ -192,7 +192,7 @@ class Ppk2Decoder:
 
 
 def _alignment(raw: bytes) -> int:
-    """Bytes to skip so that the counters count up: a running stream may be joined in the middle of a word."""
+    """Return the bytes to skip so that the counters count up: a running stream may be joined in the middle of a word."""
     scores = []
     for skip in range(4):
         words = np.frombuffer(raw[skip : skip + (len(raw) - skip) // 4 * 4], dtype="<u4")[:4096]

@@ -46,7 +46,7 @@ class ScpiLine:
         self._transport.write(command.encode() + b"\n")
 
     def query(self, question: str, timeout_s: float = 5.0) -> str:
-        """The answer to a query. Raises DeviceError when none arrives in time."""
+        """Return the answer to a query. Raises DeviceError when none arrives in time."""
         self.send(question)
         answer = self._lines.read(timeout_s)
         if answer is None:
@@ -72,7 +72,7 @@ class ScpiLine:
 
 
 def values_of(text: str) -> Floats:
-    """Numbers of ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
+    """Return the numbers of ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
     if text.startswith("#") and len(text) > 1 and text[1].isdigit():
         text = text[2 + int(text[1]) :]
     try:

@@ -55,7 +55,7 @@ class ScpiPolled(PolledMeter):
         )
 
     def read_sample(self) -> tuple[float, float]:
-        """One reading.  Raises DeviceError on overload."""
+        """Return one reading.  Raises DeviceError on overload."""
         if self._scpi is None:
             raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
         value = values_of(self._scpi.query(self._question, 10.0))

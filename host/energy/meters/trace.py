@@ -43,7 +43,7 @@ class Trace:
         return np.asarray(self.current_a * self.voltage_v, dtype=np.float64)
 
     def power_of(self, part: slice) -> Floats:
-        """Watts of some samples only, because a long recording has many."""
+        """Return the watts of some samples only, because a long recording has many."""
         volts = self.voltage_v[part] if isinstance(self.voltage_v, np.ndarray) else self.voltage_v
         return np.asarray(self.current_a[part] * volts, dtype=np.float64)
 
@@ -58,7 +58,7 @@ class Trace:
         return float(self.time_s[-1] - self.time_s[0]) if len(self) > 1 else 0.0
 
     def cumulative(self) -> tuple[Floats, Floats]:
-        """Times, and joules from the first sample to each of them; linear in between.
+        """Return times, and joules from the first sample to each of them; linear in between.
 
         Each sample represents the time that is nearer to it than to its neighbours. The sum is that of
         trapezoids; but at a step of the current, which is between two samples, no part of the step is counted
@@ -68,12 +68,12 @@ class Trace:
         return edges, np.concatenate([[0.0], np.cumsum(self.power_w * np.diff(edges))])
 
     def joules_at(self, times: Floats) -> Floats:
-        """Joules from the first sample to each of ``times``, of any shape; nothing is added outside the
+        """Return the joules from the first sample to each of ``times``, of any shape; nothing is added outside the
         recording."""
         return np.asarray(np.interp(times, *self.cumulative()), dtype=np.float64)
 
     def energy_j(self, start_s: float | None = None, end_s: float | None = None) -> float:
-        """Joules between two times of ``time_s``; the whole recording by default."""
+        """Return the joules between two times of ``time_s``; the whole recording by default."""
         self.require(2)
         start = self.time_s[0] if start_s is None else start_s
         end = self.time_s[-1] if end_s is None else end_s
@@ -91,13 +91,13 @@ class Trace:
 
 
 def empty(rate_hz: float, voltage_v: float) -> Trace:
-    """A trace without samples."""
+    """Return a trace without samples."""
     none = np.empty(0)
     return Trace(none, none, voltage_v, rate_hz)
 
 
 def join(parts: Sequence[Trace]) -> Trace:
-    """One recording from its pieces, in order; its description is taken from the last piece."""
+    """Return one recording from its pieces, in order; its description is taken from the last piece."""
     filled = [part for part in parts if len(part)]
     last = parts[-1]
     lost = sum(part.lost_samples for part in parts)

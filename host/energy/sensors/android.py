@@ -28,7 +28,7 @@ MAX_AGE_S = 2.0
 
 
 def run_command(name: str, *arguments: str, path: str | None = None) -> str:
-    """The output of the command. Raises ``DeviceError`` when it is missing, fails, hangs or is not permitted."""
+    """Return the output of the command. Raises ``DeviceError`` when it is missing, fails, hangs or is not permitted."""
     import subprocess
 
     place = shutil.which(name, path=path)
@@ -68,7 +68,7 @@ class CachedReading:
 
 
 def termux_battery(path: str | None = None) -> dict[str, Any]:
-    """The JSON object. When its app is missing, Termux:API hangs without output, and the time limit ends it."""
+    """Return the JSON object. When its app is missing, Termux:API hangs without output, and the time limit ends it."""
     text = run_command(TERMUX, path=path)
     try:
         status = json.loads(text)
@@ -82,7 +82,7 @@ def termux_battery(path: str | None = None) -> dict[str, Any]:
 
 
 def finite_number(value: object) -> float | None:
-    """A value of JSON as a number; None when it is not a finite number."""
+    """Return a value of JSON as a number; None when it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
@@ -118,7 +118,7 @@ class TermuxBattery:
 
 
 def parse_battery(text: str) -> dict[str, str]:
-    """The ``key: value`` lines of ``dumpsys battery``."""
+    """Return the ``key: value`` lines of ``dumpsys battery``."""
     pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
     return {key.strip().lower(): value.strip() for key, value in pairs}
 
@@ -159,7 +159,7 @@ class DumpsysBattery:
 
 
 def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """The power sources of the commands on PATH, each of which is tried once."""
+    """Return the power sources of the commands on PATH, each of which is tried once."""
     sources = []
     if shutil.which(TERMUX, path=path):
         sources.append(_try_meter("Termux battery", TERMUX, TermuxBattery(path, clock)))

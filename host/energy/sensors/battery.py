@@ -23,7 +23,7 @@ MIN_MICROAMPERES = 20_000
 
 
 def amperes(current: float) -> float:
-    """Amperes from ``current_now`` of either sign, in µA or, on some phones, in mA."""
+    """Return the amperes from ``current_now`` of either sign, in µA or, on some phones, in mA."""
     size = abs(current)
     return size / 1e6 if size >= MIN_MICROAMPERES else size / 1e3
 
@@ -39,7 +39,8 @@ class Battery:
         self._means: dict[Path, float] = {}
 
     def read(self, busy: float) -> Power:
-        """The power. Raises ``DeviceError`` while charging, because the battery does not supply the device then."""
+        """Return the power. Raises ``DeviceError`` while charging, because the battery does not supply the device
+        then."""
         parts = []
         for folder in self._folders:
             status = read_text(folder / "status")
@@ -77,7 +78,8 @@ class Battery:
 
 
 def present_watts(folder: Path) -> float | None:
-    """The present watts from ``power_now``, or volts times amperes; None (or 0) when the gauge reports neither."""
+    """Return the present watts from ``power_now``, or volts times amperes; None (or 0) when the gauge reports
+    neither."""
     power = read_number(folder / "power_now")
     if power:
         return abs(power) / 1e6
@@ -88,7 +90,7 @@ def present_watts(folder: Path) -> float | None:
 
 
 def joules_left(folder: Path) -> float | None:
-    """The remaining joules from ``energy_now``, or from ``charge_now`` at the present voltage."""
+    """Return the remaining joules from ``energy_now``, or from ``charge_now`` at the present voltage."""
     energy = read_number(folder / "energy_now")
     if energy is not None:
         return energy * 3600e-6
@@ -97,7 +99,7 @@ def joules_left(folder: Path) -> float | None:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """The device's own batteries; ``scope`` Device is that of a mouse or a pen."""
+    """Return the device's own batteries; ``scope`` Device is that of a mouse or a pen."""
     folders = [
         folder
         for folder in children(root / "sys/class/power_supply", "*")

@@ -34,7 +34,7 @@ class HwmonPower:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """Every channel that has a power file; the INA3221 has a module of its own."""
+    """Return every channel that has a power file; the INA3221 has a module of its own."""
     sources = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or folder.name

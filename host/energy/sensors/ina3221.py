@@ -50,7 +50,7 @@ def _iio_watts(folder: Path, channel: int) -> float | None:
 
 
 def rails(root: Path) -> list[Rail]:
-    """Every connected rail of every chip."""
+    """Return every connected rail of every chip."""
     connected = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         if read_text(folder / "name") != "ina3221":
@@ -83,7 +83,7 @@ class Ina3221:
         self._whole, self._parts = whole, parts
 
     def read(self, busy: float) -> Power:
-        """The power; the chip itself averages 512 samples, as NVIDIA configures it."""
+        """Return the power; the chip itself averages 512 samples, as NVIDIA configures it."""
         total = 0.0
         for rail in self._whole:
             watts = rail.watts()

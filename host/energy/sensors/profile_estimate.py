@@ -11,7 +11,7 @@ from arenite.profiles.hosts import HostProfile
 
 
 def frequency_ratio(root: Path) -> float:
-    """The mean ratio of the cores' frequencies to their highest; 1.0 where cpufreq does not report them."""
+    """Return the mean ratio of the cores' frequencies to their highest; 1.0 where cpufreq does not report them."""
     ratios = []
     for folder in children(root / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
         now, highest = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
@@ -34,7 +34,7 @@ class ProfileEstimate:
 
 
 def find(root: Path, profile: HostProfile) -> list[PowerSource]:
-    """The estimate, which is always available."""
+    """Return the estimate, which is always available."""
     meter = ProfileEstimate(profile, root)
     return [
         PowerSource(meter.name, ESTIMATE, f"profiles/hosts/{profile.name}.toml", lambda: meter, "no sensor")

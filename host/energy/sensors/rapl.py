@@ -29,7 +29,7 @@ class _Domain:
     last_uj: float
 
     def joules(self) -> float:
-        """Joules since the last call. It handles one wrap; over several the figure is too small."""
+        """Return the joules since the last call. It handles one wrap; over several the figure is too small."""
         now = read_number(self.folder / "energy_uj")
         if now is None or now < 0:
             raise sensor_lost(f"RAPL {self.name}", self.folder)

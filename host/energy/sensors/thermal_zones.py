@@ -49,7 +49,8 @@ class Zone:
 
 
 def passive_trip(folder: Path) -> float | None:
-    """The lowest plausible passive trip point; some vendors leave unused ones at 0 or far above any temperature."""
+    """Return the lowest plausible passive trip point; some vendors leave unused ones at 0 or far above any
+    temperature."""
     trips = []
     for index in numbered(folder, "trip_point_", "_type"):
         if (read_text(folder / f"trip_point_{index}_type") or "").lower() == "passive":
@@ -61,7 +62,7 @@ def passive_trip(folder: Path) -> float | None:
 
 
 def zones(root: Path) -> list[Zone]:
-    """The zones to watch: those that throttle, else those of the chip, else processors in hwmon, else all."""
+    """Return the zones to watch: those that throttle, else those of the chip, else processors in hwmon, else all."""
     every = []
     for folder in children(root / "sys/class/thermal", "thermal_zone*"):
         name = read_text(folder / "type") or folder.name
@@ -107,7 +108,8 @@ class ThermalZones:
         self.name = "thermal zones " + ", ".join(zone.name for zone in watched[:4])
 
     def read(self) -> Temperature:
-        """The temperature of the zone nearest to its bound. Raises ``DeviceError`` when no zone answers any more."""
+        """Return the temperature of the zone nearest to its bound. Raises ``DeviceError`` when no zone answers any
+        more."""
         read = [(zone, zone.read()) for zone in self._zones]
         values = [(zone, value) for zone, value in read if value is not None]
         if not values:

@@ -43,7 +43,7 @@ class InferenceWindow:
 def find_active(
     trace: Trace, expected: int | None = None, duration_s: float | None = None
 ) -> tuple[list[InferenceWindow], float]:
-    """The windows, and the threshold in watts.
+    """Return the windows, and the threshold in watts.
 
     ``expected``: how many inferences there were; ``duration_s``: how long one lasts by the device's own
     clock. Windows that the recording cuts off are left out.
@@ -126,14 +126,14 @@ def _spans(
 
 
 def _weighty(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The windows without those of little energy: a radio or a serial port between two inferences."""
+    """Return the windows without those of little energy: a radio or a serial port between two inferences."""
     at = trace.joules_at(spans)
     joules = at[:, 1] - at[:, 0]
     return np.asarray(spans[joules >= NEGLIGIBLE_SHARE * _usual(joules)], dtype=np.float64)
 
 
 def _usual(lengths: Floats) -> float:
-    """The length in which half of all the time above the threshold is spent or more, so that many glitches
+    """Return the length in which half of all the time above the threshold is spent or more, so that many glitches
     weigh little; in the same way for joules."""
     ranked = np.sort(lengths)
     spent = np.cumsum(ranked)
@@ -141,14 +141,14 @@ def _usual(lengths: Floats) -> float:
 
 
 def _by_length(results: list[ThresholdResult], duration_s: float) -> ThresholdResult:
-    """The candidate nearest in length; among equally near ones the middle threshold."""
+    """Return the candidate nearest in length; among equally near ones the middle threshold."""
     misses = np.array([abs(result.length - duration_s) / duration_s for result in results])
     near = np.flatnonzero(misses <= misses.min() + 0.005)
     return results[int(near[len(near) // 2])]
 
 
 def _edge(trace: Trace, at: float, width: float) -> float:
-    """The time between the two samples near ``at`` where the means before and after differ most in the sense
+    """Return the time between the two samples near ``at`` where the means before and after differ most in the sense
     of least squares."""
     first, last = np.searchsorted(trace.time_s, [at - 2 * width, at + 2 * width])
     power = trace.power_of(slice(first, last))

@@ -35,7 +35,7 @@ class Alignment:
     contrast: float  # mean power within the intervals over that of their flanks
 
     def apply(self, events: Sequence[tuple[float, float]]) -> list[InferenceWindow]:
-        """The intervals in the time of the trace."""
+        """Return the intervals in the time of the trace."""
         return [
             InferenceWindow(self.offset_s + (1 + self.drift) * a, self.offset_s + (1 + self.drift) * b)
             for a, b in events
@@ -108,7 +108,7 @@ def _coarse(
 
 
 def _boxes(spans: Floats, count: int) -> Floats:
-    """One within the spans, fractions where they begin and end; in units of bins."""
+    """Return one within the spans, fractions where they begin and end; in units of bins."""
     grid = np.arange(count + 1, dtype=np.float64)
     covered = np.zeros(count + 1)
     for start, end in spans:

@@ -44,7 +44,7 @@ def find_windows(
     max_drift: float = MAX_DRIFT,
     offset_s: float | None = None,
 ) -> InferenceWindows:
-    """The windows by the best method that the recording allows.
+    """Return the windows by the best method that the recording allows.
 
     Args:
         bit: digital input of the meter with the mark, high during an inference; None: the one that changes.
@@ -123,7 +123,7 @@ def _by_events(
 
 
 def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
-    """The windows that the recording covers. Raises DeviceError when it covers none."""
+    """Return the windows that the recording covers. Raises DeviceError when it covers none."""
     inside = [w for w in windows if trace.time_s[0] <= w.start_s and w.end_s <= trace.time_s[-1]]
     if len(inside) < len(windows):
         notes.append(f"{len(windows) - len(inside)} inferences ran outside the recording")
@@ -133,7 +133,7 @@ def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) 
 
 
 def _stepping(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
-    """The share of the windows at whose start power rises, and at whose end it falls: nearly all at the right
+    """Return the share of the windows at whose start power rises, and at whose end it falls: nearly all at the right
     place."""
     bounds = np.array([[w.start_s, w.end_s] for w in windows])
     flank = (bounds[:, 1] - bounds[:, 0])[:, None] / 4

@@ -18,7 +18,7 @@ SHORTEST = 4
 
 
 def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWindow], int | None, list[str]]:
-    """The windows, the input that they are from (None: no input changes), and notes.
+    """Return the windows, the input that they are from (None: no input changes), and notes.
 
     ``bit``: the input to use, high during an inference; None: the one that changes, or of several the one
     that matches the current best. An input that is high while the board draws less is taken as active low,
@@ -81,7 +81,7 @@ def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow
 
 
 def falling_edges(trace: Trace, bit: int) -> Floats:
-    """The times of the bit's falling edges, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
+    """Return the times of the bit's falling edges, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
     if trace.marks is None:
         return np.empty(0)
     high = (trace.marks >> bit & 1).astype(np.int8)

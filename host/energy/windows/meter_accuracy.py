@@ -17,7 +17,7 @@ def _profiles() -> tuple[MeterProfile, ...]:
 
 
 def profile_of(trace: Trace) -> MeterProfile | None:
-    """The profile of the instrument that made the recording, by its driver: a logger's chip, a multimeter's
+    """Return the profile of the instrument that made the recording, by its driver: a logger's chip, a multimeter's
     identity.
 
     None: not known, or one of several instruments that the driver supports and that cannot be told apart.
@@ -35,7 +35,7 @@ def profile_of(trace: Trace) -> MeterProfile | None:
 
 
 def calibration_limit_j(trace: Trace, joules: float, seconds: float) -> float | None:
-    """The largest error of ``joules`` over ``seconds`` by the meter's calibration; None: not stated.
+    """Return the largest error of ``joules`` over ``seconds`` by the meter's calibration; None: not stated.
 
     The driver's knowledge of the gain (read from the instrument, or given by the user) comes before the
     profile; the offset is the profile's, for the range of the mean current.

@@ -51,7 +51,7 @@ class EnergyResult:
         return float(np.hypot.reduce(parts)) if parts else None
 
     def to_json(self) -> dict[str, Any]:
-        """The result as ``arenite.energy/1``."""
+        """Return the result as ``arenite.energy/1``."""
         trace, windows = self.trace, self.windows
         result: dict[str, Any] = {
             "schema": SCHEMA,
@@ -139,7 +139,7 @@ def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
 
 
 def _gap(trace: Trace, window: InferenceWindow) -> float:
-    """The part of a window without samples: longest distance between neighbours; 1 when there are none."""
+    """Return the part of a window without samples: longest distance between neighbours; 1 when there are none."""
     first, last = np.searchsorted(trace.time_s, [window.start_s, window.end_s])
     if last - first < 2:
         return 1.0
@@ -165,7 +165,7 @@ def _typical(power: Floats, outside: np.ndarray[Any, Any]) -> float:
 
 
 def _sleep(trace: Trace, outside: np.ndarray[Any, Any]) -> float | None:
-    """The lowest state between inferences: the median of the blocks that are as low as the lowest twentieth.
+    """Return the lowest state between inferences: the median of the blocks that are as low as the lowest twentieth.
 
     Blocks are means of 32 samples, which removes the noise before the lowest are chosen.
     """

@@ -82,7 +82,7 @@ def _awake(
 
 
 def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
-    """Whether each window of ``outer`` contains several similar ones of ``inner``, and none at its ends."""
+    """Return whether each window of ``outer`` contains several similar ones of ``inner``, and none at its ends."""
     first = np.searchsorted(inner[:, 0], outer[:, 0])
     last = np.searchsorted(inner[:, 0], outer[:, 1])
     if len(inner) < MANY_WINDOWS or np.any(
@@ -105,7 +105,7 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
 
 
 def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
-    """Runs of thresholds with as many windows of nearly the same length."""
+    """Return the runs of thresholds with as many windows of nearly the same length."""
     runs: list[list[ThresholdResult]] = []
     for candidate in candidates:
         if (
@@ -124,7 +124,7 @@ def _middle(plateau: Sequence[ThresholdResult]) -> ThresholdResult:
 
 
 def _held(trace: Trace, spans: NDArray[np.float64], lowest_w: float) -> float:
-    """Joules above the lowest level within the windows."""
+    """Return the joules above the lowest level within the windows."""
     at = trace.joules_at(spans)
     return float(np.sum(at[:, 1] - at[:, 0]) - lowest_w * np.sum(spans[:, 1] - spans[:, 0]))
 
