@@ -1,4 +1,4 @@
-"""Compare a run with its budget. Only measurements decide: an estimate is shown, and decides nothing."""
+"""Compare a run with its budget. Only a measurement decides whether a limit was kept; an estimate is only shown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arenite.host.governor.interface import Limits
 
 @dataclass(frozen=True)
 class BudgetCheck:
-    """One limit and what the run did. ``kind`` says where ``value`` comes from: measured, estimated or unknown;
-    ``kept`` is None where it was not measured."""
+    """One limit and the value of the run. ``kind`` says where ``value`` comes from: measured, estimated or unknown.
+    ``kept`` is None if the value was not measured."""
 
     limit: str
     bound: float
@@ -37,7 +37,7 @@ def check_budget(
     """Return one check per limit that was given.
 
     Args:
-        power_w: mean power of the run in watts, and ``power_kind`` where it comes from.
+        power_w: mean power of the run in watts; ``power_kind`` says where it comes from.
         max_c: the highest temperature in degrees Celsius.
         age_ms: the 95th percentile of the time from a capture to its answer.
     """

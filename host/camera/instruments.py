@@ -1,4 +1,4 @@
-"""The power meter, the thermometer and the governor of a loop, with the levers that the loop itself has."""
+"""Open the power meter, the thermometer and the governor of a loop, with the levers that the loop itself has."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.profiles.hosts import HostProfile, detect_host, load_host
 
 #: The lowest frame rate that the governor sets, in frames per second.
 MIN_FPS = 1.0
-#: Seconds of a burst and the rest that follows it, together.
+#: Seconds of a burst together with the rest that follows it.
 CYCLE_S = 10.0
 
 
@@ -30,8 +30,8 @@ def open_instruments(
     levers: Sequence[Callable[[], Lever]],
     notes: list[str],
 ) -> Instruments:
-    """Open the sensors and the governor. Adds to ``notes`` what is not available; raises ``AreniteError`` where it was
-    requested by name."""
+    """Open the sensors and the governor. Add a sentence to ``notes`` for each instrument that is not available. Raises
+    ``AreniteError`` if the instrument was requested by name."""
     energy = options.energy
     profile = load_host(energy.host) if energy.host is not None else detect_host(energy.root)
     meter = open_power(energy.root, profile, energy.power_source)
@@ -41,11 +41,11 @@ def open_instruments(
         notes.append("This computer reports no temperature, so the temperature limit cannot be kept.")
     if limits.power_w is None and limits.temperature_c is None and limits.latency_ms is None:
         return Instruments(meter, thermometer)
-    every = _levers(options, loop, format, levers)
+    all_levers = _levers(options, loop, format, levers)
     frequency = _frequency_lever(options, profile, notes) if energy.set_frequency else None
     if frequency is not None:
-        every.append(frequency)
-    governor = Governor(limits, every, idle_w=profile.idle_w, max_w=profile.most_w)
+        all_levers.append(frequency)
+    governor = Governor(limits, all_levers, idle_w=profile.idle_w, max_w=profile.most_w)
     restore = () if frequency is None else (frequency.restore,)
     return Instruments(meter, thermometer, governor, restore)
 
@@ -58,11 +58,11 @@ def _levers(
     full = options.source.fps or format.fps or 30.0
     levers: list[Lever] = []
     if source.live:
-        pace = _RateControl(source, full)
-        levers.append(fps_lever(full, pace.set_rate, min(MIN_FPS, full)))
+        control = _RateControl(source, full)
+        levers.append(fps_lever(full, control.set_rate, min(MIN_FPS, full)))
         if options.energy.rest_saves_w is not None:
-            loop.rest_before_frame = pace.rest_s
-            levers.append(rest_lever(pace.set_duty, options.energy.rest_saves_w, CYCLE_S))
+            loop.rest_before_frame = control.rest_s
+            levers.append(rest_lever(control.set_duty, options.energy.rest_saves_w, CYCLE_S))
     levers += [make() for make in more]
     return levers
 
@@ -81,8 +81,8 @@ def _frequency_lever(
 
 
 class _RateControl:
-    """Sets the mean frame rate, and the share of each cycle in which frames are served. A smaller share raises the rate
-    within it, so that the mean stays."""
+    """Sets the mean frame rate, and the share of each cycle in which frames are served. With a smaller share, the rate
+    within that share is higher, so that the mean does not change."""
 
     def __init__(self, source: Source, full: float) -> None:
         self._source, self._full = source, full
@@ -100,6 +100,6 @@ class _RateControl:
         self._source.set_rate(min(self._rate / self._duty, self._full))
 
     def rest_s(self) -> float:
-        """Return the seconds to rest now."""
+        """Return how many seconds the loop must rest now."""
         phase = time.monotonic() % CYCLE_S
         return 0.0 if phase < self._duty * CYCLE_S else CYCLE_S - phase

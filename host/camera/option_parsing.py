@@ -8,7 +8,8 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow
 from arenite.host.governor.interface import Limits
 
-#: Name to field and units with their factors; a number without a unit has the first unit.
+#: Maps the name of a limit to its field, and to its units with their factors. A number without a unit has the first
+#: unit.
 _LIMIT_UNITS: dict[str, tuple[str, dict[str, float]]] = {
     "power": ("power_w", {"w": 1.0, "mw": 1e-3}),
     "temperature": ("temperature_c", {"c": 1.0, "°c": 1.0}),
@@ -24,7 +25,7 @@ def parse_budget(text: str) -> Limits:
         name, _, value = (side.strip().lower() for side in part.partition("="))
         if name not in _LIMIT_UNITS:
             raise UsageError(
-                f"'{name}' is not a limit of a budget, expected {', '.join(_LIMIT_UNITS)}.",
+                f"'{name}' is not a limit of a budget; expected is {', '.join(_LIMIT_UNITS)}.",
                 f"Give {BUDGET_EXAMPLE}.",
             )
         field, units = _LIMIT_UNITS[name]
@@ -53,7 +54,7 @@ def parse_processors(text: str) -> tuple[int, ...]:
     for part in text.split(","):
         number = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
         if number is None:
-            raise UsageError(f"The processors '{text}' cannot be read.", "Give for example 2, 0,2 or 1-3.")
+            raise UsageError(f"'{text}' is not a list of processors.", "Give for example 2, 0,2 or 1-3.")
         first, last = int(number[1]), int(number[2] or number[1])
         if not first <= last < first + 1024:
             raise UsageError(f"The processors '{part}' are not a range.", "Give the lower number first.")
@@ -63,7 +64,7 @@ def parse_processors(text: str) -> tuple[int, ...]:
 
 def parse_address(text: str) -> tuple[str, int]:
     """Parse an address to bind: ``HOST:PORT``, ``[v6]:PORT``, ``HOST`` or ``:PORT``. The host defaults to 127.0.0.1,
-    and the port to 0, which takes a free one.
+    and the port to 0, which takes a free port.
 
     Raises ``UsageError``.
     """

@@ -1,5 +1,5 @@
-"""The options of one run of the camera loop. This is the only home of their defaults, types and ranges: the command
-line reads them from here."""
+"""The options of one run of the camera loop. Their defaults, types and ranges are defined only here; the command line
+reads them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.host.governor.interface import Limits
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a number may have; None: no limit. ``above``: ``min`` itself is not allowed."""
+    """The values that a number may have; None means no limit. With ``above``, ``min`` itself is not allowed."""
 
     min: float | None = None
     max: float | None = None
@@ -26,7 +26,7 @@ _POSITIVE = Range(0, above=True)
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """Where frames come from. None: as the source itself has it."""
+    """The source of the frames. None means the source's own default."""
 
     #: /dev/videoN, a video, pictures, rtsp://, gst:, csi:, photos, synthetic, or auto. Several make a set of cameras.
     sources: tuple[str, ...] = ("auto",)
@@ -36,21 +36,21 @@ class SourceOptions:
     pixels: str | None = None  # the pixel format: yuyv, nv12, rgb, ...
     pace: Literal["auto", "live", "file"] = "auto"
     loop: bool = False  # a recording starts again at its end
-    #: Frames of a set are captured at most this far apart. Cameras that nothing synchronizes are up to half a period
-    #: apart, which is 16.7 ms at 30 frames per second.
+    #: The maximum time between the captures of the frames of a set. Cameras that are not synchronized are up to half a
+    #: period apart, which is 16.7 ms at 30 frames per second.
     jitter_ms: Annotated[float, Range(0)] = 17.0
-    timeout_ms: Annotated[float, _POSITIVE] = 33.0  # how long a set waits for a camera
+    timeout_ms: Annotated[float, _POSITIVE] = 33.0  # the maximum time that a set waits for a camera
 
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """The model, its runtime, and further models beside it."""
+    """The model, its runtime, and other models that also run."""
 
-    name: str = "blazeface"  # of the zoo, or a .tflite or .onnx file
-    preprocessing: Path | None = None  # None: what the model records
+    name: str = "blazeface"  # a model of the zoo, or a .tflite or .onnx file
+    preprocessing: Path | None = None  # None: the steps that the model records
     postprocessing: Path | None = None
     labels: Path | None = None
-    window: CropWindow | None = None  # the part of the frame that the model sees; None: all of it
+    window: CropWindow | None = None  # the part of the frame that the model gets; None: the whole frame
     runtime: str = "auto"
     runtime_options: tuple[str, ...] = ()  # NAME=VALUE each
     measure_runtimes: bool = False
@@ -69,7 +69,7 @@ class LoopOptions:
 
     frames: Annotated[int | None, Range(1)] = None
     duration_s: Annotated[float | None, _POSITIVE] = None
-    overlap: bool | None = None  # None: where it makes the loop faster
+    overlap: bool | None = None  # None: if it makes the loop faster
     motion: bool = False
     cache: bool = False
     pin: str | None = None  # processors, such as 2 or 1-3
@@ -83,19 +83,19 @@ class LoopOptions:
 
 @dataclass(frozen=True)
 class EnergyOptions:
-    """The budget, the sensors and what the governor may do."""
+    """The budget, the sensors, and the levers of the governor."""
 
     limits: Limits = field(default_factory=Limits)
-    host: str | None = None  # a host profile; None: the one that fits this computer
+    host: str | None = None  # a host profile; None: the profile that fits this computer
     power_source: str | None = None  # a part of a power source's name
     set_frequency: bool = False
     rest_saves_w: Annotated[float | None, _POSITIVE] = None
-    root: Path = Path("/")  # where /sys and /proc are; tests give a simulated tree
+    root: Path = Path("/")  # the folder that contains sys and proc; tests give a simulated tree
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Where answers and measurements go besides the result."""
+    """The receivers of answers and measurements, besides the result."""
 
     dashboard: str | None = None  # HOST:PORT
     token: str | None = None
@@ -107,7 +107,7 @@ class OutputOptions:
 
 @dataclass(frozen=True)
 class CameraOptions:
-    """All options of a run, in groups. None, () and False mean that the loop decides, or that a feature is off."""
+    """All options of a run, in groups. None, () and False mean that the loop decides or that a feature is off."""
 
     source: SourceOptions = field(default_factory=SourceOptions)
     model: ModelOptions = field(default_factory=ModelOptions)
@@ -119,15 +119,15 @@ class CameraOptions:
     def of(cls, **values: Any) -> CameraOptions:
         """Return options from a flat list of fields: ``of(sources=("synthetic",), model="blazeface", frames=3)``.
 
-        ``model`` is ``ModelOptions.name``; every other field keeps its name, which no two groups share. Raises
-        ``TypeError`` for a name that is not an option.
+        ``model`` is ``ModelOptions.name``. Every other field has the same name as in its group; no two groups share a
+        name. Raises ``TypeError`` for a name that is not an option.
         """
         if "model" in values:
             values["name"] = values.pop("model")
         groups = {}
         for group, kind in _groups():
             groups[group] = kind(
-                **{each.name: values.pop(each.name) for each in fields(kind) if each.name in values}
+                **{option.name: values.pop(option.name) for option in fields(kind) if option.name in values}
             )
         if values:
             raise TypeError(f"These are not options of the camera: {', '.join(values)}.")
@@ -135,6 +135,6 @@ class CameraOptions:
 
 
 def _groups() -> Iterator[tuple[str, Any]]:
-    """Name and class of each group."""
-    for each in fields(CameraOptions):
-        yield each.name, each.default_factory
+    """Yield the name and the class of each group."""
+    for group in fields(CameraOptions):
+        yield group.name, group.default_factory

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 class ModelServers:
-    """The server for the loop, and everything that it is built from.
+    """The server for the loop, with its models and runtimes.
 
     Attributes:
         server: serves the frames.
-        models: all models; the one of ``--model`` comes first.
+        models: all models; the model of ``--model`` comes first.
         warm: the servers to warm up, one by one.
-        levers: functions that make the governor's levers.
-        parts: functions that make further parts of the result's JSON, by key.
-        crops: whether a model sees parts of frames, so that frames must keep their full resolution.
-        notes: for people.
+        levers: functions that create the governor's levers.
+        parts: functions that create further parts of the result's JSON, by key.
+        crops: whether a model gets parts of frames, so that frames must keep their full resolution.
+        notes: sentences for display.
 
-    ``close`` closes everything.
+    ``close`` closes all models and runtimes.
     """
 
     def __init__(self, options: CameraOptions, slots: int) -> None:
@@ -66,13 +66,13 @@ class ModelServers:
     def _check_combination(options: CameraOptions) -> None:
         """Raise ``UsageError`` for options that exclude each other."""
         model = options.model
-        given = {
+        values = {
             "--ladder": model.variants,
             "--cascade": model.cascade,
             "--rerun-below": model.rerun_below,
             "--also": model.also,
         }
-        chosen = [name for name, value in given.items() if value]
+        chosen = [name for name, value in values.items() if value]
         if len(chosen) > 1:
             raise UsageError(
                 f"{' and '.join(chosen)} cannot be given together.", "Choose one way to use several models."
@@ -108,7 +108,7 @@ class ModelServers:
     # One model
 
     def _model(self, name: str) -> CameraModel:
-        """Open a model. The options of preprocessing, postprocessing and labels apply to the first one."""
+        """Open a model. The options of preprocessing, postprocessing and labels apply to the first model."""
         if self.models:
             model = open_model(name)
         else:
@@ -186,7 +186,7 @@ class ModelServers:
         from arenite.host.camera.several.model_pool import ModelPool
 
         def opener(key: str) -> Runtime:
-            model = next(each for each in self.models if each.path == Path(key))
+            model = next(model for model in self.models if model.path == Path(key))
             return self._runtime(model)
 
         self.slots = 1
@@ -194,7 +194,7 @@ class ModelServers:
         self._stack.callback(self._pool.close)
         self.parts["memory"] = self._pool.to_json
 
-    # Several
+    # Several models
 
     def _cascade(self, text: str) -> FrameServer:
         from arenite.host.camera.several.cascade import Cascade, CascadeStage
@@ -222,8 +222,7 @@ class ModelServers:
         return cascade
 
     def _variants(self, texts: list[str]) -> FrameServer:
-        """Return a server of model variants. Each variant is opened once before the loop begins, to measure what it
-        costs."""
+        """Return a server of model variants. Open each variant once before the loop begins, to measure its cost."""
         from arenite.host.camera.several.variant_lever import VariantLever
         from arenite.host.camera.several.variant_options import (
             input_shape_option,
@@ -254,7 +253,7 @@ class ModelServers:
                 return ModelServer(model, self._runtime(model, runtime, options=extra), label)
 
             server = open_variant()
-            # The outputs of another size may not suit the postprocessing: that must fail before the loop begins.
+            # If the outputs of this size do not fit the postprocessing, this must fail before the loop begins.
             AnswerReader(model.postprocessing, server.runtime.slots[0], model.labels)
             variants.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
             server.close()
@@ -262,14 +261,14 @@ class ModelServers:
         server_of_variants = VariantServer(variants)
         self._stack.callback(server_of_variants.close)
         lever = VariantLever(server_of_variants)
-        lever.name = _what_differs(specs)
+        lever.name = _lever_name(specs)
         self.levers.append(lambda: lever)
         self.parts["ladder"] = server_of_variants.to_json
         self.warm.append(server_of_variants)
         return server_of_variants
 
     def _threads(self, count: int) -> FrameServer:
-        """A server whose variants are the same model on fewer and fewer threads."""
+        """Return a server whose variants are the same model on fewer and fewer threads."""
         from arenite.host.camera.several.variant_server import ModelVariant, VariantServer
         from arenite.host.governor.levers import threads_lever
 
@@ -291,7 +290,7 @@ class ModelServers:
 
 
 def _seconds(runtime: Runtime) -> float:
-    """Return the seconds of a warm inference: the fastest of five."""
+    """Return the seconds of a warm inference, the fastest of five."""
     fastest = float("inf")
     for _ in range(5):
         begin = time.monotonic()
@@ -300,8 +299,8 @@ def _seconds(runtime: Runtime) -> float:
     return fastest
 
 
-def _what_differs(specs: list[VariantSpec]) -> str:
-    """Return the name of the governor's lever: what distinguishes the variants."""
+def _lever_name(specs: list[VariantSpec]) -> str:
+    """Return the name of the governor's lever: the property in which the variants differ."""
     if len({spec.model for spec in specs}) > 1:
         return "model"
     return "resolution" if len({spec.size for spec in specs}) > 1 else "accelerator"

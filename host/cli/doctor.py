@@ -97,7 +97,7 @@ def _meters() -> list[dict[str, Any]]:
     from arenite.host.energy.meter_discovery import find_meters
 
     return [
-        {"name": m.name, "port": m.where, "what": m.what, "serial": m.serial, "sure": m.sure}
+        {"name": m.name, "port": m.where, "what": m.description, "serial": m.serial, "sure": m.sure}
         for m in find_meters()
     ]
 

@@ -1,4 +1,4 @@
-"""Power and temperature of this computer; each figure says whether it is measured, estimated or assumed."""
+"""Power and temperature of this computer. Each figure is marked as measured, estimated or assumed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MEASURED, ESTIMATED = "measured", "estimated"
 
 @dataclass(frozen=True, slots=True)
 class Power:
-    """``watts`` of the whole device where the sensor gives that; ``rails`` its parts, never summed with the
-    whole."""
+    """A reading of power. ``watts`` is the power of the whole device if the sensor measures it; ``rails`` are parts
+    of it and are never added to it."""
 
     watts: float
     kind: str  # measured or estimated
@@ -21,8 +21,8 @@ class Power:
 
 @dataclass(frozen=True, slots=True)
 class Temperature:
-    """``celsius`` of the zone nearest to its throttling point (or to the user's limit); ``trip``: that zone's
-    lowest passive trip point, None when unknown."""
+    """A reading of temperature. ``celsius`` is the temperature of the zone nearest to its throttling point (or to the
+    user's limit); ``trip`` is that zone's lowest passive trip point, None if unknown."""
 
     celsius: float
     source: str
@@ -34,9 +34,10 @@ class PowerMeter(Protocol):
     name: str
 
     def read(self, busy: float) -> Power:
-        """Mean power since the last call, or now. ``busy``: busy cores over that time, for estimates.
+        """Return the mean power since the last call, or the present power. ``busy`` is the mean number of busy cores
+        over that time, for estimates.
 
-        Raises ``DeviceError`` when the sensor is gone.
+        Raises ``DeviceError`` when the sensor no longer answers.
         """
         ...
 

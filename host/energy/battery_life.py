@@ -1,4 +1,4 @@
-"""Battery life of a board that infers at intervals, from measured (or estimated) energy."""
+"""Compute the battery life of a board that infers at intervals, from measured (or estimated) energy."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def battery_life(
     regulator: Regulator | None = None,
     celsius: float = 20.0,
 ) -> dict[str, Any]:
-    """Life of ``battery`` when the board sleeps and infers every ``every_s`` seconds; ``energy``:
+    """Return the life of ``battery`` if the board sleeps and infers every ``every_s`` seconds. ``energy`` is a record
     ``arenite.energy/1``.
 
-    The sleep current is ``sleep_a``, else the current measured between inferences, else that of the board's
-    profile. The supply is that of the measurement, straight from the battery unless ``regulator`` is set.
+    The sleep current is ``sleep_a``, else the current measured between inferences, else the current in the board's
+    profile. The supply voltage is that of the measurement, without a regulator unless ``regulator`` is set.
 
     Raises:
         UsageError: the sleep current is unknown, or the inferences take longer than the interval.
@@ -38,13 +38,13 @@ def battery_life(
     figure, length = energy["energy_uj_per_inference"], energy.get("duration_ms")
     if not length or not length["median"] > 0:
         raise UsageError(
-            "The duration of an inference is not known, so that a battery life cannot be computed.",
+            "The battery life cannot be computed, because the duration of an inference is not known.",
             "Leave out --battery.",
         )
     seconds = float(length["median"]) / 1e3
     active = float(figure["median"]) * 1e-6 / seconds
-    amperes, source = _sleep(energy, board, sleep_a)
-    # The level measured as sleep may be an idle loop that draws as much as the inference.
+    amperes, source = _sleep_current(energy, board, sleep_a)
+    # The level that was measured as sleep may be an idle loop that draws as much as the inference.
     states = PowerStates(
         sleep_w=min(amperes * supply, active),
         active_w=active,
@@ -85,7 +85,7 @@ def battery_life(
     }
 
 
-def _sleep(energy: Mapping[str, Any], board: Board, sleep_a: float | None) -> tuple[float, str]:
+def _sleep_current(energy: Mapping[str, Any], board: Board, sleep_a: float | None) -> tuple[float, str]:
     if sleep_a is not None:
         return sleep_a, "as given"
     measured = energy.get("sleep_current_a")

@@ -1,4 +1,4 @@
-"""A measurement as ``arenite.energy/1``: of a board with a meter, or of an existing recording."""
+"""Write a measurement as ``arenite.energy/1``: of a board with a meter, or of an existing recording."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOT_COVERED = "leads, contacts, shunts with other solder joints, and differences
 def recording_record(
     result: EnergyResult, board: Board, prepared: Prepared | None, *, notes: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """``arenite.energy/1`` of a recording."""
+    """Return the record ``arenite.energy/1`` of a recording."""
     record = result.to_json()
     record["kind"] = MEASURED
     record["uncertainty_uj"]["consists_of"] = _uncertainty(result)
@@ -34,7 +34,7 @@ def recording_record(
 
 
 def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, where: str) -> dict[str, Any]:
-    """The same for a board that ran here; ``where``: the place of the meter."""
+    """Return the record ``arenite.energy/1`` of a board that was just measured. ``where`` is the port of the meter."""
     record = recording_record(measured.result, board, prepared, notes=measured.notes)
     record["meter"]["port"] = where
     record["optimise"] = measured.project.optimise
@@ -62,7 +62,7 @@ def _uncertainty(result: EnergyResult) -> list[str]:
 
 
 def save_trace(path: Path, trace: Trace) -> None:
-    """Write ``trace`` as CSV with one column per figure, as ``read_csv`` reads it. Raises ``UsageError``."""
+    """Write ``trace`` as CSV that ``read_csv`` can read, with one column per figure. Raises ``UsageError``."""
     import numpy as np
 
     from arenite.files import write_atomic

@@ -1,8 +1,8 @@
-"""Energy of an inference without a meter: instructions by class × the board's energy coefficients.
+"""Estimate the energy of an inference without a meter: instructions per class × the board's energy coefficients.
 
 The joules of an average cycle come from the board's profile (a data sheet's run current), as in ``arenite
-fit``; the instructions from a run in the emulator; the energy of one class relative to another from
-``profiles/energy/``. The estimate covers the chip alone, as in its data sheet: no regulator, no LED, no
+fit``. The number of instructions comes from a run in the emulator, and the energy of one class relative to another
+from ``profiles/energy/``. The estimate covers the chip alone, as its data sheet does: no regulator, no LED, no
 debugger.
 """
 
@@ -23,8 +23,9 @@ from arenite.profiles.boards import Board
 from arenite.profiles.instruction_energy import EnergyUnits, energy_units_of
 
 SCHEMA = "arenite.energy/1"
-#: See docs/energy-estimates.md, which ``benchmarks/estimates/energy.py`` writes.
-HOW_GOOD = (
+#: The note about the accuracy. The figures are from docs/energy-estimates.md, which ``benchmarks/estimates/energy.py``
+#: writes.
+ACCURACY_NOTE = (
     "An estimate of the chip alone. Published measurements are between 0.7 and 2.1 times such"
     " figures where the data sheet's current is known, and 0.1 to 1.7 times where it is"
     " assumed (docs/energy-estimates.md). Measure with a meter for an exact figure."
@@ -39,17 +40,17 @@ def estimate_energy(
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> dict[str, Any]:
-    """``arenite.energy/1`` of one inference of ``prepared`` on ``board``, estimated.
+    """Return the estimated record ``arenite.energy/1`` of one inference of ``prepared`` on ``board``.
 
     ``energy_uj_per_inference`` has the median (p25 and p75 equal it, because nothing was repeated), ``low``
-    and ``high`` by the coefficients' ranges, and the kind: "assumed" where the board's profile has no
-    current. Where instructions cannot be counted (no emulator, or one with too little memory) ``fit``'s rule
-    of thumb is used, and ``method`` and ``notes`` say so.
+    and ``high`` from the coefficients' ranges, and the kind, which is "assumed" if the board's profile has no
+    current. If instructions cannot be counted (no emulator, or one with too little memory), the rule of thumb of
+    ``fit`` is used, and ``method`` and ``notes`` say so.
 
     Raises:
-        UsageError: a core without an emulated board.
+        UsageError: the core has no emulated board.
         DoesNotFitError: the model does not fit the board.
-        ProfileError: no coefficients for the core.
+        ProfileError: there are no coefficients for the core.
     """
     # The mark is for a meter; its instructions are not part of an inference.
     options = replace(options, mark=None)
@@ -71,7 +72,7 @@ def estimate_energy(
         "board": {"name": board.name, "core": board.core, "clock_hz": board.clock_hz},
         "optimise": verdict.needs.optimise,
         **body,
-        # The figure of `arenite fit`: the same joules per cycle × instructions and cycles by rule of thumb.
+        # The figure of `arenite fit`: the same joules per cycle × cycles by a rule of thumb.
         "fit_uj": {"value": verdict.energy_mj * 1e3, "kind": verdict.energy_kind},
         "per_cycle_pj": {
             "value": cycle_energy.joules * 1e12,
@@ -87,7 +88,7 @@ def estimate_energy(
 
 
 def _figure(median: float, low: float, high: float, kind: str, reason: str) -> dict[str, Any]:
-    """Return microjoules; quartiles equal the median, because nothing was repeated."""
+    """Return a figure in microjoules. Its quartiles equal the median, because nothing was repeated."""
     values = {"median": median, "p25": median, "p75": median, "low": low, "high": high}
     return {**values, "kind": kind, "range": reason}
 
@@ -102,7 +103,7 @@ def _by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) ->
         "average_power_w": cycle_energy.joules * board.clock_hz,
         "counted": None,
         "classes": None,
-        "notes": [note, HOW_GOOD],
+        "notes": [note, ACCURACY_NOTE],
     }
 
 
@@ -113,7 +114,7 @@ def _by_classes(
     rows = shares(counted.profile, units)
     bounds = joules(rows, units, cycle_energy, timing.plain_cpi)
     seconds = total.cycles / board.clock_hz
-    notes = [HOW_GOOD]
+    notes = [ACCURACY_NOTE]
     if board.emulated:
         notes.insert(
             0,
@@ -144,12 +145,12 @@ def _by_classes(
             "cycles_source": timing.summary,
             "kind": "measured" if counted.core == board.core else "estimated",
         },
-        "classes": [_class(row, bounds) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
+        "classes": [_class_json(row, bounds) for row in sorted(rows, key=lambda r: -r.moves * r.unit.value)],
         "notes": notes,
     }
 
 
-def _class(row: ClassShare, bounds: EnergyBounds) -> dict[str, Any]:
+def _class_json(row: ClassShare, bounds: EnergyBounds) -> dict[str, Any]:
     return {
         "class": row.name,
         "count": row.count,

@@ -1,7 +1,7 @@
-"""The instructions of an inference by class: counted in the emulator, on the board's twin.
+"""Count the instructions of an inference per class, on an emulated board with the same kernels as the real board.
 
-A real board's kernels are those of its instruction set, so an emulated board of the same or the nearest core
-runs the same kernels on the same plan, and counts them by class.
+A real board's kernels depend only on its instruction set. An emulated board with the same or the nearest core
+therefore runs the same kernels with the same plan.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from arenite.host.emulator.profile import Profile, profile
 from arenite.host.flash.build import build
 from arenite.profiles.boards import Board, load_board
 
-#: Maps a core to the emulated board that counts for it, and the core whose instruction set and timing are
-#: counted.
+#: Maps a core to the emulated board on which its instructions are counted, and to the core whose instruction set and
+#: timing are used.
 TWINS = {
-    # Compiled for Armv6-M, and run on the larger memory of the M3's board.
+    # The code is compiled for Armv6-M and runs on the M3's board, which has more memory.
     "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
     "cortex-m0plus": ("qemu_mps2_an385", "cortex-m0"),
     "cortex-m23": ("qemu_mps2_an385", "cortex-m0"),
@@ -51,7 +51,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class InstructionCounts:
-    """One inference by class of instruction, on ``board``, an emulated one, with the kernels of ``core``."""
+    """The instructions of one inference per class, on the emulated board ``board`` with the kernels of ``core``."""
 
     profile: Profile
     board: str
@@ -72,7 +72,7 @@ def twin_of(board: Board) -> Board:
 
 
 def does_not_fit(prepared: Prepared, verdict: FitVerdict) -> DoesNotFitError:
-    """The error for a board that is too small, with the missing memory of ``verdict``."""
+    """Return the error for a board that is too small. It names the missing memory of ``verdict``."""
     return DoesNotFitError(
         f"{prepared.path.name} does not fit {verdict.board.name}: {'; '.join(verdict.reasons)}.",
         f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
@@ -93,14 +93,14 @@ def count_instructions(
     Args:
         prepared: the model.
         board: real or emulated.
-        options: how it is built.
-        samples: the first is the input; None: a random one.
+        options: the build options.
+        samples: the first sample is the input; None for a random input.
         progress: called with the steps ("build", "profile").
 
     Raises:
-        UsageError: a core that has no emulated board.
-        DoesNotFitError: the model does not fit ``board``, or not its twin.
-        ToolError: no compiler, emulator, or plugin.
+        UsageError: the core has no emulated board.
+        DoesNotFitError: the model does not fit ``board`` or its twin.
+        ToolError: there is no compiler, emulator, or plugin.
     """
     choice = choose(prepared, board, options)
     if not choice.verdict.fits:

@@ -1,8 +1,8 @@
-"""From counts by class to units of energy, and from a board's current to joules per unit.
+"""Convert instruction counts to units of energy, and a board's current to joules per unit.
 
-An instruction takes the units of its class, once for each register or element that it moves; each cycle
-beyond that is a cycle in which the pipeline waits. The joules of one unit follow from the board's current:
-joules per cycle over the units per cycle of the mix of instructions with which the current was measured.
+An instruction takes the units of its class, once for each register or element that it moves. Each further cycle is a
+cycle in which the pipeline waits. The joules of one unit follow from the board's current: they are the joules per cycle
+divided by the units per cycle of the mix of instructions with which the current was measured.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Bound = Literal["value", "low", "high"]
 
 @dataclass(frozen=True)
 class ClassShare:
-    """The energy of one class: ``moves`` times its unit. ``name`` "stall": the cycles in which the pipeline
-    waits."""
+    """The energy of one instruction class: ``moves`` times its unit. The class named "stall" stands for the cycles in
+    which the pipeline waits."""
 
     name: str
     group: str
@@ -36,25 +36,26 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
     """Return one entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a
     unit."""
     total, timing = profile.total, profile.timing
-    rows, waited = [], 0.0
+    rows, stall_cycles = [], 0.0
     for name, tally in total.classes.items():
         cost = timing.classes[name]
         items = (tally.cycles - cost.cycles * tally.count) / cost.per_item if cost.per_item else 0.0
         moves = max(items, float(tally.count))
-        # Two instructions in one cycle (a class that costs less than one cycle) have no stall.
-        waited += max(tally.cycles - moves, 0.0)
+        # A class that costs less than one cycle (two instructions in one cycle) has no stall.
+        stall_cycles += max(tally.cycles - moves, 0.0)
         rows.append(
             ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
     # Issue in pairs saves cycles that were not stalls.
-    waited += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
-    waited = max(waited, 0.0)
-    rows.append(ClassShare(STALL, STALL, 0, waited, waited, units.units[STALL]))
+    stall_cycles += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
+    stall_cycles = max(stall_cycles, 0.0)
+    rows.append(ClassShare(STALL, STALL, 0, stall_cycles, stall_cycles, units.units[STALL]))
     return tuple(rows)
 
 
 def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: str, bound: Bound) -> float:
-    """Return the units per cycle of the mix behind the board's current, with the unit of ``group`` at its ``bound``."""
+    """Return the units per cycle of the instruction mix with which the board's current was measured. The unit of
+    ``group`` is at its ``bound``."""
 
     def of(name: str) -> float:
         return float(getattr(units.units[name], bound if name == group else "value"))
@@ -65,13 +66,13 @@ def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: st
 
 
 def total_units(rows: Iterable[ClassShare], group: str, bound: Bound) -> float:
-    """Return the units of an inference, with the unit of ``group`` at its ``bound``."""
+    """Return the energy units of an inference, with the unit of ``group`` at its ``bound``."""
     return sum(r.moves * float(getattr(r.unit, bound if r.group == group else "value")) for r in rows)
 
 
 @dataclass(frozen=True)
 class PerCycle:
-    """Joules of an average cycle while the board computes."""
+    """The joules of an average cycle while the board computes, and the source of the figure."""
 
     joules: float
     kind: str
@@ -94,8 +95,8 @@ def per_cycle(board: Board) -> PerCycle:
 
 @dataclass(frozen=True)
 class EnergyBounds:
-    """The energy of one inference, with bounds from varying every coefficient in turn; the deviations add in
-    quadrature."""
+    """The energy of one inference in joules. The bounds come from varying one coefficient after another; the
+    deviations are added in quadrature."""
 
     value: float
     low: float
@@ -106,7 +107,7 @@ class EnergyBounds:
 def joules(
     rows: tuple[ClassShare, ...], units: EnergyUnits, cycle_energy: PerCycle, cpi: float
 ) -> EnergyBounds:
-    """Energy of the counted inference. ``cpi``: cycles per instruction of plain code on the core."""
+    """Return the energy of the counted inference. ``cpi`` is the cycles per instruction of plain code on the core."""
 
     def at(group: str, bound: Bound) -> float:
         # The unit is in numerator and denominator: a heavier load also raises the mix behind the current.

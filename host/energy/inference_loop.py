@@ -1,4 +1,4 @@
-"""Runs inferences on a board, one after another, and records when each ran."""
+"""Run inferences on a board, one after another, and record when each ran."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ import numpy as np
 from arenite.host.bench.samples import Samples
 from arenite.host.link.client import DeviceClient
 
-#: Rest between two inferences in parts of one, and its minimum. It varies, so that a correlation of the times
-#: with the current has one peak; without a rest the end of an inference would not show in the current.
-PAUSE_COUNT, REST_S = (0.4, 0.8), 0.02
+#: The rest between two inferences, as a share of the last inference, and its minimum in seconds. The share is random
+#: between two values, so that a correlation of the times with the current has one peak. Without a rest the end of an
+#: inference would not show in the current.
+REST_SHARE, MIN_REST_S = (0.4, 0.8), 0.02
 SEED = 0
 
 
 @dataclass
 class InferenceLog:
-    """``events``: start and end of each inference by ``time.monotonic``; ``exact``: how many gave the
-    reference's bytes; ``ticks`` of the device's counter."""
+    """The inferences that ran. ``events`` has the start and end of each inference by ``time.monotonic``, ``ticks`` its
+    ticks of the device's counter. ``exact`` is the number of inferences whose outputs equal the reference's bytes."""
 
     events: list[tuple[float, float]] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
@@ -28,8 +29,8 @@ class InferenceLog:
 
 
 class InferenceLoop:
-    """One device with an open session. ``expected_outputs``: the right output bytes of each sample;
-    ``in_rows``: the device computes while its input arrives, so that an inference begins with its input."""
+    """Runs inferences on one device with an open session. ``expected_outputs`` are the correct output bytes of each
+    sample. ``in_rows``: the device computes while its input arrives, so that an inference begins with its input."""
 
     def __init__(
         self,
@@ -54,14 +55,14 @@ class InferenceLoop:
         """
         k = self._next % len(self._samples)
         self._next += 1
-        before = time.monotonic()
+        start = time.monotonic()
         for position, value in enumerate(self._samples.inputs[k]):
             self._client.write_input(position, np.ascontiguousarray(value).tobytes())
         if not self._in_rows:
             self._rest(log)
-            before = time.monotonic()
+            start = time.monotonic()
         run = self._client.infer(fresh=True)
-        log.events.append((before, time.monotonic()))
+        log.events.append((start, time.monotonic()))
         log.ticks.append(run.total)
         self._rest(log)
         outputs = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._expected[k])]
@@ -73,6 +74,6 @@ class InferenceLoop:
             self.once(log)
 
     def _rest(self, log: InferenceLog) -> None:
-        """Input and output of the serial port are not part of the inference: keep them apart in the current."""
-        longest = 0.0 if not log.events else log.events[-1][1] - log.events[-1][0]
-        time.sleep(max(REST_S, longest * float(self._rng.uniform(*PAUSE_COUNT))))
+        """Wait, so that the serial port's input and output do not overlap with the inference in the current."""
+        last_s = 0.0 if not log.events else log.events[-1][1] - log.events[-1][0]
+        time.sleep(max(MIN_REST_S, last_s * float(self._rng.uniform(*REST_SHARE))))

@@ -1,4 +1,4 @@
-"""Joules over time from readings of power, with the shares that were measured, estimated, or not recorded."""
+"""Integrate readings of power to joules, and count the time that was measured, estimated, or not recorded."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.host.energy.base import ESTIMATED, MEASURED, Power, PowerMeter
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """``joules`` over ``seconds`` with readings; ``gap_s`` more had none, and add no joules to the sum."""
+    """The energy over ``seconds`` that had readings. Another ``gap_s`` had no readings and add no joules."""
 
     joules: float
     seconds: float
@@ -21,7 +21,7 @@ class Energy:
 
     @property
     def mean_w(self) -> float | None:
-        """None before the first interval."""
+        """The mean power in watts; None before the first interval."""
         return self.joules / self.seconds if self.seconds > 0 else None
 
     @property
@@ -31,23 +31,25 @@ class Energy:
 
 
 class EnergyMeter:
-    """Each reading is the mean since the last one (``PowerMeter``), so energy is power times the interval.
+    """Integrates the readings of a power meter. Each reading is the mean since the previous one (``PowerMeter``), so
+    energy is power times the interval.
 
-    An interval longer than ``longest_s`` (the computer slept, the loop hung) or without a reading is a gap.
+    An interval longer than ``max_interval_s`` (the computer slept, the loop hung) or without a reading is a gap.
     """
 
     def __init__(
-        self, meter: PowerMeter, longest_s: float = 10.0, clock: Callable[[], float] = time.monotonic
+        self, meter: PowerMeter, max_interval_s: float = 10.0, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.meter = meter
-        self._longest = longest_s
+        self._max_interval = max_interval_s
         self._clock = clock
         self._last = clock()
         self._joules = self._seconds = self._gap = self._measured = 0.0
         self.latest: Power | None = None
 
     def sample(self, busy: float) -> Power | None:
-        """Read and add; None when the sensor is gone, and the interval is a gap."""
+        """Read the power, add it, and return it. Return None if the sensor no longer answers; the interval is a gap
+        then."""
         now = self._clock()
         interval, self._last = max(0.0, now - self._last), now
         try:
@@ -55,7 +57,7 @@ class EnergyMeter:
         except DeviceError:
             power = None
         self.latest = power
-        if power is None or interval > self._longest:
+        if power is None or interval > self._max_interval:
             self._gap += interval
             return power
         self._joules += power.watts * interval

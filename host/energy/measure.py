@@ -1,4 +1,4 @@
-"""Joules of a model on a board, with a meter: build, flash or start, record while it infers, find the
+"""Measure the joules of a model on a board with a meter: build, flash or start, record while it infers, find the
 inferences."""
 
 from __future__ import annotations
@@ -28,12 +28,14 @@ from arenite.host.flash.build import build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import Board
 
-#: Seconds without inferences: at the start for the idle board, at the end so that the last inference is
+#: Seconds without inferences: at the start to record the idle board, at the end so that the last inference is
 #: complete.
 IDLE_S, TAIL_S = 1.0, 0.3
-#: Windows for a good median, the time to record them, and the time after which fewer must do.
+#: The number of windows for a good median, the usual seconds of a recording, and the seconds after which the recording
+#: ends with fewer windows.
 MIN_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
-_LOOK_EVERY_S = 5.0
+#: Seconds between two searches for windows while the recording runs.
+_SEARCH_INTERVAL_S = 5.0
 #: A computing board draws more than this.
 MIN_CURRENT_A = 1e-5
 #: Fewer samples do not show a current yet.
@@ -42,7 +44,8 @@ MIN_SAMPLES = 64
 
 @dataclass(frozen=True)
 class MeasurementConfig:
-    """One measurement. ``inferences``, ``duration_s``: None for the default; ``bit``: the mark's input."""
+    """The settings of one measurement. ``inferences`` and ``duration_s`` are None for the default; ``bit`` is the
+    meter's input of the mark."""
 
     samples: Samples
     build: BuildOptions = DEFAULT_BUILD
@@ -54,7 +57,7 @@ class MeasurementConfig:
 
 @dataclass(frozen=True)
 class EnergyMeasurement:
-    """The result of a measurement; ``trace`` is the whole recording."""
+    """The result of a measurement; ``trace`` is the complete recording."""
 
     project: Project
     log: InferenceLog
@@ -66,14 +69,14 @@ class EnergyMeasurement:
 def measure_board(
     prepared: Prepared, board: Board, meter: Meter, config: MeasurementConfig, progress: Progress
 ) -> EnergyMeasurement:
-    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet; ``progress(step, done,
-    total)``.
+    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet. ``progress`` is called with (step,
+    done, total).
 
     The meter is opened first, because it may supply the board.
 
     Raises:
-        UsageError, DoesNotFitError: before the build.
-        ToolError, DeviceError: the build, the board, the meter, or a recording without an inference.
+        UsageError, DoesNotFitError: the model or an option is not valid for the board; raised before the build.
+        ToolError, DeviceError: the build, the board or the meter failed, or the recording shows no inference.
     """
     if not board.emulated and config.port is None:
         raise UsageError(
@@ -92,16 +95,16 @@ def measure_board(
 
 
 def _require_current(trace: Trace) -> None:
-    """Raises DeviceError when the current is too small for a computing board."""
-    # Not the very highest sample, which may be a spike; but a few short inferences in a long recording are
-    # enough.
+    """Raise DeviceError if the current is too small for a computing board."""
+    # The very highest sample may be a spike, so a lower one is used. It is still high if a long recording has only a
+    # few short inferences.
     k = min(20, len(trace) // 100 + 1)
     highest = float(np.partition(trace.current_a, -k)[-k]) if len(trace) else 0.0
     if highest < MIN_CURRENT_A:
         raise DeviceError(
             f"The meter measured no current: {max(highest, 0.0) * 1e6:.2g} µA at most, while the board"
             " computed.",
-            "Does the current of the board flow through the meter, and is no USB cable feeding the board?",
+            "Check that the current of the board flows through the meter, and that no USB cable feeds the board.",
         )
 
 
@@ -123,14 +126,15 @@ def _record(
     with meter, open_device(project, elf, config.port) as transport:
         client = DeviceClient(transport)
         info = client.connect(project.generated.sha256)
-        feeder = InferenceLoop(client, config.samples, expected, config.build.stream_input)
-        # A fault of the board shows here, before it costs time.
-        feeder.once(InferenceLog())
+        loop = InferenceLoop(client, config.samples, expected, config.build.stream_input)
+        # If the board has a fault, this inference fails before the recording costs time.
+        loop.once(InferenceLog())
         recording = Recording(meter)
         recording.start()
         time.sleep(IDLE_S)
-        feeder.until(
-            _enough(config, recording, board=project.board, tick_hz=info.tick_hz, progress=progress), log
+        loop.until(
+            _stop_condition(config, recording, board=project.board, tick_hz=info.tick_hz, progress=progress),
+            log,
         )
         time.sleep(TAIL_S)
         return log, recording.stop(), info.tick_hz
@@ -150,14 +154,14 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start, by this computer's clock or by the meter's, whichever is more: a recording
-        that is played back arrives faster than it was made."""
+        """Seconds since the start, by this computer's clock or by the meter's, whichever is more. A recording that is
+        played back arrives faster than it was recorded."""
         parts = [part for part in self._parts if len(part)]
         recorded = float(parts[-1].time_s[-1] - parts[0].time_s[0]) if parts else 0.0
         return max(time.monotonic() - self.started, recorded)
 
     def take(self, patience_s: float = 0.1) -> None:
-        """Read the samples that have arrived, as far as there is time for it."""
+        """Read the samples that have arrived, for at most ``patience_s``."""
         end = time.monotonic() + patience_s
         for part in self._meter.samples(0.001):
             self._parts.append(part)
@@ -165,43 +169,42 @@ class Recording:
                 break
 
     def so_far(self) -> Trace | None:
-        """Return the recording so far; None where the meter keeps it until the end, or until its times are known."""
+        """Return the recording so far; None if the meter keeps it until the end, or until its times are known."""
         self.take(2.0)
         return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
 
     def stop(self) -> Trace:
-        """Stop, and return the whole recording."""
+        """Stop, and return the complete recording."""
         return self._meter.stop()
 
 
-def _enough(
+def _stop_condition(
     config: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
 ) -> Callable[[InferenceLog], bool]:
-    """When to stop: after the requested number or time; else when enough windows show in the current."""
+    """Return a function that says whether to stop: after the requested number or time, else when the current shows
+    enough windows."""
     target = config.inferences or MIN_WINDOWS
     goal = min(target, MIN_WINDOWS)
     patience = DEFAULT_S if config.inferences else PATIENCE_S
-    least_s = (
-        config.duration_s if config.duration_s is not None else (0.0 if config.inferences else DEFAULT_S)
-    )
-    last_look = 0.0
+    min_s = config.duration_s if config.duration_s is not None else (0.0 if config.inferences else DEFAULT_S)
+    last_search = 0.0
 
     def is_done(log: InferenceLog) -> bool:
-        nonlocal last_look
+        nonlocal last_search
         recording.take()
         now = recording.seconds
-        total = max(least_s, 1e-3)
+        total = max(min_s, 1e-3)
         if config.inferences:
             progress("run", min(len(log.events), target), target)
         else:
             progress("run", round(10 * min(now, total)), round(10 * total))
-        if now < least_s or len(log.events) < target:
+        if now < min_s or len(log.events) < target:
             return False
         if config.duration_s is not None or now >= patience:
             return True
-        if now - last_look < _LOOK_EVERY_S and last_look:
+        if now - last_search < _SEARCH_INTERVAL_S and last_search:
             return False
-        last_look = now
+        last_search = now
         trace = recording.so_far()
         if trace is None:
             return True
@@ -215,18 +218,18 @@ def _enough(
 def _windows(
     trace: Trace, log: InferenceLog, config: MeasurementConfig, board: Board, tick_hz: int
 ) -> InferenceWindows:
-    """Return the times of the serial port count from the start of the recording; only a real board's clock gives a
-    length."""
+    """Return the windows of the inferences in ``trace``. The times of the log are converted to seconds since the start
+    of the recording. Only a real board's clock gives the duration of an inference."""
     started = trace.started_s
     origin = started if started is not None else (log.events[0][0] if log.events else 0.0)
     events = [(a - origin, b - origin) for a, b in log.events]
     duration = None
     if config.build.stream_input:
-        # The mark is up for each row by itself, and the counter stands still while the next row is awaited.
+        # The mark is high during each row only, and the counter stops while the device waits for the next row.
         trace = replace(trace, marks=None)
     elif not board.emulated and tick_hz and log.ticks:
         duration = float(np.median(log.ticks)) / tick_hz
-        # The answer is late by the delay of the connection; the device reports its own time.
+        # The answer arrives late by the delay of the connection, so the device's own count gives the end.
         events = [(a, a + ticks / tick_hz) for (a, _), ticks in zip(events, log.ticks, strict=True)]
     return find_windows(
         trace,
@@ -246,8 +249,8 @@ def _notes(board: Board, log: InferenceLog, result: EnergyResult, config: Measur
         )
     if board.emulated:
         notes.append(
-            f"{board.name} is emulated and draws no current: the figures are of whatever the meter is"
-            " connected to"
+            f"{board.name} is emulated and draws no current: the figures are those of the circuit that the meter"
+            " is connected to"
         )
     window_count = len(result.windows.spans)
     if window_count != len(log.events):

@@ -1,4 +1,4 @@
-"""The meter that a command line names, or the one that is connected when its port is not given."""
+"""Choose the meter that a command line names, or the connected meter if no port is given."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ METERS_WITH_RATE: dict[str, type] = {"lpm01a": int, "scpi": float, "scpi-polled"
 
 @dataclass(frozen=True)
 class MeterChoice:
-    """``name`` of METERS or "auto"; ``where``: its port, or "auto"; ``own_supply``: another supply feeds the
-    board."""
+    """The requested meter. ``name`` is a key of METERS or "auto"; ``where`` is its port or "auto". With ``own_supply``
+    another supply feeds the board."""
 
     name: str
     where: str
@@ -29,10 +29,10 @@ class MeterChoice:
     rate_hz: float | None = None
 
     def make(self) -> tuple[Meter, str]:
-        """Return the meter, not open yet, and its place.
+        """Return the meter, which is not open yet, and its port.
 
         Raises:
-            UsageError: several meters are connected where one is to be found, or an option does not apply.
+            UsageError: several meters are connected and none is named, or an option does not apply.
             DeviceError: no meter is connected.
         """
         name, where = self.name, self.where

@@ -1,8 +1,8 @@
-"""Meters that are connected to this computer, by their USB ids; no device is opened.
+"""Find the meters that are connected to this computer, by their USB ids. No device is opened.
 
 Ids: PPK2 1915:c00a (its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST's id for all
-its serial ports), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope). An Otii is known
-by its program's server on this computer.
+its serial ports), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope). An Otii is found
+by the server of its program on this computer.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ OTII_PORT = 1905
 
 @dataclass(frozen=True)
 class DetectedMeter:
-    """``name`` as in METERS; ``sure``: no other device has its ids."""
+    """A connected meter. ``name`` is a key of METERS. ``sure``: no other device has its ids."""
 
     name: str
     where: str
-    what: str
+    description: str
     sure: bool = True
     serial: str = ""
 
@@ -35,45 +35,45 @@ class DetectedMeter:
 def find_meters(
     ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
 ) -> list[DetectedMeter]:
-    """Return the connected meters. ``ports``: from ``list_ports.comports()``; ``usb``: the tree of the kernel's USB
-    devices."""
+    """Return the connected meters. ``ports`` are those of ``list_ports.comports()``, ``usb`` is the kernel's folder of
+    USB devices."""
     meters: list[DetectedMeter] = []
-    seen: set[str] = set()
-    for port in sorted(list_ports.comports() if ports is None else ports, key=_place):
+    known_keys: set[str] = set()
+    for port in sorted(list_ports.comports() if ports is None else ports, key=_port_order):
         ids = (port.vid, port.pid)
         serial = port.serial_number or ""
         if ids == PPK2:
             # A PPK2 shows two ports; the first is its data port.
             key = f"ppk2 {serial or port.device}"
-            if key not in seen:
+            if key not in known_keys:
                 meters.append(DetectedMeter("ppk2", port.device, "Nordic PPK2", serial=serial))
-            seen.add(key)
+            known_keys.add(key)
         elif ids == ST_SERIAL:
-            description = f"{port.product or ''} {port.description or ''}".lower()
-            sure = "powershield" in description
-            what = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
-            meters.append(DetectedMeter("lpm01a", port.device, what, sure, serial))
+            product = f"{port.product or ''} {port.description or ''}".lower()
+            sure = "powershield" in product
+            description = "ST X-NUCLEO-LPM01A" if sure else "a serial port with ST's id"
+            meters.append(DetectedMeter("lpm01a", port.device, description, sure, serial))
     meters += _joulescopes(usb)
     with suppress(OSError), socket.create_connection(("127.0.0.1", otii_port), timeout=0.2):
         meters.append(DetectedMeter("otii", f"tcp:127.0.0.1:{otii_port}", "the Otii program's server"))
     return meters
 
 
-def _place(port: Any) -> tuple[str, str, str]:
-    """Sort key: ports of one device in the order of its interfaces."""
+def _port_order(port: Any) -> tuple[str, str, str]:
+    """Return a sort key that puts the ports of one device in the order of its interfaces."""
     return (port.serial_number or "", port.location or "", port.device)
 
 
 def _joulescopes(usb: Path) -> list[DetectedMeter]:
     meters = []
     for folder in sorted(usb.glob("*")):
-        told = {}
+        attributes = {}
         for name in ("idVendor", "idProduct", "serial"):
             with suppress(OSError):
-                told[name] = (folder / name).read_text().strip().lower()
-        model = JOULESCOPES.get((told.get("idVendor", ""), told.get("idProduct", "")))
+                attributes[name] = (folder / name).read_text().strip().lower()
+        model = JOULESCOPES.get((attributes.get("idVendor", ""), attributes.get("idProduct", "")))
         if model is not None:
             meters.append(
-                DetectedMeter("joulescope", "usb", f"Joulescope {model}", serial=told.get("serial", ""))
+                DetectedMeter("joulescope", "usb", f"Joulescope {model}", serial=attributes.get("serial", ""))
             )
     return meters

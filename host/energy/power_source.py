@@ -1,4 +1,4 @@
-"""The power sources of this computer, including unusable ones with the reason."""
+"""One power source of this computer; an unusable source has the reason."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from typing import Any
 
 from arenite.host.energy.base import PowerMeter
 
-#: How much of the computer a figure covers; the best first.
+#: The part of the computer that a figure covers; the best first.
 DEVICE, PACKAGE, PART, ESTIMATE = "device", "package", "part", "estimate"
 SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 
 
 @dataclass(frozen=True, slots=True)
 class PowerSource:
-    """One place to read power from. ``open``: None when it cannot be used, and ``note`` then gives the
-    reason."""
+    """A source of power readings. ``open`` is None if the source cannot be used; ``note`` then gives the reason."""
 
     name: str
     scope: str
@@ -25,7 +24,7 @@ class PowerSource:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """For ``arenite doctor``."""
+        """Return the source as JSON, for ``arenite doctor``."""
         return {
             "name": self.name,
             "scope": self.scope,

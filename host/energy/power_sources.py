@@ -1,4 +1,4 @@
-"""Chooses the source of power and temperature: the figure that covers most of the device is preferred."""
+"""Choose the source of power and temperature: the figure that covers most of the device is preferred."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
@@ -26,8 +26,8 @@ from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import HostProfile, detect_host
 
 Clock = Callable[[], float]
-#: After this many failed readings the next source is used, and the lost one is tried again after RETRY_S.
-PATIENCE, RETRY_S = 3, 30.0
+#: After MAX_FAILURES failed readings the next source is used, and the lost one is tried again after RETRY_S.
+MAX_FAILURES, RETRY_S = 3, 30.0
 
 
 def power_candidates(
@@ -38,12 +38,12 @@ def power_candidates(
 ) -> list[PowerSource]:
     """Return every source of power, the best first: whole device, then processor package, parts, and the estimate.
 
-    ``path``: where Android's commands are searched; None: the environment's PATH, and nowhere for a test's
-    tree.
+    Android's commands are searched in ``path``. None means the environment's PATH, or no search if ``root`` is a
+    test's tree.
     """
     base = Path(root)
     path = _commands(base, path)
-    every = [
+    all_sources = [
         *ina3221.find(base),
         *hwmon.find(base),
         *battery.find(base, clock),
@@ -51,19 +51,21 @@ def power_candidates(
         *rapl.find(base, clock),
         *profile_estimate.find(base, profile or detect_host(base)),
     ]
-    return sorted(every, key=lambda found: (SCOPES.index(found.scope), found.open is None))
+    return sorted(all_sources, key=lambda source: (SCOPES.index(source.scope), source.open is None))
 
 
 def _commands(base: Path, path: str | None) -> str | None:
-    """The commands on PATH report on this computer, not on a tree that a test made."""
+    """Return ``path``. If it is None and ``base`` is a test's tree, return an empty path, because the commands on PATH
+    report on this computer."""
     return path if path is not None or base == Path("/") else ""
 
 
 class Failover:
-    """The first source that answers; ``name`` says which, and why no better one is used.
+    """A power meter that reads the first source that answers. ``name`` is the name of that source, with the reason why
+    no better one is used.
 
-    A source that fails is not given up at once: its last figure is used for PATIENCE readings. The estimate
-    never fails.
+    If a source fails, its last figure is used until MAX_FAILURES readings in a row have failed. The estimate never
+    fails.
     """
 
     def __init__(self, candidates: list[PowerSource], note: str = "", clock: Clock = time.monotonic) -> None:
@@ -71,20 +73,20 @@ class Failover:
         self._note = note
         self._clock = clock
         self._meters: dict[int, PowerMeter] = {}
-        self._lost: dict[int, tuple[float, str]] = {}  # when, and the error
+        self._lost: dict[int, tuple[float, str]] = {}  # the time of the loss, and the error
         self._failures = 0
         self._last: Power | None = None
         self._current = -1
         self.notes: list[str] = []  # every change of the source, as text
         self.name = candidates[0].name if candidates else "none"
-        # Counters of energy start here: the first figure is for the time from here to the first reading.
+        # Open the first source now, so that the first reading covers the time from here.
         if candidates and candidates[0].open is not None:
             with suppress(DeviceError):
                 self._meters[0] = candidates[0].open()
 
     def read(self, busy: float) -> Power:
-        """Raises ``DeviceError`` when no source is left, which cannot happen while the estimate is among
-        them."""
+        """Return the power. Raises ``DeviceError`` if no source is left, which cannot happen while the estimate is
+        a candidate."""
         now = self._clock()
         for index, source in enumerate(self._candidates):
             lost = self._lost.get(index)
@@ -97,7 +99,7 @@ class Failover:
                     self._meters[index] = source.open()
                 power = self._meters[index].read(busy)
             except DeviceError as error:
-                if index == self._current and self._last is not None and self._failures < PATIENCE - 1:
+                if index == self._current and self._last is not None and self._failures < MAX_FAILURES - 1:
                     self._failures += 1
                     return self._last
                 self._lost[index] = (now, error.problem)
@@ -128,32 +130,32 @@ def open_power(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Failover:
-    """Return a meter that continues with the next best source when one is lost; the estimate of the host profile is
-    the last.
+    """Return a meter that continues with the next best source when a source is lost. The last source is the estimate
+    of the host profile.
 
     Args:
         root: the folder that contains sys, proc and dev; a tree for tests.
         profile: of the host; detected when None.
-        prefer: part of a source's name ("rapl", "ina3221", "battery"): only such sources, then the estimate.
-        path: where Android's commands are searched; None: the environment's PATH, and nowhere for a test's tree.
-        clock: seconds; the simulated device has its own.
+        prefer: part of a source's name ("rapl", "ina3221", "battery"): use only such sources, then the estimate.
+        path: where to search Android's commands; None for the environment's PATH, or no search in a test's tree.
+        clock: returns seconds; the simulated device has its own clock.
 
     Raises:
         UsageError: ``prefer`` names no usable source.
     """
-    every = power_candidates(root, profile, path, clock)
+    all_sources = power_candidates(root, profile, path, clock)
     if prefer is not None:
-        preferred = [source for source in every if prefer.lower() in source.name.lower()]
+        preferred = [source for source in all_sources if prefer.lower() in source.name.lower()]
         usable = [source for source in preferred if source.open is not None]
         if not usable:
             reason = f": {preferred[0].note}" if preferred else ""
-            names = ", ".join(source.name for source in every if source.open is not None)
+            names = ", ".join(source.name for source in all_sources if source.open is not None)
             raise UsageError(f"No power source '{prefer}' can be used here{reason}.", f"Usable: {names}.")
-        last = [source for source in every if source.scope == ESTIMATE and source not in usable]
+        last = [source for source in all_sources if source.scope == ESTIMATE and source not in usable]
         return Failover(usable + last, "as requested", clock)
-    blocked = [source for source in every if source.open is None]
-    # A part of the device does not replace the whole: the estimate at least covers the whole device.
-    chosen = [source for source in every if source.open is not None and source.scope != PART]
+    blocked = [source for source in all_sources if source.open is None]
+    # The figure of a part does not replace that of the whole device; the estimate covers the whole device.
+    chosen = [source for source in all_sources if source.open is not None and source.scope != PART]
     first = chosen[0]
     better = [source for source in blocked if SCOPES.index(source.scope) < SCOPES.index(first.scope)]
     note = f"{better[0].name}: {better[0].note}" if better else first.note
@@ -167,15 +169,16 @@ def open_thermometer(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Thermometer | None:
-    """Return the zone nearest to its trip point or to ``limit_c``; None where no temperature is available.
+    """Return a thermometer for the zone nearest to its trip point or to ``limit_c``; None if no temperature is
+    available.
 
-    ``profile`` gives the trip point where the zones have none (Raspberry Pi); detected when None.
+    ``profile`` gives the trip point if the zones have none (Raspberry Pi); it is detected when None.
     """
     base = Path(root)
     watched = zones(base)
     if watched:
         known = profile or detect_host(base)
-        # A typical laptop's or desktop's trip point is a guess: only that of a known board is used.
+        # The trip point of a typical laptop or desktop is a guess, so only the trip point of a known board is used.
         trip = known.thermal.trip_c if known.models and known.thermal.trips_on == "junction" else None
         return ThermalZones(watched, limit_c, trip)
     path = _commands(base, path)
@@ -189,8 +192,7 @@ def open_thermometer(
         except DeviceError:
             continue
         if math.isfinite(reading.celsius):
-            value: Thermometer | None = candidate
-            return value
+            return cast(Thermometer, candidate)
     return None
 
 

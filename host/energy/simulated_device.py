@@ -1,13 +1,13 @@
-"""Simulate a device with power, heat and throttling firmware, for tests and benchmarks that read its files as usual.
+"""Simulate a device with power, heat and throttling firmware, for tests and benchmarks that read its sysfs files.
 
-Each host profile has two nodes, the chip on its case (or heat sink) in air:
+The thermal model of a host profile has two nodes, the chip on its case (or heat sink) in air:
 
     Cj dTj/dt = P - (Tj - Tc)/Rjc        Cc dTc/dt = (Tj - Tc)/Rjc - (Tc - Ta)/Rca
 
 The firmware throttles by the policy of the profile. Power is the idle power plus, for each frame, core seconds and
-accelerator seconds at their f·V²; all of it grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes the
-files that the kernel would, and reads the frequency caps that levers write. Time is virtual: half an hour takes
-seconds. Nothing was fitted to a device; the profiles name the source of each figure.
+accelerator seconds at their f·V²; the sum grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes the
+files that the kernel would write, and reads the frequency caps that levers write. Time is virtual: half an hour is
+simulated in seconds. Nothing was fitted to a device; the profiles name the source of each figure.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ THROTTLE_STATES = 10
 @dataclass(frozen=True, slots=True)
 class FrameWork:
     """The work of one frame at full quality and the highest frequencies. ``fixed_s`` are seconds on one core that a
-    smaller model does not save (capture, pre- and postprocessing); ``core_s`` are core seconds of the model, over
-    ``threads``."""
+    smaller model does not save (capture, pre- and postprocessing). ``core_s`` are core seconds of the model, which are
+    shared by ``threads``."""
 
     fixed_s: float
     core_s: float = 0.0
@@ -40,7 +40,7 @@ class FrameWork:
 
 @dataclass(slots=True)
 class RequestedLoad:
-    """The load that the levers request. ``factor`` scales the model's work, 1.0 at full quality."""
+    """The load that the levers request. ``factor`` scales the model's work; it is 1.0 at full quality."""
 
     fps: float = 30.0
     factor: float = 1.0
@@ -51,7 +51,7 @@ class RequestedLoad:
 
 
 class SimulatedDevice:
-    """The device. ``run`` advances it, and ``clock`` is its time."""
+    """A simulated device. ``run`` advances its time, and ``clock`` returns it."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class SimulatedDevice:
         self.publish()
 
     def clock(self) -> float:
-        """Virtual seconds: for sensors that count energy over time."""
+        """Return the virtual time in seconds, for sensors that count energy over time."""
         return self.now_s
 
     @property
@@ -89,11 +89,11 @@ class SimulatedDevice:
         return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
 
     def ratios(self) -> tuple[float, float]:
-        """Return the frequencies of cores and accelerator relative to their highest: the lower cap of firmware and
-        lever."""
-        free = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
+        """Return the frequencies of cores and accelerator relative to their highest. Each is the lower of the caps of
+        firmware and lever."""
+        firmware_cap = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
         cpu, accelerator = self.tree.caps()
-        return min(free, cpu), min(free, accelerator)
+        return min(firmware_cap, cpu), min(firmware_cap, accelerator)
 
     def frame_s(self) -> float:
         """Return the seconds from a frame to its answer."""
@@ -103,7 +103,7 @@ class SimulatedDevice:
         return self.work.fixed_s / cpu + self.load.factor * model
 
     def run(self, seconds: float) -> tuple[float, float, float]:
-        """Advance by ``seconds``; returns frames per second, mean watts, and the 95th percentile of latency in ms."""
+        """Advance by ``seconds``. Return frames per second, mean watts, and the 95th percentile of latency in ms."""
         frames = joules = 0.0
         for _ in range(round(seconds / STEP_S)):
             served, watts = self._step()
@@ -116,7 +116,7 @@ class SimulatedDevice:
         return self.rate, self.watts, self.frame_s() * 1e3 * (1 + 1.64 * self.work.jitter)
 
     def _step(self) -> tuple[float, float]:
-        """Advance by one step; returns the served frames and the watts."""
+        """Advance by one step. Return the served frames and the watts."""
         profile, work, load = self.profile, self.work, self.load
         resting = load.duty < 1 and (self.now_s % load.cycle_s) >= load.duty * load.cycle_s
         cpu, accelerator = self.ratios()
@@ -147,7 +147,7 @@ class SimulatedDevice:
         self.case_c += STEP_S * (across - away) / heat.case_j_k
 
     def _update_throttling(self) -> None:
-        """Once a second, as the kernel polls a passive zone."""
+        """Update the firmware's throttling once a second, as the kernel polls a passive zone."""
         if self.now_s - self._checked < 1.0:
             return
         self._checked = self.now_s
@@ -166,11 +166,11 @@ class SimulatedDevice:
     def publish(self) -> None:
         """Write the sensors' files, with their noise and rounding."""
         noise = self._random.gauss
-        free = self.profile.thermal.throttled_fraction
+        min_ratio = self.profile.thermal.throttled_fraction
         self.tree.write(
             watts=max(0.0, self.watts * (1 + noise(0, 0.01))),
             junction_c=self.junction_c + noise(0, 0.2),
             case_c=self.case_c + noise(0, 0.1),
             state=self._state,
-            cap=1 - self.throttle * (1 - free),
+            cap=1 - self.throttle * (1 - min_ratio),
         )

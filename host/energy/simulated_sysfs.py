@@ -1,8 +1,8 @@
-"""The files of a simulated device, in the kernel's own formats, for each kind of host profile.
+"""Write the sysfs files of a simulated device, in the kernel's own formats, for each kind of host profile.
 
 A Jetson has an INA3221 on hwmon, the zones CPU-therm and PMIC-Die (which is not a sensor), and devfreq of the GPU. A
-phone has a battery whose current is negative while it discharges, a chip zone and a skin zone. Others have RAPL
-counters that wrap (x86), or no power sensor (Raspberry Pi, whose zone has no passive trip point). All have cpufreq
+phone has a battery whose current is negative while it discharges, a chip zone and a skin zone. An x86 computer has
+RAPL counters that wrap. A Raspberry Pi has no power sensor, and its zone has no passive trip point. All have cpufreq
 and a cooling device.
 """
 
@@ -17,7 +17,7 @@ RAPL_RANGE_UJ = 262_143_328_850
 
 
 class SimulatedSysfs:
-    """The files under ``root``, which are made once; ``write`` updates the sensors."""
+    """The files under ``root``. The constructor creates them, and ``write`` updates the sensors."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
         self._profile, self._root = profile, Path(root)
@@ -30,13 +30,13 @@ class SimulatedSysfs:
             f"sys/devices/system/cpu/cpufreq/policy{i}" for i in range(1 if profile.cores <= 4 else 2)
         ]
         self._gpu = "sys/class/devfreq/57000000.gpu"
-        self._make()
+        self._create_files()
 
     def _put(self, name: str, value: object) -> None:
         path = self._root / name
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
-        # Written in one system call, so that a reader never sees half a number, as with sysfs.
+        # Write in one system call, so that a reader never sees half a number. Sysfs guarantees the same.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             data = f"{value}\n".encode()
@@ -45,7 +45,7 @@ class SimulatedSysfs:
         finally:
             os.close(handle)
 
-    def _make(self) -> None:
+    def _create_files(self) -> None:
         profile, heat = self._profile, self._profile.thermal
         if profile.models:
             self._put("proc/device-tree/model", f"{profile.models[0]} (simulated)")
@@ -126,12 +126,12 @@ class SimulatedSysfs:
         self._energy_uj = (self._energy_uj + round(joules * 1e6)) % RAPL_RANGE_UJ
 
     def busy(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
-        """Set the power of the rails of accelerator and cores."""
+        """Set the power of the accelerator's rail and of the cores' rail."""
         total = max(1e-9, cores + accelerator)
         self._parts = (dynamic_w * accelerator / total, idle_w * 0.13 + dynamic_w * cores / total)
 
     def write(self, watts: float, junction_c: float, case_c: float, state: int, cap: float) -> None:
-        """Write all sensors. ``cap`` is that of the firmware, relative to the highest frequency."""
+        """Write all sensors. ``cap`` is the firmware's frequency cap, relative to the highest frequency."""
         zone = "sys/class/thermal/thermal_zone"
         step = 0.5 if self._jetson else 0.1  # tegrastats shows halves
         self._put(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
@@ -147,5 +147,5 @@ class SimulatedSysfs:
         self._put("sys/class/thermal/cooling_device0/cur_state", state)
         for policy in self._cpufreq:
             max_value = self._profile.steps_mhz[-1] * 1000
-            own = self._ratio(f"{policy}/scaling_max_freq", max_value)
-            self._put(f"{policy}/scaling_cur_freq", f"{max_value * min(own, cap):.0f}")
+            lever_cap = self._ratio(f"{policy}/scaling_max_freq", max_value)
+            self._put(f"{policy}/scaling_cur_freq", f"{max_value * min(lever_cap, cap):.0f}")

@@ -1,4 +1,4 @@
-"""Reads the kernel's small text files: numbers that may be missing, malformed, forbidden or out of range."""
+"""Read the kernel's small text files: numbers that may be missing, malformed, forbidden or out of range."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from arenite.errors import DeviceError
 
 
 def read_text(path: Path) -> str | None:
-    """Return the file's text without surrounding white space and NULs (device tree strings end in one); None when it
-    cannot be read: sysfs files come and go with their driver, and return EIO, ENODATA or EAGAIN while a
-    sensor sleeps."""
+    """Return the file's text without surrounding white space and NULs (device tree strings end in a NUL). Return None
+    if the file cannot be read: sysfs files exist only while their driver is loaded, and return EIO, ENODATA or EAGAIN
+    while a sensor sleeps."""
     try:
         return path.read_bytes().decode("utf-8", "replace").strip("\0 \t\r\n")
     except OSError:
@@ -21,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> float | None:
-    """Return the number in the file; None when there is none, or it is not finite."""
+    """Return the number in the file; None if it has none, or if it is not finite."""
     text = read_text(path)
     if not text:
         return None
@@ -45,8 +45,8 @@ def forbidden(path: Path) -> bool:
 
 
 def children(folder: Path, pattern: str) -> list[Path]:
-    """Return the matching paths, in the order of the numbers in the names (hwmon2 before hwmon10); empty without the
-    folder."""
+    """Return the matching paths in the order of the numbers in their names (hwmon2 before hwmon10). Return an empty
+    list if the folder does not exist."""
     try:
         matches = list(folder.glob(pattern))
     except OSError:
@@ -55,7 +55,7 @@ def children(folder: Path, pattern: str) -> list[Path]:
 
 
 def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
-    """The N of the files ``prefix N suffix`` in the folder, ascending."""
+    """Yield the number N of each file ``prefix N suffix`` in the folder, ascending."""
     form = re.compile(re.escape(prefix) + r"(\d+)" + re.escape(suffix))
     try:
         names = [path.name for path in folder.iterdir()]
@@ -64,16 +64,16 @@ def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
     yield from sorted(int(match[1]) for match in map(form.fullmatch, names) if match)
 
 
-#: The most power of any supported computer; a sensor with more is broken or in another unit.
+#: The highest power of any supported computer. A sensor that reads more is broken or uses another unit.
 MAX_WATTS = 2000.0
 
 
 def plausible(watts: float, source: str) -> float:
-    """``watts``, or ``DeviceError`` when such a power is impossible."""
+    """Return ``watts``. Raises ``DeviceError`` if such a power is impossible."""
     if not math.isfinite(watts) or watts < 0 or watts > MAX_WATTS:
         raise DeviceError(
             f"{source} reads {watts:g} W, which is impossible.",
-            "Choose another sensor with --power-source, or estimate.",
+            "Choose another sensor with --power-source, or --power-source estimate.",
         )
     return watts
 
@@ -82,5 +82,5 @@ def sensor_lost(source: str, path: Path) -> DeviceError:
     """Return the error for a sensor that no longer answers."""
     return DeviceError(
         f"{source} no longer answers ({path}).",
-        "Is the driver still loaded? Another sensor is used instead.",
+        "Check that the driver is still loaded. Another sensor is used instead.",
     )

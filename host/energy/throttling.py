@@ -1,7 +1,7 @@
-"""Whether the device throttles now, with the evidence.
+"""Find out whether the device throttles now, with the evidence.
 
-Cooling devices (``/sys/class/thermal/cooling_device*/{type,cur_state,max_state}``) that reduce speed and are
-not at state 0; a frequency cap below the highest frequency; the Raspberry Pi firmware's own report.
+The evidence is a cooling device (``/sys/class/thermal/cooling_device*/{type,cur_state,max_state}``) that reduces speed
+and is not at state 0, a frequency cap below the highest frequency, or the Raspberry Pi firmware's own report.
 """
 
 from __future__ import annotations
@@ -24,20 +24,21 @@ IGNORED_COOLING_DEVICES = (
     "iwlwifi",
     "modem",
 )
-#: Bits of get_throttled (Raspberry Pi documentation, vcgencmd) for the present state.
+#: The bits of get_throttled that describe the present state (Raspberry Pi documentation, vcgencmd).
 PI_BITS = ((0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, "soft temperature limit"))
 
 
 @dataclass(frozen=True, slots=True)
 class ThrottlingState:
-    """``evidence``: one phrase each, for people."""
+    """Whether the device throttles now. ``evidence`` has one phrase for display per piece of evidence."""
 
     now: bool
     evidence: tuple[str, ...]
 
 
 def read_throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> ThrottlingState:
-    """``own_cap_khz``: a frequency cap that was set on purpose, which is not evidence."""
+    """Return whether the device throttles. ``own_cap_khz`` is a frequency cap that was set on purpose; it is no
+    evidence."""
     base = Path(root)
     evidence = []
     for folder in children(base / "sys/class/thermal", "cooling_device*"):

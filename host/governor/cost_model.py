@@ -57,7 +57,7 @@ class SettingSpace:
         return e, s
 
     def onehot(self, combos: np.ndarray) -> np.ndarray:
-        """Which levels above 0 are on, as 0 and 1, shape (N, width)."""
+        """Return which levels above 0 are on, as 0 and 1, shape (N, width)."""
         rows = np.zeros((len(combos), self.width))
         for i, lever in enumerate(self.levers):
             if i == self.fps or lever.name == "rest":
@@ -93,7 +93,7 @@ def _grid(levels: int, cap: int) -> np.ndarray:
 
 
 class PowerModel:
-    """The filter of power. Its state is P0, ln E, and a correction per level of ``space``."""
+    """The Kalman filter of power. Its state is P0, ln E, and a correction per level of ``space``."""
 
     def __init__(self, space: SettingSpace, idle_w: float | None = None) -> None:
         self.space = space
@@ -105,7 +105,7 @@ class PowerModel:
         self.noise = 0.02  # relative standard deviation of a sample
 
     def start(self, watts: float, row: np.ndarray, rate: float) -> None:
-        """Start from the first sample. Where the idle power is not known, half of the sample is assumed, with a wide
+        """Start from the first sample. If the idle power is not known, assume half of the sample, with a wide
         uncertainty."""
         idle = min(self._idle, 0.9 * watts) if self._idle is not None else 0.5 * watts
         relative = math.exp(float(row @ self.space.log_energy))
@@ -147,9 +147,10 @@ class PowerModel:
         """Return the predicted power of one setting in watts."""
         return float(self._model(row[None], np.array([rate]), np.array([duty]), saved)[0][0])
 
-    def _average(self, watts: float, rate: float) -> float:
-        """Return a lower bound of the joules of a present frame, from the power above the given idle power; 0 without
-        one. At a constant rate the filter cannot separate E from P0, and E may drift away."""
+    def _min_frame_j(self, watts: float, rate: float) -> float:
+        """Return a lower bound of the joules of a frame at the present setting, from the power above the given idle
+        power; 0 if no idle power was given. At a constant rate the filter cannot separate E from P0, and E may drift
+        away."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 
     def _model(
@@ -173,43 +174,46 @@ class PowerModel:
         """Return the power of N settings as a function of the rate, relative to the present setting ``now`` (row, mean
         rate, duty), which draws ``watts``."""
         _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
-        here, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
+        present_w, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
         base = -origin[0]
         base[0] += 1.0  # P0 is in both, so only the change by frames remains
         slope[:, 0] = 0.0
         spread = slope @ self.cov
         return PowerCurves(
-            mean=self.state[0] - (1 - duty) * saved - here[0],
+            mean=self.state[0] - (1 - duty) * saved - present_w[0],
             slope=slope[:, 1].copy(),
             variance=float(base @ self.cov @ base),
             cross=spread @ base,
             square=np.einsum("nd,nd->n", spread, slope),
-            own=(own := float(origin[0, 1]) / max(now[1], 1e-6)),
-            short=max(1.0, self._average(watts, now[1]) / max(own, 1e-9)),
+            present_j=(present_j := float(origin[0, 1]) / max(now[1], 1e-6)),
+            underestimate=max(1.0, self._min_frame_j(watts, now[1]) / max(present_j, 1e-9)),
             rate=now[1],
         )
 
 
 @dataclass(frozen=True, slots=True)
 class PowerCurves:
-    """Power of N settings at their mean rate r, relative to the present power: mean + slope·r, with the variance
-    variance + 2·cross·r + square·r²."""
+    """The power of N settings as a function of their mean rate r, relative to the present power: mean + slope·r. Its
+    variance is variance + 2·cross·r + square·r²."""
 
     mean: np.ndarray
     slope: np.ndarray
     variance: float
     cross: np.ndarray
     square: np.ndarray
-    own: float  # joules of a frame at the present setting
-    short: float  # by which factor that may be too low, from the power above idle
+    present_j: float  # joules of a frame at the present setting
+    underestimate: float  # the factor by which present_j may be too low, from the power above idle
     rate: float  # frames per second of the present setting
 
     def risk(self, rate: np.ndarray) -> np.ndarray:
-        """Return watts, shape (N,), by which power will be higher if added work costs a third more than predicted: the
-        part of a frame's cost above the present one, and frames beyond the present rate."""
-        dearer = np.maximum(self.slope - self.own, 0) * np.minimum(rate, self.rate)
-        more = self.slope * np.maximum(rate - self.rate, 0)
-        value: np.ndarray = COST_UNDERESTIMATE * (dearer + more) + (self.short - 1) * more
+        """Return the watts, shape (N,), by which power will be higher if added work costs a third more than
+        predicted. Added work is the part of a frame's cost above the present one, and frames beyond the present
+        rate."""
+        costlier_frames = np.maximum(self.slope - self.present_j, 0) * np.minimum(rate, self.rate)
+        more_frames = self.slope * np.maximum(rate - self.rate, 0)
+        value: np.ndarray = (
+            COST_UNDERESTIMATE * (costlier_frames + more_frames) + (self.underestimate - 1) * more_frames
+        )
         return value
 
     def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -219,8 +223,8 @@ class PowerCurves:
 
 
 class LatencyModel:
-    """The filter of latency: ln L and a correction per level. ``overlap`` is the number of frames in progress at
-    once."""
+    """The Kalman filter of latency. Its state is ln L and a correction per level. ``overlap`` is the number of frames
+    that are processed at the same time."""
 
     def __init__(self, space: SettingSpace) -> None:
         self.space = space
@@ -230,6 +234,7 @@ class LatencyModel:
         self.overlap = 1.0
 
     def add(self, latency_ms: float, row: np.ndarray, rate: float, saturated: bool) -> None:
+        """Add a latency. ``saturated``: fewer frames were served than requested."""
         if latency_ms <= 0:
             return
         y = math.log(latency_ms)

@@ -1,9 +1,9 @@
 """The governor keeps power, temperature and latency within their limits, with as little loss of quality as possible.
 
 Every second it takes an observation, updates its models (``cost_model``, ``thermal_model``), and requests a setting
-from the planner when a limit is exceeded or when there is room for a better one. The allowed power is the lower of
-two: the budget less a margin for noise, and the power that keeps the temperature below its limit by the thermal model.
-Quality is lowered at once. It is raised after a wait, which doubles each time that a raise had to be taken back.
+from the planner if a limit is exceeded or if the limits allow a better setting. The allowed power is the lower of two
+figures: the budget minus a margin for noise, and the power at which the thermal model predicts a temperature below the
+limit. Quality is lowered at once. It is raised after a wait, which doubles each time that a raise was undone.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from arenite.host.governor.sensor_history import SensorHistory
 from arenite.host.governor.setting_selector import SettingSelector
 from arenite.host.governor.thermal_model import ThermalForecast
 
-#: Seconds without a move before a better setting is tried, and the value up to which they double.
+#: Seconds without a move before a better setting is tried. They double when a raise is undone, up to MAX_HOLD_S.
 HOLD_S, MAX_HOLD_S = 6.0, 240.0
-#: Seconds between searches for a better setting, and the time after a raise in which it is blamed for a limit that is
-#: exceeded.
+#: Seconds between searches for a better setting. If a limit is exceeded less than BLAME_S after a raise, the raise is
+#: regarded as the cause.
 RAISE_INTERVAL_S, BLAME_S = 3.0, 45.0
 #: Seconds before a better setting is tried that moves another lever than the frame rate.
 QUALITY_HOLD_S = 40.0
@@ -40,10 +40,10 @@ class Governor:
 
     Args:
         limits: the limits to keep.
-        levers: in any order; that of the frame rate is named ``fps``, and its labels are frames per second.
+        levers: in any order; the frame rate's lever is named ``fps``, and its labels are frames per second.
         interval_s: seconds between two calls of ``step``.
-        idle_w: the idle power of the device, where the host profile has it; learnt otherwise.
-        max_w: the power with everything busy, likewise; it determines the first setting under a power budget.
+        idle_w: the idle power of the device, if the host profile has it; learned otherwise.
+        max_w: the power at full load, if the host profile has it; it determines the first setting under a power budget.
     """
 
     def __init__(
@@ -60,17 +60,17 @@ class Governor:
         self.note = ""  # why a limit cannot be kept
         self._idle_w, self._max_w = idle_w, max_w
         self._space = SettingSpace(self.levers)
-        self._power, self._speeds = PowerModel(self._space, idle_w), LatencyModel(self._space)
-        self._planner = Planner(self._space, self._power, self._speeds)
+        self._power, self._latency = PowerModel(self._space, idle_w), LatencyModel(self._space)
+        self._planner = Planner(self._space, self._power, self._latency)
         cycle = max((float(getattr(lever, "cycle_s", 0.0)) for lever in self.levers), default=0.0)
-        self._watch = SensorHistory(interval_s, cycle)
-        self._targets = PowerTargets(limits, self._watch)
+        self._history = SensorHistory(interval_s, cycle)
+        self._targets = PowerTargets(limits, self._history)
         self._refused: set[int] = set()
-        self._choices = SettingSelector(self._space, self._planner, self._refused)
-        self._begun = False
-        self._moved = self._raised = self._other = self._looked = -math.inf
+        self._selector = SettingSelector(self._space, self._planner, self._refused)
+        self._started = False
+        self._last_move_s = self._last_raise_s = self._last_quality_move_s = self._last_search_s = -math.inf
         self._hold = HOLD_S
-        self._over: deque[bool] = deque(maxlen=2)
+        self._recently_over: deque[bool] = deque(maxlen=2)
 
     @property
     def forecast(self) -> ThermalForecast | None:
@@ -80,7 +80,7 @@ class Governor:
     def begin(self, t_s: float = 0.0) -> list[Action]:
         """Set the levers before the first frame. With a power budget the rate starts low, because the cost of a
         frame is not known yet."""
-        self._begun = True
+        self._started = True
         fps = self._space.fps
         if self.limits.power_w is None or fps is None:
             return []
@@ -98,22 +98,22 @@ class Governor:
 
     def step(self, observation: Observation) -> list[Action]:
         """Learn from ``observation`` and move levers where necessary. Returns the actions, with refusals."""
-        if not self._begun:
+        if not self._started:
             return self.begin(observation.t_s)
-        watch = self._watch
-        watch.add(observation, self._predicted_watts(), self.limits)
-        self._planner.requested_fps = max(self._planner.requested_fps, watch.rate or 0.0)
-        if watch.watts is not None:
-            self._targets.thermal.add(observation.t_s, watch.watts, watch.celsius)
+        history = self._history
+        history.add(observation, self._predicted_watts(), self.limits)
+        self._planner.requested_fps = max(self._planner.requested_fps, history.rate or 0.0)
+        if history.watts is not None:
+            self._targets.thermal.add(observation.t_s, history.watts, history.celsius)
         self._learn()
-        if watch.settled < 2 or watch.mean_watts is None:
+        if history.settled < 2 or history.mean_watts is None:
             return []
         bounds = self._targets.bounds(observation.t_s)
-        now = OperatingPoint(self._levels(), watch.mean_watts, watch.mean_rate)
+        now = OperatingPoint(self._levels(), history.mean_watts, history.mean_rate)
         reason = self._exceeded(now, bounds)
         if reason:
-            return self._lower(observation.t_s, now, bounds, reason)
-        return self._raise(observation.t_s, now, bounds)
+            return self._lower_quality(observation.t_s, now, bounds, reason)
+        return self._raise_quality(observation.t_s, now, bounds)
 
     def _levels(self) -> tuple[int, ...]:
         return tuple(lever.level for lever in self.levers)
@@ -124,58 +124,60 @@ class Governor:
         return self._space.onehot(here)[0], float(duty[0]), saved
 
     def _predicted_watts(self) -> float | None:
-        """Return the power by the learnt costs, for a sensor that fails; relative work where there never was a
-        sensor."""
+        """Return the power that the learned costs predict, for a sensor that fails. If there never was a sensor,
+        return a figure that grows with the work."""
         row, duty, saved = self._row()
-        rate = self._watch.rate or 0.0
-        if self._watch.ever_power:
+        rate = self._history.rate or 0.0
+        if self._history.had_power:
             return self._power.watts(row, rate, duty, saved) if self._power.known else None
         work = math.exp(float(row @ self._space.log_energy)) * rate / max(1e-6, self._planner.full_rate())
         return 1.0 + 3.0 * work
 
     def _learn(self) -> None:
-        watch = self._watch
-        if watch.settled < 1 or watch.watts is None:
+        history = self._history
+        if history.settled < 1 or history.watts is None:
             return
         row, duty, saved = self._row()
-        rate = watch.rate or 0.0
-        if not watch.blind_power:
-            self._power.noise = max(0.01, watch.noise)
-            self._power.add(watch.watts, row, rate, duty, saved, watch.interval_s)
-        if watch.latency_ms is not None:
+        rate = history.rate or 0.0
+        if not history.power_missing:
+            self._power.noise = max(0.01, history.noise)
+            self._power.add(history.watts, row, rate, duty, saved, history.interval_s)
+        if history.latency_ms is not None:
             requested = self._planner.full_rate()
             if self._space.fps is not None:
                 lever = self.levers[self._space.fps]
                 requested = float(lever.label(lever.level))
-            self._speeds.add(watch.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
+            self._latency.add(history.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
 
     def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
-        """A sentence about a limit that is exceeded; empty when all are kept."""
-        watch, limits, target = self._watch, self.limits, bounds.target_w
-        slack = max(self._targets.dead(), watch.noise / math.sqrt(min(max(1, watch.settled), 15)))
-        budget, watts = limits.power_w, watch.watts
-        self._over.append(budget is not None and watts is not None and watts > budget * (1 + 2 * watch.noise))
-        if target is not None and (now.watts > target * (1 + slack) or all(self._over)):
+        """Return a sentence about a limit that is exceeded; empty if all limits are kept."""
+        history, limits, target = self._history, self.limits, bounds.target_w
+        slack = max(self._targets.dead_band(), history.noise / math.sqrt(min(max(1, history.settled), 15)))
+        budget, watts = limits.power_w, history.watts
+        self._recently_over.append(
+            budget is not None and watts is not None and watts > budget * (1 + 2 * history.noise)
+        )
+        if target is not None and (now.watts > target * (1 + slack) or all(self._recently_over)):
             if budget is not None and self._targets.power_binds():
-                return (
-                    f"power {now.watts:.2f} W, budget {budget:g} W less {100 * watch.margin:.1f} % for noise"
-                )
-            if watch.warmest is not None:
-                ahead = self.forecast.words() if self.forecast else "no forecast yet"
-                return f"temperature {watch.warmest:.1f} °C; {ahead}"
+                return f"power {now.watts:.2f} W, budget {budget:g} W less {100 * history.margin:.1f} % for noise"
+            if history.mean_celsius is not None:
+                ahead = self.forecast.describe() if self.forecast else "no forecast yet"
+                return f"temperature {history.mean_celsius:.1f} °C; {ahead}"
             return f"power {now.watts:.2f} W, {target:.2f} W allowed"
-        limit, latency = limits.latency_ms, watch.mean_latency
-        if limit is not None and latency is not None and watch.settled >= 3 and latency > limit:
+        limit, latency = limits.latency_ms, history.mean_latency
+        if limit is not None and latency is not None and history.settled >= 3 and latency > limit:
             return f"latency {latency:.0f} ms, limit {limit:g} ms"
         return ""
 
-    def _lower(self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str) -> list[Action]:
-        if t_s - self._raised < BLAME_S:
+    def _lower_quality(
+        self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str
+    ) -> list[Action]:
+        if t_s - self._last_raise_s < BLAME_S:
             self._hold = min(MAX_HOLD_S, 2 * self._hold)
-            self._raised = -math.inf
+            self._last_raise_s = -math.inf
         # A latency that is too high may be due to a low frequency, which is then raised.
         downward = not reason.startswith("latency")
-        best = self._choices.cheaper(now, bounds, downward)
+        best = self._selector.within_limits(now, bounds, downward)
         self.note = (
             ""
             if best.fits
@@ -183,34 +185,39 @@ class Governor:
         )
         return self._apply(t_s, best.levels, reason, best)
 
-    def _raise(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
+    def _raise_quality(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
         target, self.note = bounds.target_w, ""
-        if t_s - self._moved > 180:
+        if t_s - self._last_move_s > 180:
             self._hold = max(HOLD_S, self._hold / 2)
         room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
-        # Much room cannot be noise, so the wait is shorter than for the last percents.
+        # Power far below the target cannot be noise, so the wait is shorter than for the last percents.
         hold = max(HOLD_S, self._hold * min(1.0, 0.04 / room))
-        if t_s - self._moved < hold or t_s - self._looked < RAISE_INTERVAL_S or self._watch.blind:
+        if (
+            t_s - self._last_move_s < hold
+            or t_s - self._last_search_s < RAISE_INTERVAL_S
+            or self._history.sensor_missing
+        ):
             return []
-        self._looked = t_s
+        self._last_search_s = t_s
         if not any(now.levels):
             return []
         current = float(self._planner.quality_loss(np.array([now.levels]), np.array([now.rate]))[0])
-        patient = t_s - self._other >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < 20
-        best = self._choices.better(now, bounds, current) if patient else None
+        patient = t_s - self._last_quality_move_s >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < 20
+        best = self._selector.better_setting(now, bounds, current) if patient else None
         if best is None:
-            best = self._choices.choose(now, bounds, frozen=True)
-            small = target is not None and best.watts - now.watts < self._targets.dead() * target
+            best = self._selector.choose(now, bounds, frozen=True)
+            small = target is not None and best.watts - now.watts < self._targets.dead_band() * target
             if not best.fits or best.levels == now.levels or best.loss > current - 0.004 or small:
                 return []
         words = "no limit is near" if target is None else f"{target - now.watts:.2f} W are left"
-        self._raised = t_s
+        self._last_raise_s = t_s
         return self._apply(t_s, best.levels, words, best)
 
     def _apply(
         self, t_s: float, levels: tuple[int, ...], reason: str, plan: Setting | None = None
     ) -> list[Action]:
-        """Move the levers, first those that save. A refusal is logged, and the rest of the plan is dropped."""
+        """Move the levers: first the levers that save power, then the others. A refusal is logged, and the rest of
+        the plan is dropped."""
         actions = []
         order = [
             i for i in range(len(levels)) if levels[i] != self.levers[i].level and i not in self._refused
@@ -237,18 +244,18 @@ class Governor:
                 break
             actions.append(Action(t_s, lever.name, before, lever.label(lever.level), text))
             if i != self._space.fps:
-                self._other = t_s
+                self._last_quality_move_s = t_s
         if actions:
-            self._moved = t_s
-            self._watch.moved()
+            self._last_move_s = t_s
+            self._history.moved()
             self.log += actions
         return actions
 
     def state(self) -> dict[str, Any]:
         """Return the state for a dashboard, as JSON."""
-        watch, ahead = self._watch, self.forecast
+        history, ahead = self._history, self.forecast
         minutes = ahead.minutes if ahead is not None else None
-        target, watts, warmest = self._targets.target_w, watch.mean_watts, watch.warmest
+        target, watts, mean_celsius = self._targets.target_w, history.mean_watts, history.mean_celsius
         return {
             "levers": {lever.name: lever.label(lever.level) for lever in self.levers},
             "levels": [
@@ -259,16 +266,16 @@ class Governor:
             "moves": dict(Counter(action.lever for action in self.log)),
             "refused": sorted(self.levers[i].name for i in self._refused),
             "target_w": None if target is None or target > 1e3 else round(target, 3),
-            "power_w": None if watts is None or not watch.ever_power else round(watts, 3),
-            "power_known": not watch.blind_power,
+            "power_w": None if watts is None or not history.had_power else round(watts, 3),
+            "power_known": not history.power_missing,
             "idle_w": round(float(self._power.state[0]), 3) if self._power.known else None,
-            "temperature_c": None if warmest is None else round(warmest, 2),
+            "temperature_c": None if mean_celsius is None else round(mean_celsius, 2),
             "bound_c": self._targets.bound_c(),
-            "forecast": ahead.words() if ahead is not None else "not known yet",
+            "forecast": ahead.describe() if ahead is not None else "not known yet",
             "settles_c": None if ahead is None or ahead.steady_c is None else round(ahead.steady_c, 1),
             "minutes": None if minutes is None or math.isinf(minutes) else round(minutes, 2),
             "fit_rms_k": None if ahead is None else round(ahead.rms_k, 3),
             "hold_s": self._hold,
             "actions": len(self.log),
-            "note": watch.note or self.note,
+            "note": history.note or self.note,
         }

@@ -28,14 +28,14 @@ class Observation:
 
 
 class Lever(Protocol):
-    """A way to save power in steps: level 0 is full quality, ``levels - 1`` is the cheapest level."""
+    """A setting that saves power in steps: level 0 is full quality, ``levels - 1`` is the cheapest level."""
 
     name: str  # fps, resolution, model, threads, frequency, accelerator, rest
     levels: int
 
     @property
     def level(self) -> int:
-        """The level now."""
+        """The present level."""
         ...
 
     def label(self, level: int) -> float | int | str:
@@ -43,7 +43,7 @@ class Lever(Protocol):
         ...
 
     def cost(self, level: int) -> float:
-        """Relative work per second at ``level``, 1.0 at level 0; measured where possible, else declared."""
+        """Return the relative work per second at ``level``, 1.0 at level 0; measured if possible, else declared."""
         ...
 
     def move(self, level: int) -> None:

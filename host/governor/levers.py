@@ -1,8 +1,8 @@
-"""The governor's levers, with the declared cost of each level, which holds until it has been measured.
+"""The governor's levers, with the declared cost of each level, which is used until the cost has been measured.
 
-A level has a ``cost``, the relative work per second of a busy device, and a ``speed`` where the lever changes how
-fast the device works and not how much it has to do. From both follow the figures for planning: the energy per frame
-and the possible frames per second, relative to level 0.
+A level has a ``cost``, the relative work per second of a busy device. It also has a ``speed`` if the lever changes how
+fast the device works and not how much it has to do. The planner uses two figures that follow from them: the energy per
+frame and the possible frames per second, relative to level 0.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from arenite.host.governor.interface import Lever
 Label = float | int | str
 
 #: The loss of quality for each factor of e that a level saves in energy per frame; it determines the order of the
-#: levers. That of the frame rate is requested / served - 1 (``planner``): its first steps cost least and its last
-#: ones most.
+#: levers. The loss of the frame rate is requested / served - 1 (``planner``): its first steps cost least and its last
+#: steps most.
 LOSSES = {
     "resolution": 0.4,
     "precision": 0.45,
@@ -31,20 +31,21 @@ LOSSES = {
     "accelerator": 0.55,
     "rest": 0.4,
 }
-#: A slower frame is a smaller loss, because its answer is as good.
-SLOWER = 0.3
+#: The weight of slower frames in the loss of quality. It is below 1 because the answer of a slower frame is as good.
+LATENCY_WEIGHT = 0.3
 
 
 class StepLever:
     """A lever with a list of levels: ``labels[i]`` describes level i, and ``apply(labels[i])`` sets it.
 
     Args:
-        name: fps, resolution, model, threads, frequency, accelerator or rest; other names count as work per frame.
+        name: fps, resolution, model, threads, frequency, accelerator or rest; levers with other names change the work
+            per frame.
         labels: one per level, beginning with full quality.
         costs: relative work per second, 1.0 at level 0 and never rising.
         apply: called with the label; raises ``AreniteError`` or ``OSError`` to refuse.
-        speeds: relative speed of the device (threads, frequency, accelerator); None where a level means less work.
-        loss: replaces the lever's figure in LOSSES.
+        speeds: relative speed of the device (threads, frequency, accelerator); None if a level means less work.
+        loss: the figure to use instead of the lever's figure in LOSSES.
     """
 
     def __init__(
@@ -83,14 +84,14 @@ class StepLever:
         return 1 / self._costs[level] if self._speeds is None else self._speeds[level]
 
     def energy(self, level: int) -> float:
-        """Energy per frame, relative to level 0: the power of the device divided by its speed."""
+        """Return the energy per frame, relative to level 0: the power of the device divided by its speed."""
         return self._costs[level] if self._speeds is None else self._costs[level] / self._speeds[level]
 
     def loss(self, level: int) -> float:
         """Return the loss of quality, 0 at level 0, from the energy that a frame saves and from being slower."""
         saved = -math.log(self.energy(level))
         slower = -math.log(self.speed(level)) if self._speeds is not None else 0.0
-        return self._loss * (max(0.0, saved) + SLOWER * max(0.0, slower))
+        return self._loss * (max(0.0, saved) + LATENCY_WEIGHT * max(0.0, slower))
 
     def move(self, level: int) -> None:
         try:
@@ -98,7 +99,7 @@ class StepLever:
         except OSError as error:
             raise DeviceError(
                 f"{self.name} cannot be set to {self._labels[level]}: {error}.",
-                "Check that nothing else controls it.",
+                "Check that no other program controls it.",
             ) from error
         self.level = level
 
@@ -139,8 +140,8 @@ def rest_lever(
 
 
 class RestLever(StepLever):
-    """Serves in bursts (race to idle). It is used only where keeping the device awake costs much, so that ``saves_w``
-    outweighs its loss."""
+    """The lever that serves frames in bursts (race to idle). The governor uses it only if ``saves_w`` outweighs the
+    loss of quality, so for a device that draws much power while it is awake and idle."""
 
     def __init__(
         self, duties: Sequence[float], apply: Callable[[Label], None], saves_w: float, cycle_s: float
@@ -155,8 +156,8 @@ class RestLever(StepLever):
 
 
 class _CapLever(StepLever):
-    """A frequency cap in one or more files, which only root can write. Labels are MHz; the cost is f·V² with a voltage
-    that falls linearly to ``voltage_floor``."""
+    """A frequency cap in one or more sysfs files, which only root can write. Labels are MHz. The cost is f·V² with a
+    voltage that falls linearly to ``voltage_floor``."""
 
     def __init__(
         self,
@@ -186,14 +187,14 @@ class _CapLever(StepLever):
 
     @property
     def cap(self) -> float:
-        """The present cap in the file's unit; a lower frequency than this is not caused by the lever."""
+        """The present cap in the file's unit. A frequency below the cap has another cause than the lever."""
         return self._raw[float(self.label(self.level))]
 
     def restore(self) -> None:
-        """Restore the values from before; called at the end of the loop."""
+        """Write the original values to the files. Called at the end of the loop."""
         for file, before in self._restore.items():
             if before:
-                with suppress(OSError):  # the driver is gone, and so is the cap
+                with suppress(OSError):  # if the driver was unloaded, its cap is gone too
                     file.write_text(before)
 
     def _cap(self, label: Label) -> None:
@@ -203,11 +204,14 @@ class _CapLever(StepLever):
             now = read_number(file)
             # A vendor's daemon may control the file; then this lever cannot be used.
             if now is None or now > wanted * 1.02:
-                raise DeviceError(f"{file} stays at {now}.", "Another program sets the frequency here.")
+                raise DeviceError(
+                    f"{file} stays at {now}.", "Stop the other program that sets the frequency."
+                )
 
 
 class CpufreqLever(_CapLever):
-    """``scaling_max_freq`` (kHz) of every CPU policy under ``root``, in the steps that the driver lists.
+    """A lever that sets ``scaling_max_freq`` (kHz) of every CPU policy under ``root``, in the steps that the driver
+    lists.
 
     Raises:
         UsageError: there is no cpufreq driver, it lists no steps, or writing is not permitted.
@@ -220,16 +224,16 @@ class CpufreqLever(_CapLever):
         if not files:
             raise UsageError("This computer has no cpufreq driver.", "Leave the frequency to the firmware.")
         folder = files[0].parent
-        listed = _listed(folder / "scaling_available_frequencies")
-        if not listed:  # intel_pstate accepts any frequency: use ten even steps
+        frequencies = _listed_frequencies(folder / "scaling_available_frequencies")
+        if not frequencies:  # intel_pstate accepts any frequency: use ten even steps
             low, high = read_number(folder / "cpuinfo_min_freq"), read_number(folder / "cpuinfo_max_freq")
             if low is not None and high is not None and 0 < low < high:
-                listed = [high - (high - low) * i / 9 for i in range(10)]
-        super().__init__(files, listed, 1e3, voltage_floor, max_levels)
+                frequencies = [high - (high - low) * i / 9 for i in range(10)]
+        super().__init__(files, frequencies, 1e3, voltage_floor, max_levels)
 
 
 class DevfreqLever(_CapLever):
-    """``max_freq`` (Hz) of a devfreq device, such as a Jetson's GPU (``/sys/class/devfreq/*gpu*``).
+    """A lever that sets ``max_freq`` (Hz) of a devfreq device, such as a Jetson's GPU (``/sys/class/devfreq/*gpu*``).
 
     Raises:
         UsageError: there is no such device, it lists no steps, or writing is not permitted.
@@ -243,33 +247,36 @@ class DevfreqLever(_CapLever):
             raise UsageError(
                 f"There is no devfreq device '{device}'.", "Leave the frequency to the firmware."
             )
-        files, listed = [folders[0] / "max_freq"], _listed(folders[0] / "available_frequencies")
-        super().__init__(files, listed, 1e6, voltage_floor, max_levels)
+        files, frequencies = (
+            [folders[0] / "max_freq"],
+            _listed_frequencies(folders[0] / "available_frequencies"),
+        )
+        super().__init__(files, frequencies, 1e6, voltage_floor, max_levels)
 
 
-def _listed(file: Path) -> list[float]:
-    """Return the frequencies of the file, descending; empty when there are none."""
+def _listed_frequencies(file: Path) -> list[float]:
+    """Return the frequencies in the file, descending; empty if the file lists none."""
     words = (read_text(file) or "").split()
     return sorted({float(word) for word in words if word.isdigit() and int(word) > 0}, reverse=True)
 
 
 def speed(lever: Lever, level: int) -> float:
-    """Relative speed of any lever; a lever without ``speed`` counts as less work per frame."""
-    own = getattr(lever, "speed", None)
-    if own is not None:
-        return float(own(level))
+    """Return the relative speed of any lever. A lever without ``speed`` reduces the work per frame."""
+    method = getattr(lever, "speed", None)
+    if method is not None:
+        return float(method(level))
     return 1.0 if lever.name == "fps" else 1 / max(1e-6, lever.cost(level))
 
 
 def energy(lever: Lever, level: int) -> float:
-    """Relative energy per frame of any lever."""
-    own = getattr(lever, "energy", None)
-    return float(own(level)) if own is not None else max(1e-6, lever.cost(level))
+    """Return the relative energy per frame of any lever."""
+    method = getattr(lever, "energy", None)
+    return float(method(level)) if method is not None else max(1e-6, lever.cost(level))
 
 
 def loss(lever: Lever, level: int) -> float:
-    """Relative loss of quality of any lever."""
-    own = getattr(lever, "loss", None)
-    if own is not None:
-        return float(own(level))
+    """Return the relative loss of quality of any lever."""
+    method = getattr(lever, "loss", None)
+    if method is not None:
+        return float(method(level))
     return LOSSES.get(lever.name, 1.0) * max(0.0, -math.log(energy(lever, level)))

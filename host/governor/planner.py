@@ -1,7 +1,7 @@
 """Choose the setting with the least loss of quality whose predicted power and latency are within the limits.
 
-The loss of a setting is the sum of the losses of its levers (``levers.LOSSES``) and that of the frame rate, which is
-``requested / served - 1``: one lost frame in five costs 0.25, half of the frames 1, nine in ten 9. The frame rate is
+The loss of a setting is the sum of the losses of its levers (``levers.LOSSES``) and the loss of the frame rate, which
+is ``requested / served - 1``: one lost frame in five costs 0.25, half of the frames 1, nine in ten 9. The frame rate is
 therefore lowered first, and after some steps the next lever becomes cheaper.
 """
 
@@ -29,8 +29,8 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class PlanBounds:
-    """The limits of a plan. The prediction is at most ``target_w``, and with ``caution`` standard deviations at most
-    ``ceiling_w``. None: no limit."""
+    """The limits of a plan; None for no limit. The predicted power is at most ``target_w``. The prediction plus
+    ``caution`` standard deviations is at most ``ceiling_w``."""
 
     target_w: float | None = None
     ceiling_w: float | None = None
@@ -53,9 +53,9 @@ class Setting:
 class Planner:
     """Predicts all settings at once from the learnt costs, and chooses one."""
 
-    def __init__(self, space: SettingSpace, power: PowerModel, speeds: LatencyModel) -> None:
-        self.space, self.power, self.speeds = space, power, speeds
-        self.requested_fps = 0.0  # at full quality, where there is no lever of the frame rate
+    def __init__(self, space: SettingSpace, power: PowerModel, latency_model: LatencyModel) -> None:
+        self.space, self.power, self.latency_model = space, power, latency_model
+        self.requested_fps = 0.0  # the rate at full quality if no lever sets the frame rate
         lever = space.levers[space.fps] if space.fps is not None else None
         self._rates = np.array([float(lever.label(i)) for i in range(lever.levels)]) if lever else np.zeros(0)
         self._losses = [np.array([loss(lever, i) for i in range(lever.levels)]) for lever in space.levers]
@@ -75,8 +75,8 @@ class Planner:
         return value
 
     def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
-        """Return the best of the ``allowed`` settings (a mask of ``space.combos``); if none fits, the one that exceeds
-        the limits least."""
+        """Return the best of the ``allowed`` settings (a mask of ``space.combos``). If none keeps the limits, return
+        the setting that exceeds them least."""
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
             combos, rows = combos[allowed], rows[allowed]
@@ -84,42 +84,42 @@ class Planner:
             near = np.abs(combos - np.array(now.levels)).sum(axis=1)
             combos, rows = combos[near == near.min()], rows[near == near.min()]
         duty, saved = self.space.duty(combos)
-        capacity = self.speeds.capacity(rows)
+        capacity = self.latency_model.capacity(rows)
         # The rate may be a little above the predicted capacity, so that a larger capacity is noticed; power must
         # allow it.
-        most = np.minimum(self.full_rate(), 1.1 * capacity)
+        max_rate = np.minimum(self.full_rate(), 1.1 * capacity)
         curves = self._curves(now, rows, duty, saved)
-        rate = self._highest(now, bounds, curves, duty, most)
+        rate = self._highest_rates(now, bounds, curves, duty, max_rate)
         levels = combos.copy()
         if self.space.fps is not None:
             rate, levels[:, self.space.fps] = self._to_labels(rate)
         else:
-            rate = most
+            rate = max_rate
         more, sd = curves.at(rate * duty)
         mean = now.watts + more
         rate = np.minimum(rate, capacity)
-        latency = self.speeds.latency_ms(rows)
-        over = np.zeros(len(rows))
+        latency = self.latency_model.latency_ms(rows)
+        excess = np.zeros(len(rows))
         if bounds.target_w is not None and bounds.ceiling_w is not None:
             worst = bounds.caution * sd + (curves.risk(rate * duty) if bounds.caution else 0.0)
-            over = np.maximum(mean - bounds.target_w, mean + worst - bounds.ceiling_w)
-            # Weighs more than latency, because a budget and a trip point are hard limits.
-            over = 10 * np.maximum(over, 0.0) / max(bounds.target_w, 1e-6)
+            excess = np.maximum(mean - bounds.target_w, mean + worst - bounds.ceiling_w)
+            # Power has more weight than latency, because a budget and a trip point are hard limits.
+            excess = 10 * np.maximum(excess, 0.0) / max(bounds.target_w, 1e-6)
         if bounds.latency_ms is not None:
-            over = over + np.maximum(latency / bounds.latency_ms - 1, 0.0)
-        over[over < 1e-4] = 0.0
+            excess = excess + np.maximum(latency / bounds.latency_ms - 1, 0.0)
+        excess[excess < 1e-4] = 0.0
         losses = self.quality_loss(levels, rate * duty)
         others = [i for i in range(levels.shape[1]) if i != self.space.fps]
         moved = (levels[:, others] != np.array(now.levels)[others]).sum(axis=1)
         # Keeping the limits comes first, then quality.
-        best = int(np.argmin(over * 1e6 + losses + MOVE_PENALTY * moved))
+        best = int(np.argmin(excess * 1e6 + losses + MOVE_PENALTY * moved))
         return Setting(
             tuple(int(level) for level in levels[best]),
             float(mean[best]),
             float(rate[best] * duty[best]),
             float(latency[best]),
             float(losses[best]),
-            bool(over[best] == 0.0),
+            bool(excess[best] == 0.0),
         )
 
     def _curves(self, now: OperatingPoint, rows: np.ndarray, duty: np.ndarray, saved: float) -> PowerCurves:
@@ -129,32 +129,32 @@ class Planner:
         return self.power.curves(rows, duty, saved, origin, now.watts)
 
     @staticmethod
-    def _highest(
-        now: OperatingPoint, bounds: PlanBounds, curves: PowerCurves, duty: np.ndarray, most: np.ndarray
+    def _highest_rates(
+        now: OperatingPoint, bounds: PlanBounds, curves: PowerCurves, duty: np.ndarray, max_rate: np.ndarray
     ) -> np.ndarray:
-        """The highest rates while frames are served, shape (N,), that keep the limits of power, by bisection: power
-        rises with the rate.
+        """Return the highest rates while frames are served, shape (N,), that keep the limits of power. They are found
+        by bisection, because power rises with the rate.
 
         The prediction is the present measurement plus the predicted difference, so that a constant error cancels.
         """
         target, ceiling = bounds.target_w, bounds.ceiling_w
         if target is None or ceiling is None:
-            return most
+            return max_rate
 
-        def keeps(rate: np.ndarray) -> np.ndarray:
+        def keeps_limits(rate: np.ndarray) -> np.ndarray:
             more, sd = curves.at(rate * duty)
             worst = bounds.caution * sd + (curves.risk(rate * duty) if bounds.caution else 0.0)
             return (now.watts + more <= target) & (now.watts + more + worst <= ceiling)
 
-        low, high = np.zeros(len(most)), most.copy()
-        every = keeps(high)
+        low, high = np.zeros(len(max_rate)), max_rate.copy()
+        max_fits = keeps_limits(high)
         for _ in range(14):
             middle = (low + high) / 2
-            fits = keeps(middle)
+            fits = keeps_limits(middle)
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)
-        return np.where(every, most, low)
+        return np.where(max_fits, max_rate, low)
 
     def _to_labels(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The highest label of the frame rate that is not above ``rate``, and its level. Labels descend."""
+        """Return the highest label of the frame rate that is not above ``rate``, and its level. Labels descend."""
         index = np.minimum(np.searchsorted(-self._rates, -(rate + 1e-6)), len(self._rates) - 1)
         return self._rates[index], index

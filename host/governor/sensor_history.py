@@ -1,4 +1,4 @@
-"""Measurements since the governor last moved a lever: means, noise, and sensors that are missing."""
+"""Keep the measurements since the governor last moved a lever: means, noise, and missing sensors."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ MIN_MARGIN, MAX_MARGIN = 0.008, 0.022
 
 
 def plausible_value(value: float | None, minimum: float, maximum: float) -> float | None:
-    """``value`` where it is finite and within the range, else None."""
+    """Return ``value`` if it is finite and within the range, else None."""
     return value if value is not None and math.isfinite(value) and minimum <= value <= maximum else None
 
 
 class SensorHistory:
-    """The measurements. ``cycle_s`` is the length of a burst and its rest; power is averaged over whole cycles."""
+    """The recent measurements. ``cycle_s`` is the length of a burst and its rest; power is averaged over complete
+    cycles."""
 
     def __init__(self, interval_s: float, cycle_s: float = 0.0) -> None:
         self.interval_s = interval_s
@@ -28,15 +29,15 @@ class SensorHistory:
         self._watts: deque[float] = deque(maxlen=length)
         self._rates: deque[float] = deque(maxlen=length)
         self._latencies: deque[float] = deque(maxlen=length)
-        self._heat: deque[float] = deque(maxlen=3)
+        self._temperatures: deque[float] = deque(maxlen=3)
         self._samples_since_move = 0
         self._last_watts: float | None = None
         self._last_celsius: float | None = None
-        self._relative = 1e-4  # mean square of the relative noise of power
-        self._kelvin = 0.04
+        self._power_noise = 1e-4  # mean square of the relative noise of power
+        self._temperature_noise = 0.04
         self._limits = Limits()
-        self.ever_power = self.ever_heat = False
-        self.blind_power = self.blind_heat = True
+        self.had_power = self.had_temperature = False
+        self.power_missing = self.temperature_missing = True
         self.watts: float | None = None
         self.rate: float | None = None
         self.latency_ms: float | None = None
@@ -44,24 +45,24 @@ class SensorHistory:
         self.trip: float | None = None
 
     def add(self, observation: Observation, predicted_w: float | None, limits: Limits) -> None:
-        """Add an observation. ``predicted_w`` is used where the power was not measured."""
+        """Add an observation. ``predicted_w`` is used if the power was not measured."""
         self._limits = limits
         measured_w = plausible_value(observation.power_w, 1e-3, 2000.0)
-        self.blind_power = measured_w is None
-        self.ever_power |= measured_w is not None
+        self.power_missing = measured_w is None
+        self.had_power |= measured_w is not None
         self.watts = measured_w if measured_w is not None else predicted_w
         self.rate = plausible_value(observation.fps, 0.0, 1e5) or 0.0
         self.latency_ms = plausible_value(observation.latency_ms, 0.0, 1e7)
         self.celsius = plausible_value(observation.temperature_c, -40.0, 150.0)
-        self.blind_heat = self.celsius is None
-        self.ever_heat |= self.celsius is not None
+        self.temperature_missing = self.celsius is None
+        self.had_temperature |= self.celsius is not None
         if plausible_value(observation.trip_c, 20.0, 150.0) is not None:
             self.trip = observation.trip_c
         if self.celsius is not None:
-            self._heat.append(self.celsius)
+            self._temperatures.append(self.celsius)
             if self._last_celsius is not None:
                 step = self.celsius - self._last_celsius
-                self._kelvin += 0.03 * (min(step**2 / 2, 4.0) - self._kelvin)
+                self._temperature_noise += 0.03 * (min(step**2 / 2, 4.0) - self._temperature_noise)
             self._last_celsius = self.celsius
         self._samples_since_move += 1
         if self._samples_since_move < 2:  # the interval of the move belongs to both settings
@@ -70,7 +71,7 @@ class SensorHistory:
         if self.watts is not None:
             if measured_w is not None and self._last_watts and self._samples_since_move > 2:
                 step = (measured_w - self._last_watts) / self._last_watts
-                self._relative += 0.03 * (min(step**2 / 2, 0.01) - self._relative)
+                self._power_noise += 0.03 * (min(step**2 / 2, 0.01) - self._power_noise)
             self._last_watts = measured_w
             self._watts.append(self.watts)
         self._rates.append(self.rate)
@@ -78,7 +79,7 @@ class SensorHistory:
             self._latencies.append(self.latency_ms)
 
     def moved(self) -> None:
-        """A lever was moved, so that earlier measurements belong to another setting."""
+        """Forget earlier measurements, because a lever was moved and they belong to another setting."""
         self._samples_since_move = 0
         self._watts.clear()
         self._rates.clear()
@@ -86,7 +87,7 @@ class SensorHistory:
 
     @property
     def settled(self) -> int:
-        """The number of samples of the present setting; 0 until a whole cycle was measured."""
+        """The number of samples of the present setting; 0 until a complete cycle was measured."""
         return len(self._rates) if len(self._rates) >= self._min_samples else 0
 
     @property
@@ -102,38 +103,39 @@ class SensorHistory:
         return sum(self._latencies) / len(self._latencies) if self._latencies else None
 
     @property
-    def warmest(self) -> float | None:
+    def mean_celsius(self) -> float | None:
         """Mean of the last three temperatures; None before the first."""
-        return sum(self._heat) / len(self._heat) if self._heat else None
+        return sum(self._temperatures) / len(self._temperatures) if self._temperatures else None
 
     @property
     def noise(self) -> float:
         """Relative standard deviation of one sample of power, from successive differences."""
-        return math.sqrt(self._relative)
+        return math.sqrt(self._power_noise)
 
     @property
     def noise_k(self) -> float:
-        """Standard deviation of one sample of temperature in kelvins, likewise."""
-        return math.sqrt(self._kelvin)
+        """Standard deviation of one sample of temperature in kelvins, from successive differences."""
+        return math.sqrt(self._temperature_noise)
 
     @property
     def margin(self) -> float:
-        """The relative margin below the budget that keeps the noise of single seconds below it too."""
+        """The relative margin below the budget. It is large enough that noise in single seconds stays below the budget
+        too."""
         return min(MAX_MARGIN, max(MIN_MARGIN, 0.004 + 1.5 * self.noise))
 
     @property
-    def blind(self) -> bool:
-        """Whether the sensor of a limit is missing; nothing is raised then."""
-        power = self._limits.power_w is not None and self.blind_power
-        heat = self._limits.temperature_c is not None and self.blind_heat
+    def sensor_missing(self) -> bool:
+        """Whether the sensor of a limit is missing. Then quality is not raised."""
+        power = self._limits.power_w is not None and self.power_missing
+        heat = self._limits.temperature_c is not None and self.temperature_missing
         return power or heat
 
     @property
     def note(self) -> str:
-        if self._limits.power_w is not None and self.blind_power:
+        if self._limits.power_w is not None and self.power_missing:
             return "power cannot be read: no setting is raised" + (
-                "" if self.ever_power else ", and the budget is not kept"
+                "" if self.had_power else ", and the budget is not kept"
             )
-        if self._limits.temperature_c is not None and self.blind_heat:
+        if self._limits.temperature_c is not None and self.temperature_missing:
             return "temperature cannot be read: no setting is raised"
         return ""

@@ -1,4 +1,4 @@
-"""Select the next setting: limit which levers move at once, and enter a new setting carefully."""
+"""Select the next setting: limit which levers move at once, and start a better setting at a lower frame rate."""
 
 from __future__ import annotations
 
@@ -16,36 +16,37 @@ CAUTIOUS_RATE_SHARE = 0.6
 
 
 class SettingSelector:
-    """Selects settings. ``refused`` are levers that are not moved; the governor adds to it."""
+    """Selects settings. ``refused`` holds the levers that must not be moved; the governor adds to it."""
 
     def __init__(self, space: SettingSpace, planner: Planner, refused: set[int]) -> None:
         self._space, self._planner, self._refused = space, planner, refused
 
-    def cheaper(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
-        """Return a setting within the limits: by the frame rate alone, unless the other levers promise clearly more.
-        With ``downward`` no lever is raised in quality."""
+    def within_limits(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
+        """Return a setting within the limits. Only the frame rate changes, unless the other levers are predicted to
+        lose clearly less quality. With ``downward`` no lever is raised in quality."""
         best = self.choose(now, bounds, frozen=True)
-        hoped = self.choose(now, replace(bounds, caution=0.0), downward=downward)
-        if not best.fits or hoped.loss < best.loss - MIN_QUALITY_GAIN:
-            careful = self.choose(now, bounds, others=hoped.levels)
-            best = careful if careful.fits or best.fits else self.choose(now, bounds, downward=downward)
-        return self._enter(now, best)
+        optimistic = self.choose(now, replace(bounds, caution=0.0), downward=downward)
+        if not best.fits or optimistic.loss < best.loss - MIN_QUALITY_GAIN:
+            cautious = self.choose(now, bounds, others=optimistic.levels)
+            best = cautious if cautious.fits or best.fits else self.choose(now, bounds, downward=downward)
+        return self._with_cautious_rate(now, best)
 
-    def better(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
-        """A setting of the other levers whose loss is clearly below the present loss ``current``; None without one."""
-        hoped = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
+    def better_setting(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
+        """Return a setting of the levers besides the frame rate whose loss is clearly below the present loss
+        ``current``; None if there is none."""
+        optimistic = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
         if (
-            not self.moves_others(now, hoped.levels)
-            or not hoped.fits
-            or hoped.loss > current - MIN_QUALITY_GAIN
+            not self.moves_others(now, optimistic.levels)
+            or not optimistic.fits
+            or optimistic.loss > current - MIN_QUALITY_GAIN
         ):
             return None
-        careful = self.choose(now, bounds, others=hoped.levels)
-        if not careful.fits:  # try a smaller step
-            careful = self.choose(now, bounds, upward=True)
-            if not self.moves_others(now, careful.levels) or careful.loss > current - MIN_QUALITY_GAIN:
+        cautious = self.choose(now, bounds, others=optimistic.levels)
+        if not cautious.fits:  # try a smaller step
+            cautious = self.choose(now, bounds, upward=True)
+            if not self.moves_others(now, cautious.levels) or cautious.loss > current - MIN_QUALITY_GAIN:
                 return None
-        return self._enter(now, careful) if careful.fits else None
+        return self._with_cautious_rate(now, cautious) if cautious.fits else None
 
     def moves_others(self, now: OperatingPoint, levels: tuple[int, ...]) -> bool:
         """Return whether ``levels`` move another lever than the frame rate."""
@@ -73,22 +74,22 @@ class SettingSelector:
         separated.
         """
         combos, here = self._space.combos, np.array(now.levels)
-        wanted = here if others is None else np.array(others)
+        target_levels = here if others is None else np.array(others)
         allowed = np.ones(len(combos), bool)
         for i in range(combos.shape[1]):
             if i == self._space.fps:
                 continue
             if frozen or others is not None or i in self._refused:
-                allowed &= combos[:, i] == (here if i in self._refused else wanted)[i]
+                allowed &= combos[:, i] == (here if i in self._refused else target_levels)[i]
             elif upward:
                 allowed &= combos[:, i] <= here[i]
             elif downward:
                 allowed &= combos[:, i] >= here[i]
         if others is None:
-            allowed &= self._plain(combos, here)
+            allowed &= self._allowed_moves(combos, here)
         return self._planner.choose(now, bounds, allowed)
 
-    def _plain(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
+    def _allowed_moves(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
         """Return a mask, shape (N,), of the settings that only lower the levers besides the frame rate, or raise one of
         them."""
         columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
@@ -97,17 +98,17 @@ class SettingSelector:
         value: np.ndarray = (up == 0) | ((up == 1) & (down == 0))
         return value
 
-    def _enter(self, now: OperatingPoint, chosen: Setting) -> Setting:
-        """``chosen`` with at most the present frame rate, and less where quality rises, because its cost is only
-        predicted until it was measured. The frame rate follows in the next steps."""
+    def _with_cautious_rate(self, now: OperatingPoint, chosen: Setting) -> Setting:
+        """Return ``chosen`` with at most the present frame rate. If quality rises, the rate is lower, because the cost
+        of the setting is only predicted until it was measured. The next steps raise the frame rate."""
         fps = self._space.fps
         if fps is None or not self.moves_others(now, chosen.levels):
             return chosen
         lever, levels = self._space.levers[fps], list(chosen.levels)
-        better = sum(levels) - levels[fps] < sum(now.levels) - now.levels[fps]
-        most = CAUTIOUS_RATE_SHARE * chosen.rate if better else float("inf")
+        raises_quality = sum(levels) - levels[fps] < sum(now.levels) - now.levels[fps]
+        max_rate = CAUTIOUS_RATE_SHARE * chosen.rate if raises_quality else float("inf")
         levels[fps] = max(levels[fps], now.levels[fps])
-        while levels[fps] < lever.levels - 1 and float(lever.label(levels[fps])) > most:
+        while levels[fps] < lever.levels - 1 and float(lever.label(levels[fps])) > max_rate:
             levels[fps] += 1
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 

@@ -1,7 +1,7 @@
 """Predict temperature from power with a bank of two-pole models, fitted while the loop runs by recursive least squares.
 
-A device is a small heat capacity (the chip) on a large one (heat sink, case) in air of an unknown temperature, so for
-time constants f (fast) and s (slow)
+A device is a small heat capacity (the chip) on a large one (heat sink, case) in air of an unknown temperature. With
+the time constants f (fast) and s (slow), its temperature is
 
     T(t) = a + Rf·Pf(t) + Rs·Ps(t) + A·exp(-t/s)
 
@@ -20,14 +20,15 @@ import numpy as np
 
 FAST_S = (2.0, 6.0, 15.0, 35.0)
 SLOW_S = (60.0, 120.0, 240.0, 420.0, 700.0, 1100.0, 1800.0)
-#: Growth of the variances per second: the air's temperature drifts by a kelvin or two per hour, resistances hardly.
+#: Growth of the variances per second: the air's temperature drifts by a kelvin or two per hour, resistances hardly at
+#: all.
 DRIFT = (1e-3, 1e-6, 1e-6, 0.0)
 #: Standard deviations of (a, Rf, Rs, A) before any sample, and the means of the resistances in K/W.
 PRIOR_SD = (20.0, 2.0, 4.0, 12.0)
 PRIOR_R = (1.0, 4.0)
-#: Members of the bank are used while their error is within this factor of the best one's.
+#: A member of the bank is used while its error is at most this factor times the error of the best member.
 TOLERANCE = 1.1
-#: A horizon counts when a watt has by then at least this share of its effect at the longest horizon.
+#: A horizon is used only if a watt has at least this share of its effect at the longest horizon by then.
 MIN_REACH = 0.25
 #: Factor on the regression's own uncertainty, which is too small because its error is not white (rounding, moving air).
 INFLATION = 1.5
@@ -35,9 +36,9 @@ INFLATION = 1.5
 
 @dataclass(frozen=True, slots=True)
 class ThermalForecast:
-    """A forecast at the present power. ``minutes`` until ``bound_c`` is reached: inf when never, None while unknown.
-    ``steady_c`` is the final temperature and ``sd_k`` its uncertainty; ``rms_k`` is the error of the fit one step
-    ahead."""
+    """A forecast at the present power. ``minutes`` is the time until ``bound_c`` is reached: inf if it is never
+    reached, None while unknown. ``steady_c`` is the final temperature and ``sd_k`` its uncertainty; ``rms_k`` is the
+    error of the fit one step ahead."""
 
     minutes: float | None
     bound_c: float
@@ -46,7 +47,7 @@ class ThermalForecast:
     rms_k: float
     samples: int
 
-    def words(self) -> str:
+    def describe(self) -> str:
         if self.minutes is None:
             return "not known yet"
         if math.isinf(self.minutes):
@@ -55,7 +56,8 @@ class ThermalForecast:
 
 
 class ThermalModel:
-    """Learns from power in watts, or anything proportional to it, and temperature (``add``); predicts temperatures."""
+    """Learns how temperature follows power (``add``), and predicts temperatures. The power is in watts, or in any unit
+    that is proportional to watts."""
 
     def __init__(self) -> None:
         pairs = [(f, s) for f in FAST_S for s in SLOW_S]
@@ -116,16 +118,16 @@ class ThermalModel:
     def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the predictions of the members in use after ``horizon_s``: temperature, standard deviation, kelvins
         per watt."""
-        who = self._members_in_use()
-        keep = np.exp(-horizon_s / self._tau[:, who])
-        filtered = power + (self._filtered[:, who] - power) * keep
-        decay = np.exp(-(self._time + horizon_s) / self._tau[1, who])
+        members = self._members_in_use()
+        remaining = np.exp(-horizon_s / self._tau[:, members])
+        filtered = power + (self._filtered[:, members] - power) * remaining
+        decay = np.exp(-(self._time + horizon_s) / self._tau[1, members])
         phi = self._phi(filtered, decay)
-        mean = self._first[0] + np.einsum("kd,kd->k", phi, self._theta[who])
+        mean = self._first[0] + np.einsum("kd,kd->k", phi, self._theta[members])
         # The present temperature is known, so only the uncertainty of the change counts.
-        change = phi - self._phi(self._filtered[:, who], np.exp(-self._time / self._tau[1, who]))
-        variance = np.einsum("kd,kde,ke->k", change, self._cov[who], change)
-        slope = (self._theta[who, 1:3].T * (1 - keep)).sum(axis=0)
+        change = phi - self._phi(self._filtered[:, members], np.exp(-self._time / self._tau[1, members]))
+        variance = np.einsum("kd,kde,ke->k", change, self._cov[members], change)
+        slope = (self._theta[members, 1:3].T * (1 - remaining)).sum(axis=0)
         return mean, INFLATION * np.sqrt(np.maximum(variance, 0)), slope
 
     def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
@@ -141,7 +143,7 @@ class ThermalModel:
 
         An uncertain forecast still uses half of the remaining room, because the next seconds bring better data.
         """
-        # Horizons beyond twice the time measured so far are left out: the resistances are guesses until then.
+        # Horizons beyond twice the measured time are left out, because the resistances are guesses until then.
         usable = [horizon for horizon in horizons_s if horizon <= max(horizons_s[0], 2 * self._time)]
         best, reach = math.inf, 0.0
         for horizon in reversed(usable):
@@ -150,8 +152,8 @@ class ThermalModel:
                 return math.inf
             room, gain = bound_c - float(mean.mean()), float(slope.mean())
             reach = max(reach, gain)
-            # Where power has little effect yet, a tenth of a degree would take every watt; longer horizons decide
-            # there.
+            # At a horizon at which power has little effect yet, a tenth of a degree would forbid every watt. Longer
+            # horizons decide instead.
             if gain < max(1e-3, MIN_REACH * reach):
                 break
             spread = float(np.sqrt(np.mean(sd**2) + mean.var()))

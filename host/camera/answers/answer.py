@@ -60,7 +60,7 @@ class Answer:
 
     @property
     def confidence(self) -> float:
-        """The score of the best class or box, 0 to 1; 0 when there is none."""
+        """The score of the best class or box, 0 to 1; 0 if there is none."""
         if self.classes:
             return self.classes[0].score
         if self.boxes:
@@ -71,15 +71,15 @@ class Answer:
         record: dict[str, Any] = {"kind": self.kind}
         for name in ("classes", "boxes"):
             if getattr(self, name):
-                record[name] = [each.to_json() for each in getattr(self, name)]
+                record[name] = [entry.to_json() for entry in getattr(self, name)]
         if self.points:
             record["points"] = [list(point) for point in self.points]
         if self.mask is not None:
-            classes_found, counts = np.unique(self.mask, return_counts=True)
+            indices, counts = np.unique(self.mask, return_counts=True)
             record["mask"] = {
                 "box": list(self.mask_box),
                 "shape": list(self.mask.shape),
-                "pixels": {str(i): int(n) for i, n in zip(classes_found, counts, strict=True)},
+                "pixels": {str(i): int(n) for i, n in zip(indices, counts, strict=True)},
             }
         if self.score is not None:
             record["score"] = _finite_or_none(self.score)
@@ -89,5 +89,5 @@ class Answer:
 
 
 def _finite_or_none(value: float) -> float | None:
-    """JSON has no infinity and no NaN: they become null."""
+    """Return ``value``, or None for infinity and NaN, which JSON does not have."""
     return value if math.isfinite(value) else None

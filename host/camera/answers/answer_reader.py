@@ -22,16 +22,16 @@ from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 
 class AnswerReader:
-    """Call ``read`` after an inference in ``slot``. Assign ``geometry`` when the model sees another part of the frame.
+    """Reads the answer of each inference in ``slot``. Assign ``geometry`` if the model gets another part of the frame.
 
     Args:
-        spec: the postprocessing steps; None takes the best classes of an output [1, n], else the first output's values.
-        slot: the outputs (and, for ``mse``, the inputs) to read.
+        spec: the postprocessing steps. None takes the best classes of an output [1, n], else the first output's values.
+        slot: the outputs to read; for ``mse`` also the inputs.
         labels: one per class; classes beyond the last label have none.
         geometry: the part of the frame that the input shows; None for the whole frame.
 
     Raises:
-        UsageError: ``spec`` does not suit the outputs.
+        UsageError: ``spec`` does not fit the outputs.
     """
 
     __slots__ = ("_read", "geometry")
@@ -53,7 +53,7 @@ class AnswerReader:
 def _build_reader(
     spec: Postprocessing | None, slot: TensorSlot, labels: tuple[str, ...]
 ) -> Callable[[FrameMapping], Answer]:
-    inputs, outputs = ([_tensor(memory) for memory in side] for side in (slot.inputs, slot.outputs))
+    inputs, outputs = ([_tensor(memory) for memory in tensors] for tensors in (slot.inputs, slot.outputs))
     if spec is None:
         spec = default_postprocessing(outputs)
         if spec is None:
@@ -64,7 +64,7 @@ def _build_reader(
         return classes_reader(plan, slot.outputs[plan.step.output], labels, call)
     if isinstance(plan, MsePlan):
         return score_reader(partial(call.function, *call.arguments))
-    # Imported here because the start of the loop waits for it, and other models do not need it.
+    # Imported here to shorten the start of the loop, because other models do not need it.
     from arenite.converters.processing.post.detector_plan import BoxesPlan
 
     if isinstance(plan, BoxesPlan):
@@ -80,6 +80,6 @@ def _build_reader(
 
 
 def _tensor(memory: TensorMemory) -> Tensor:
-    """Return the tensor of ``memory``; integers without a scale keep their values."""
+    """Return a tensor with the type of ``memory``. Integers without a scale keep their values."""
     quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
     return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

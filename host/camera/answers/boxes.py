@@ -21,35 +21,37 @@ def boxes_reader(
 ) -> Callable[[FrameMapping], Answer]:
     real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
-    function, arguments, kept, points = call.function, call.arguments, call.results, call.points
+    function, arguments, results, points = call.function, call.arguments, call.results, call.points
     unpack, size = _BOX.unpack_from, _BOX.size
     row = 2 * plan.points
     unpack_row = struct.Struct(f"<{row}i").unpack_from
 
-    def read(places: FrameMapping) -> Answer:
+    def read(mapping: FrameMapping) -> Answer:
         count = function(*arguments)
         if not count:
             return _NONE
-        left, top, wide, high = places.left, places.top, places.width * _ONE, places.height * _ONE
+        left, top, width, height = mapping.left, mapping.top, mapping.width * _ONE, mapping.height * _ONE
         detected = []
         for k in range(count):
-            y1, x1, y2, x2, key, index, _ = unpack(kept, k * size)
-            x1, x2, y1, y2 = left + x1 * wide, left + x2 * wide, top + y1 * high, top + y2 * high
-            marks: tuple[tuple[float, float], ...] = ()
+            y1, x1, y2, x2, key, index, _ = unpack(results, k * size)
+            x1, x2, y1, y2 = left + x1 * width, left + x2 * width, top + y1 * height, top + y2 * height
+            landmarks: tuple[tuple[float, float], ...] = ()
             if row:
-                at = unpack_row(points, 4 * k * row)
-                marks = tuple([(left + at[i] * wide, top + at[i + 1] * high) for i in range(0, row, 2)])
+                xy = unpack_row(points, 4 * k * row)
+                landmarks = tuple(
+                    [(left + xy[i] * width, top + xy[i + 1] * height) for i in range(0, row, 2)]
+                )
             detected.append(
                 Box(
                     # A box that reaches beyond the frame is cut at its edge.
-                    x1 if 0.0 <= x1 <= 1.0 else _cut(x1),
-                    y1 if 0.0 <= y1 <= 1.0 else _cut(y1),
-                    x2 if 0.0 <= x2 <= 1.0 else _cut(x2),
-                    y2 if 0.0 <= y2 <= 1.0 else _cut(y2),
+                    x1 if 0.0 <= x1 <= 1.0 else _clip(x1),
+                    y1 if 0.0 <= y1 <= 1.0 else _clip(y1),
+                    x2 if 0.0 <= x2 <= 1.0 else _clip(x2),
+                    y2 if 0.0 <= y2 <= 1.0 else _clip(y2),
                     real(key),
                     index,
                     labels[index] if index < known else "",
-                    marks,
+                    landmarks,
                 )
             )
         return Answer("boxes", boxes=tuple(detected))
@@ -57,5 +59,5 @@ def boxes_reader(
     return read
 
 
-def _cut(part: float) -> float:
-    return 1.0 if part > 1.0 else 0.0
+def _clip(coordinate: float) -> float:
+    return 1.0 if coordinate > 1.0 else 0.0

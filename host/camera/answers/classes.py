@@ -21,13 +21,13 @@ def classes_reader(
     else:
         real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)
     names = (*labels, *[""] * (plan.count - len(labels)))
-    function, arguments, kept = call.function, call.arguments, call.results
+    function, arguments, results = call.function, call.arguments, call.results
     # One call unpacks all k entries of the buffer; only the first ``count`` of them are valid.
     unpack = struct.Struct("<" + "iI" * plan.step.k).unpack_from
 
     def read(_: Any) -> Answer:
         count = function(*arguments)
-        entries = unpack(kept)
+        entries = unpack(results)
         return Answer(
             "classes",
             tuple([Class(i := entries[k + 1], names[i], real(entries[k])) for k in range(0, 2 * count, 2)]),

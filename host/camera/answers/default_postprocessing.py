@@ -1,4 +1,4 @@
-"""The postprocessing of a model that records none."""
+"""Choose the postprocessing of a model that records none."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ TOP_CLASSES = 5
 
 
 def default_postprocessing(outputs: Sequence[Tensor]) -> Postprocessing | None:
-    """Take the best classes of a single output [1, n], after a softmax where its integers represent values outside 0 to
-    1. None for other outputs."""
+    """Return the step that takes the best classes of a single output [1, n]. It applies a softmax if the integers of
+    the output represent values outside 0 to 1. Return None for other outputs."""
     tensor = outputs[0]
     classes = tensor.shape[-1] if tensor.shape else 1
     if len(outputs) > 1 or classes < 2 or tensor.elements != classes or classes > 65535:

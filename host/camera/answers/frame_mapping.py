@@ -6,8 +6,8 @@ from typing import Protocol
 
 
 class FrameMapping(Protocol):
-    """The part of ``geometry.Geometry`` that readers use: x in the frame = left + width * x in the input; y
-    likewise."""
+    """The part of ``geometry.Geometry`` that readers use. An x of the input is left + width * x in the frame; a y is
+    top + height * y."""
 
     @property
     def left(self) -> float: ...
@@ -23,7 +23,7 @@ class FrameMapping(Protocol):
 
 
 class WholeFrame:
-    """The input shows the whole frame."""
+    """The mapping of an input that shows the whole frame."""
 
     left = top = 0.0
     width = height = 1.0

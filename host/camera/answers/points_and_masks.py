@@ -28,22 +28,22 @@ _CTYPES: dict[str, Any] = {
 def points_reader(
     plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
-    """Reader of landmarks. The answer's score is the probability that the object is present, where the model gives it,
-    else the mean score of the points."""
-    function, arguments, kept = call.function, call.arguments, call.results
+    """Return a reader of landmarks. The answer's score is the probability that the object is present, if the model has
+    it as an output, else the mean score of the points."""
+    function, arguments, results = call.function, call.arguments, call.results
     present = _presence(plan, outputs)
     triple = struct.Struct("ddd")
     scaled = np.empty((plan.count, 3))
-    fixed = np.frombuffer(kept, np.int32).reshape(plan.count, 3)
+    fixed = np.frombuffer(results, np.int32).reshape(plan.count, 3)
 
-    def read(places: FrameMapping) -> Answer:
+    def read(mapping: FrameMapping) -> Answer:
         score = present() if present is not None else None
         if score is not None and score < 0:
             return Answer("points", score=0.0)
         function(*arguments)
-        np.multiply(fixed, (places.width * _ONE, places.height * _ONE, _ONE), out=scaled)
-        scaled[:, 0] += places.left
-        scaled[:, 1] += places.top
+        np.multiply(fixed, (mapping.width * _ONE, mapping.height * _ONE, _ONE), out=scaled)
+        scaled[:, 0] += mapping.left
+        scaled[:, 1] += mapping.top
         points = tuple(triple.iter_unpack(scaled))  # type: ignore[arg-type]
         if score is None:
             score = float(scaled[:, 2].mean())
@@ -53,7 +53,8 @@ def points_reader(
 
 
 def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[], float] | None:
-    """Reader of the probability that the object is present; -1 below the threshold. None without such an output."""
+    """Return a reader of the probability that the object is present; -1 below the threshold. Return None if the model
+    has no such output."""
     if plan.presence is None:
         return None
     memory = outputs[plan.presence[0]]
@@ -70,15 +71,15 @@ def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[
 
 
 def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], Answer]:
-    function, arguments, kept = call.function, call.arguments, call.results
-    view = np.frombuffer(kept, np.uint8).reshape(plan.shape)
+    function, arguments, results = call.function, call.arguments, call.results
+    view = np.frombuffer(results, np.uint8).reshape(plan.shape)
 
-    def read(places: FrameMapping) -> Answer:
+    def read(mapping: FrameMapping) -> Answer:
         function(*arguments)
-        left, top = places.left, places.top
-        # The buffer is written again for the next frame, and answers live longer.
+        left, top = mapping.left, mapping.top
+        # Copy the mask, because the buffer is overwritten for the next frame.
         return Answer(
-            "mask", mask=view.copy(), mask_box=(left, top, left + places.width, top + places.height)
+            "mask", mask=view.copy(), mask_box=(left, top, left + mapping.width, top + mapping.height)
         )
 
     return read

@@ -1,4 +1,4 @@
-"""The call that postprocesses a frame: into the compiled library, or into NumPy where it is not available."""
+"""Prepare the call that postprocesses a frame: to the compiled library, or to NumPy if the library is not available."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["PreparedCall", "call_for"]
 
 
 def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """Return a call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the one
-    before."""
+    """Return a call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the previous
+    call."""
     library = native.library()
     if library is None:
         return _reference_call(plan, slot)
-    inputs, outputs = ([memory.address for memory in side] for side in (slot.inputs, slot.outputs))
+    inputs, outputs = ([memory.address for memory in tensors] for tensors in (slot.inputs, slot.outputs))
     return prepare_call(library, plan, inputs, outputs)
 
 
 def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """The same buffers, filled by the NumPy reference."""
+    """Return a call to the NumPy reference, which fills the same buffers as the library."""
     from arenite.converters.processing.native import post_structs as structs
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan
@@ -32,7 +32,7 @@ def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
 
     def answer() -> Any:
         return postprocess(
-            plan, *([memory.array() for memory in side] for side in (slot.inputs, slot.outputs))
+            plan, *([memory.array() for memory in tensors] for tensors in (slot.inputs, slot.outputs))
         )
 
     if isinstance(plan, MsePlan):
@@ -43,15 +43,15 @@ def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
         points = (ctypes.c_int32 * max(2 * plan.points * plan.candidates, 1))()
         return _boxes((structs.BoxStruct * plan.candidates)(), points, answer)
     if isinstance(plan, MaskPlan):
-        return _spread((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
-    return _spread((ctypes.c_int32 * (3 * plan.count))(), answer)
+        return _flat((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
+    return _flat((ctypes.c_int32 * (3 * plan.count))(), answer)
 
 
 def _classes(buffer: Any, answer: Any) -> PreparedCall:
     def run() -> int:
         result = answer()
-        for k, each in enumerate(result):
-            buffer[k].key, buffer[k].index = each.key, each.index
+        for k, scored in enumerate(result):
+            buffer[k].key, buffer[k].index = scored.key, scored.index
         return len(result)
 
     return PreparedCall(run, (), buffer)
@@ -72,7 +72,7 @@ def _boxes(buffer: Any, points: Any, answer: Any) -> PreparedCall:
     return PreparedCall(run, (), buffer, points)
 
 
-def _spread(buffer: Any, answer: Any) -> PreparedCall:
+def _flat(buffer: Any, answer: Any) -> PreparedCall:
     def run() -> None:
         result = answer().reshape(-1)
         buffer[: len(result)] = result.tolist()

@@ -10,14 +10,14 @@ from typing import Any
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: The largest number of values that is passed on from an output without postprocessing.
+#: The maximum number of values that the answer contains from an output without postprocessing.
 MAX_VALUES = 4096
 _INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
 
 
 def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[int], float]:
-    """Return a function from the C code's sort keys to real values. With ``logits`` it applies a sigmoid; a NaN becomes
-    0."""
+    """Return a function that converts the C code's sort keys to real values. With ``logits`` it applies a sigmoid. A
+    NaN becomes 0."""
     if dtype != "float32":
         if logits:
             return lambda key: sigmoid(scale * (key - zero))
@@ -39,7 +39,7 @@ def sigmoid(value: float) -> float:
 
 
 def values_reader(memory: TensorMemory) -> Callable[[Any], Answer]:
-    """Reader of the first values of an output; a single value is the answer's score."""
+    """Return a reader of the first values of an output. A single value is the answer's score."""
     count = min(math.prod(memory.shape), MAX_VALUES)
     scale, zero = memory.scale, memory.zero_point
 

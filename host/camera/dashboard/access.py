@@ -1,4 +1,5 @@
-"""Access control of the dashboard: a token where other computers can reach it, and only names of this computer.
+"""Access control of the dashboard: it needs a token if other computers can reach it, and accepts only names of this
+computer.
 
 Another site's page can make a browser send requests here (DNS rebinding: its own name, resolved to this address).
 The Host header must therefore be an address or a name of this computer, and requests from other sites' pages are
@@ -25,7 +26,8 @@ MIN_TOKEN_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """The answer to a request. With ``cookie``, set it and redirect to the same address without its token."""
+    """The decision about a request. If ``cookie`` is not empty, set it and redirect to the same address without the
+    token."""
 
     status: HTTPStatus
     why: str = ""
@@ -33,7 +35,8 @@ class AccessDecision:
 
 
 class Access:
-    """The rules for one address. The token ``auto`` generates one; a token is required unless ``host`` is loopback.
+    """The rules for one address. The token ``auto`` generates a token. A token is required unless ``host`` is
+    loopback.
 
     Raises ``UsageError`` for a missing or short token.
     """
@@ -87,8 +90,8 @@ class Access:
         )
 
     def _session(self) -> str:
-        """The value of the cookie. It is derived from the token, so that it outlives a restart, but is not the
-        token."""
+        """Return the value of the cookie. It is derived from the token, so that it stays valid after a restart, but it
+        is not the token."""
         assert self.token is not None
         return hmac.new(self.token.encode(), b"arenite dashboard cookie", hashlib.sha256).hexdigest()
 
@@ -114,5 +117,5 @@ def _is_address(name: str) -> bool:
 
 
 def _equal_in_constant_time(one: str, other: str) -> bool:
-    """Compare in a time that does not depend on where they differ."""
+    """Compare two texts in a time that does not depend on where they differ."""
     return hmac.compare_digest(one.encode("utf-8", "surrogatepass"), other.encode())

@@ -1,4 +1,4 @@
-// Lines over the last minutes, as SVG; the style sheet colours them.
+// Line charts of the last minutes, as SVG. The style sheet colors them.
 
 const SVG = "http://www.w3.org/2000/svg";
 const WIDE = 100, HIGH = 40;
@@ -29,7 +29,7 @@ export function number(value, digits) {
 function plain(value) { return String(Number(value.toPrecision(3))); }
 function ago(seconds) { return seconds >= 90 ? `${Math.round(seconds / 60)} minutes` : `${Math.round(seconds)} s`; }
 
-// A round number at or above `value`.
+// Return a round number at or above `value`.
 function ceiling(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
@@ -37,7 +37,7 @@ function ceiling(value) {
 }
 
 export class Chart {
-  // `fields`: the first is drawn with its area, the others with thinner lines. `low`: the start of the axis, 0 by default.
+  // `fields`: the first field is drawn with its area, the others with thinner lines. `low`: the start of the axis, 0 by default.
   constructor(place, fields, { unit = "", title = "", marks = true, low = null } = {}) {
     Object.assign(this, { place, fields, unit, title, low });
     this.limits = [];
@@ -80,7 +80,7 @@ export class Chart {
     }
     // Only a limit that is near the values extends the axis.
     const shown = this.limits.filter((limit) => limit.value <= (limit.near || 2.5) * highest);
-    const most = highest;
+    const highestValue = highest;
     for (const limit of shown) highest = Math.max(highest, limit.value);
     this.base = this.low === null ? 0 : Math.min(this.low, Math.floor(lowest / 10) * 10);
     if (!Number.isFinite(this.base)) this.base = 0;
@@ -92,7 +92,7 @@ export class Chart {
     if (this.marks) {
       this.topMark.textContent = highest > 0 ? `${this.base ? `${plain(this.base)}–` : ""}${plain(this.top)} ${this.unit}, last ${ago(this.seconds)}` : "";
     }
-    this.describe(lowest, most);
+    this.describe(lowest, highestValue);
   }
 
   x(t) { return ((t - this.from) / this.seconds) * WIDE; }
@@ -131,15 +131,15 @@ export class Chart {
   describe(lowest, highest) {
     const last = this.points.length ? this.points[this.points.length - 1][this.columns[0]] : null;
     const text = last === null || last === undefined ? "no figures" :
-      `now ${number(last)} ${this.unit}, least ${number(lowest)}, most ${number(highest)}`;
+      `now ${number(last)} ${this.unit}, minimum ${number(lowest)}, maximum ${number(highest)}`;
     this.place.setAttribute("aria-label", `${this.title}, last ${ago(this.seconds)}: ${text}`);
   }
 
   point(event) {
     if (!this.points?.length) return;
     const box = this.place.getBoundingClientRect();
-    const part = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
-    const t = this.from + part * this.seconds;
+    const share = Math.min(Math.max((event.clientX - box.left) / box.width, 0), 1);
+    const t = this.from + share * this.seconds;
     let best = this.points[0];
     for (const point of this.points) if (Math.abs(point[this.time] - t) < Math.abs(best[this.time] - t)) best = point;
     const x = this.x(best[this.time]);

@@ -40,19 +40,21 @@ _SECURITY = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
+#: An event stream without news sends a ping after this time.
 _PING_S = 15.0
-_WAIT_S = 5.0
-#: The answer to a wrong token is delayed by this time, so that guessing takes long.
-_WRONG_S = 0.3
+#: A request for a newer picture waits for at most this time.
+_FRAME_WAIT_S = 5.0
+#: The answer to a wrong token is delayed by this time, to slow down guessing.
+_WRONG_TOKEN_DELAY_S = 0.3
 
 
 class DashboardContent(Protocol):
-    """What the handler shows; ``Dashboard`` implements it. All members may be used from any thread."""
+    """The content that the handler shows. ``Dashboard`` implements it. All members may be used from any thread."""
 
     access: Access
     metrics: Metrics
     preview: Preview
-    cameras: int  # as many as have sent frames so far
+    cameras: int  # the number of cameras that have sent frames so far
     ended: bool
 
     def health(self) -> tuple[bool, str]: ...
@@ -62,7 +64,7 @@ class DashboardContent(Protocol):
 
 
 class DashboardServer(BoundedTcpServer):
-    """Serve ``content`` at ``host`` and ``port``; port 0 takes a free one. Raises ``OSError``."""
+    """Serves ``content`` at ``host`` and ``port``. Port 0 takes a free port. Raises ``OSError``."""
 
     def __init__(self, host: str, port: int, content: DashboardContent, max_clients: int) -> None:
         self.content = content
@@ -70,13 +72,13 @@ class DashboardServer(BoundedTcpServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """One request. Only GET and HEAD are answered; every path but ``/healthz`` asks for access first."""
+    """Handles one request. Only GET and HEAD are answered. Every path except ``/healthz`` checks the access first."""
 
     protocol_version = "HTTP/1.1"
     server_version = "arenite"
     sys_version = ""
     timeout = 20  # of each read and write
-    # Every handler has the server that made it; socketserver declares only the base class.
+    # Every handler has the server that created it; socketserver declares only the base class.
     server: DashboardServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def handle_one_request(self) -> None:
@@ -84,29 +86,31 @@ class Handler(BaseHTTPRequestHandler):
         super().handle_one_request()
 
     def parse_request(self) -> bool:
-        good = super().parse_request()
+        is_valid = super().parse_request()
         self.server.request_received(self.connection)
-        # No handler reads a body, so its bytes would be taken for the next request: behind a proxy that may be the
+        # No handler reads a body, so its bytes would be parsed as the next request. Behind a proxy that may be the
         # request of another client.
-        if good and (self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"):
+        if is_valid and (
+            self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"
+        ):
             self.close_connection = True
-        return good
+        return is_valid
 
     def do_GET(self) -> None:
-        at = urlsplit(self.path)
-        query = parse_qs(at.query)
-        if at.path == "/healthz":
-            fine, word = self.server.content.health()
-            self._send(word + "\n", _TEXT, HTTPStatus.OK if fine else HTTPStatus.SERVICE_UNAVAILABLE)
-        elif at.path == "/favicon.ico":
-            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)  # browsers ask for it even with an error's text
-        elif self._allowed(at.path, query):
-            self._route(at.path, query)
+        url = urlsplit(self.path)
+        query = parse_qs(url.query)
+        if url.path == "/healthz":
+            is_healthy, text = self.server.content.health()
+            self._send(text + "\n", _TEXT, HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE)
+        elif url.path == "/favicon.ico":
+            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)  # browsers request it even for the text of an error
+        elif self._allowed(url.path, query):
+            self._route(url.path, query)
 
     do_HEAD = do_GET
 
     def _route(self, path: str, query: dict[str, list[str]]) -> None:
-        d = self.server.content
+        content = self.server.content
         if path in _FILES:
             name = _FILES[path]
             text = files("arenite.host.camera.dashboard").joinpath(name).read_bytes()
@@ -116,31 +120,31 @@ class Handler(BaseHTTPRequestHandler):
         elif path == "/frame":
             self._frame(query)
         elif path == "/metrics":
-            self._send(d.metrics.text(), CONTENT_TYPE)
+            self._send(content.metrics.text(), CONTENT_TYPE)
         elif path == "/answers":
-            self._send(_dumps(d.answers()), _JSON)
+            self._send(_dumps(content.answers()), _JSON)
         elif path == "/state":
-            self._send(_dumps(d.hello()[1]["state"]), _JSON)
+            self._send(_dumps(content.hello()[1]["state"]), _JSON)
         elif path == "/log":
-            self._send(_dumps(d.hello()[1]["log"]), _JSON)
+            self._send(_dumps(content.hello()[1]["log"]), _JSON)
         else:
             self._send("There is no such page.\n", _TEXT, HTTPStatus.NOT_FOUND)
 
     def _frame(self, query: dict[str, list[str]]) -> None:
-        """Send the newest picture (``preview.pack``) of ``camera``. With ``after``, wait for a picture that is newer
-        than that number, and send status 204 when none came."""
+        """Send the newest picture (``preview.pack``) of ``camera``. With ``after``, wait for a picture with a higher
+        number, and send status 204 if none came."""
         after, camera = _number(query, "after", -1), _number(query, "camera", 0)
         if not 0 <= camera < self.server.content.cameras:
             self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
             return
-        count, message = self.server.content.preview.wait(after, _WAIT_S, camera)
+        count, message = self.server.content.preview.wait(after, _FRAME_WAIT_S, camera)
         if message:
             self._send(message, "application/octet-stream", more={"X-Count": str(count)})
         else:
             self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
 
     def _events(self) -> None:
-        """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow for all of them gets
+        """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow for all news gets
         ``hello`` again."""
         self.close_connection = True
         self.send_response(HTTPStatus.OK)
@@ -148,21 +152,21 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        d = self.server.content
-        number, hello = d.hello()
+        content = self.server.content
+        number, hello = content.hello()
         self._event("hello", hello)
-        while not d.ended:
-            news = d.news(number, _PING_S)
-            if d.ended:
+        while not content.ended:
+            news = content.news(number, _PING_S)
+            if content.ended:
                 return
             if news is None:
-                number, hello = d.hello()
+                number, hello = content.hello()
                 self._event("hello", hello)
             elif not news:
                 self._event("ping", {})
             else:
-                for _, each in news:
-                    self._event("news", each)
+                for _, entry in news:
+                    self._event("news", entry)
                 number = news[-1][0]
 
     def _event(self, name: str, value: Any) -> None:
@@ -190,7 +194,7 @@ class Handler(BaseHTTPRequestHandler):
             if verdict.status == HTTPStatus.UNAUTHORIZED:
                 more["WWW-Authenticate"] = 'Bearer realm="arenite"'
                 if given_token is not None or self.headers.get("Authorization"):
-                    time.sleep(_WRONG_S)
+                    time.sleep(_WRONG_TOKEN_DELAY_S)
             self._send(verdict.why + "\n", _TEXT, verdict.status, more)
             return False
         return True

@@ -9,7 +9,7 @@ const $ = (id) => document.getElementById(id);
 
 const panels = new Panels();
 const picture = new Picture();
-let run = null, events = null, timer = null, retry = 500, heard = 0, news = 0, ready = false;
+let run = null, events = null, timer = null, retryMs = 500, lastEvent = 0, lastNews = 0, ready = false;
 
 function status(kind, text) {
   // Screen readers announce the text, so it is set only when it changes.
@@ -40,35 +40,35 @@ function lost(text) {
 function connect() {
   timer = null;
   events?.close();
-  heard = performance.now();
+  lastEvent = performance.now();
   events = new EventSource("/events");
   events.addEventListener("hello", (event) => {
     const hello = JSON.parse(event.data);
-    heard = performance.now();
-    retry = 500;
+    lastEvent = performance.now();
+    retryMs = 500;
     document.body.classList.remove("lost");
     $("lost").hidden = true;
     $("title").textContent = document.title = hello.title;
     picture.cameras(hello.cameras);
     panels.hello(hello.fields, hello.points);
     panels.log(hello.log, true);
-    if (hello.points.length) { news = heard; show(hello.state); }
+    if (hello.points.length) { lastNews = lastEvent; show(hello.state); }
     if (hello.run !== run) picture.restart();
     run = hello.run;
     picture.go();
     watch();
   });
   events.addEventListener("news", (event) => {
-    const found = JSON.parse(event.data);
-    heard = news = performance.now();
-    panels.add(found.point);
-    picture.cameras(found.cameras);
-    panels.log(found.log, false);
+    const news = JSON.parse(event.data);
+    lastEvent = lastNews = performance.now();
+    panels.add(news.point);
+    picture.cameras(news.cameras);
+    panels.log(news.log, false);
     // A hidden page keeps its points and draws them when it becomes visible.
-    if (!document.hidden) show(found.state);
+    if (!document.hidden) show(news.state);
     watch();
   });
-  events.addEventListener("ping", () => { heard = performance.now(); });
+  events.addEventListener("ping", () => { lastEvent = performance.now(); });
   events.addEventListener("error", failed);
 }
 
@@ -76,22 +76,22 @@ function failed() {
   events.close();
   picture.stop();
   lost("Connection lost. Trying again…");
-  // An event source does not report why it was refused; a plain request does.
+  // An event source does not report why a connection was refused, but a plain request does.
   fetch("/state").then((answer) => {
     if (answer.status === 401) lost("This dashboard needs its token: open the address that the command printed.");
     if (answer.status === 503) lost("Too many pages are open on this dashboard. Trying again…");
   }).catch(() => {});
   if (timer) return;
-  timer = setTimeout(connect, retry);
-  retry = Math.min(retry * 1.6, 5000);
+  timer = setTimeout(connect, retryMs);
+  retryMs = Math.min(retryMs * 1.6, 5000);
 }
 
 function watch() {
   const now = performance.now();
   if (!document.body.classList.contains("lost")) {
-    if (now - heard > SILENT_MS) { failed(); return; }
-    if (!news) status("wait", "Waiting for the loop");
-    else if (now - news > STALE_MS) status("wait", `No update for ${Math.round((now - news) / 1000)} s`);
+    if (now - lastEvent > SILENT_MS) { failed(); return; }
+    if (!lastNews) status("wait", "Waiting for the loop");
+    else if (now - lastNews > STALE_MS) status("wait", `No update for ${Math.round((now - lastNews) / 1000)} s`);
     else if (!ready) status("wait", "Warming up");
     else status("live", "Live");
   }
@@ -102,8 +102,8 @@ function theme(name) {
 }
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
-const kept = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
-theme(kept || (dark.matches ? "dark" : "light"));
+const storedTheme = (() => { try { return localStorage.getItem("theme"); } catch { return null; } })();
+theme(storedTheme || (dark.matches ? "dark" : "light"));
 dark.addEventListener("change", () => theme(dark.matches ? "dark" : "light"));
 $("theme").addEventListener("click", () => {
   const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";

@@ -1,12 +1,12 @@
-// Tiles, stages, governor and counts from the loop's state, which loop_state.py describes.
+// Shows tiles, stages, governor and counts from the loop's state, which loop_state.py describes.
 
 import { Chart, make, number } from "./charts.js";
 
 const STAGES = ["capture", "preprocess", "invoke", "postprocess"];
 const ROWS = [...STAGES, "total", "age"];
-const NAMES = { total: "in all", age: "since capture" };
-const LOGGED = 200;
-const MANY = 12; // the largest number of steps of a lever that are drawn one by one
+const NAMES = { total: "total", age: "since capture" };
+const MAX_LOG_ENTRIES = 200;
+const MAX_DOTS = 12; // a lever with more levels is drawn as a bar
 const $ = (id) => document.getElementById(id);
 const known = (value) => value !== null && value !== undefined;
 
@@ -85,7 +85,7 @@ export class Panels {
   key(state) {
     const budget = state.budget || {}, power = state.power || {}, heat = state.temperature || {};
     const dropped = this.points.length ? this.points[this.points.length - 1][this.columns.get("dropped")] : null;
-    const rate = known(dropped) && dropped > 0 ? `${number(dropped, 1)} dropped per second` : "no frame dropped lately";
+    const rate = known(dropped) && dropped > 0 ? `${number(dropped, 1)} dropped per second` : "no frames dropped";
     const latest = this.points.length ? this.points[this.points.length - 1][this.columns.get("fps")] : state.fps;
     this.tiles.fps.set(latest, 1, rate, []);
     const age = state.stage_ms?.age || {};
@@ -103,20 +103,20 @@ export class Panels {
     ]);
   }
 
-  stages(found) {
-    const sum = STAGES.reduce((total, stage) => total + (found[stage]?.p50 || 0), 0);
+  stages(stageMs) {
+    const sum = STAGES.reduce((total, stage) => total + (stageMs[stage]?.p50 || 0), 0);
     for (const [stage, part] of this.share) {
-      const value = found[stage]?.p50 || 0, percent = sum ? (value / sum) * 100 : 0;
+      const value = stageMs[stage]?.p50 || 0, percent = sum ? (value / sum) * 100 : 0;
       part.style.flexGrow = value;
       part.hidden = !value;
       part.textContent = percent >= 12 ? `${stage} ${number(percent, 0)} %` : "";
       part.title = `${stage}: ${number(value)} ms, ${number(percent, 0)} %`;
     }
-    $("share").setAttribute("aria-label", `Shares of the stages, median: ${STAGES.filter((s) => found[s])
-      .map((s) => `${s} ${number(sum ? (found[s].p50 / sum) * 100 : 0, 0)} %`).join(", ")}`);
+    $("share").setAttribute("aria-label", `Shares of the stages, median: ${STAGES.filter((s) => stageMs[s])
+      .map((s) => `${s} ${number(sum ? (stageMs[s].p50 / sum) * 100 : 0, 0)} %`).join(", ")}`);
     for (const [name, { row, cells }] of this.rows) {
-      row.hidden = !found[name];
-      ["p50", "p95", "p99"].forEach((p, k) => { cells[k].textContent = number(found[name]?.[p]); });
+      row.hidden = !stageMs[name];
+      ["p50", "p95", "p99"].forEach((p, k) => { cells[k].textContent = number(stageMs[name]?.[p]); });
     }
   }
 
@@ -134,8 +134,8 @@ export class Panels {
     $("governor-note").textContent = governor.note || "";
     $("governor-note").hidden = !governor.note;
     $("levers").replaceChildren(...(governor.levels || []).map(({ lever, level, levels, label }) => {
-      const dots = make("span", { class: levels > MANY ? "track" : "dots", role: "img", "aria-label": `step ${level} of ${levels - 1}` });
-      if (levels > MANY) {
+      const dots = make("span", { class: levels > MAX_DOTS ? "track" : "dots", role: "img", "aria-label": `step ${level} of ${levels - 1}` });
+      if (levels > MAX_DOTS) {
         const bar = make("span");
         bar.style.width = `${(level / (levels - 1)) * 100}%`;
         dots.append(bar);
@@ -146,16 +146,16 @@ export class Panels {
     }));
   }
 
-  // Newest first.
-  log(actions, anew) {
+  // Add actions to the log, which shows the newest first. With `replace`, remove earlier actions.
+  log(actions, replace) {
     const list = $("log");
-    if (anew) list.replaceChildren();
+    if (replace) list.replaceChildren();
     for (const action of actions) {
       const t = Math.round(action.t_s), at = `${Math.floor(t / 60)}:${String(t % 60).padStart(2, "0")}`;
       list.prepend(make("li", {}, make("time", { title: "minutes since the loop began" }, at),
         make("b", {}, `${action.lever} ${plain(action.from)} → ${plain(action.to)}`), make("p", {}, action.reason)));
     }
-    while (list.children.length > LOGGED) list.lastChild.remove();
+    while (list.children.length > MAX_LOG_ENTRIES) list.lastChild.remove();
     list.hidden = !list.children.length;
     $("log-empty").hidden = !list.hidden;
   }

@@ -1,8 +1,8 @@
 """Send the newest picture to browsers that show it, with its answer.
 
-The loop's thread only hands a frame over, at most about ten times a second and only while a browser shows the camera. A
-thread of the dashboard scales it with the compiled one-pass preprocessing, straight from the camera's buffer. The next
-call of ``take`` or ``update`` returns that buffer, so that the dashboard's thread never calls a source.
+The loop's thread only hands a frame over, at most ten times a second and only while a browser shows the camera. A
+thread of the dashboard scales the frame with the compiled one-pass preprocessing, directly from the camera's buffer.
+The next call of ``take`` or ``update`` returns that buffer, so that the dashboard's thread never calls a source.
 """
 
 from __future__ import annotations
@@ -14,20 +14,21 @@ import time
 from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 
+#: The maximum width of a picture in pixels.
 WIDTH = 480
-#: The shortest time between two pictures.
-_INTERVAL_NS = 100_000_000
+#: The minimum time between two pictures.
+_MIN_INTERVAL_NS = 100_000_000
 #: A page that was just opened does not get a picture that is older than this.
 _STALE_NS = 1_000_000_000
-#: The longest side of a mask that is sent.
-_MASK_SIDE = 256
+#: The maximum side of a mask that is sent, in pixels.
+_MAX_MASK_SIDE = 256
 MAGIC = b"ARF1"
 
 
@@ -36,9 +37,8 @@ class Preview:
     ``wait``."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        self.watched: set[int] = (
-            set()
-        )  # cameras that a browser shows; while it is empty the loop does nothing
+        #: The cameras that a browser shows. While this is empty the loop does nothing.
+        self.watched: set[int] = set()
         self._report = report
         self._at_ns: dict[int, int] = {}
         self._work: SimpleQueue[tuple[ServedFrame, Frame] | None] = SimpleQueue()
@@ -48,7 +48,7 @@ class Preview:
         self._count = 0
         self._ended = False
         self._thread: threading.Thread | None = None
-        self._shrink: dict[int, PreviewScaler] = {}
+        self._scalers: dict[int, PreviewScaler] = {}
         self._reported = False
 
     def start(self) -> None:
@@ -56,12 +56,12 @@ class Preview:
         self._thread.start()
 
     def offer(self, served: ServedFrame, frame: Frame) -> None:
-        """Hand a frame over, if a picture is due; takes a few microseconds."""
+        """Hand a frame over if a picture is due. This takes a few microseconds."""
         camera = served.source
         if camera not in self.watched:
             return
         now = time.monotonic_ns()
-        if now - self._at_ns.get(camera, 0) >= _INTERVAL_NS:
+        if now - self._at_ns.get(camera, 0) >= _MIN_INTERVAL_NS:
             self._at_ns[camera] = now
             self.watched.discard(camera)
             self._work.put((served, frame.retain()))
@@ -75,8 +75,8 @@ class Preview:
                 return
 
     def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
-        """Return the count and the message of the newest picture of ``camera``. Waits at most ``seconds`` for a picture
-        whose count is not ``after``, and returns an empty message when none came."""
+        """Return the count and the message of the newest picture of ``camera``. Wait at most ``seconds`` for a picture
+        whose count is not ``after``, and return an empty message if none came."""
         with self._changed:
             self.watched.add(camera)
             # The newest picture may be old, from a time when another page showed this camera.
@@ -98,9 +98,9 @@ class Preview:
         if self._thread is not None:
             self._thread.join()
         while not self._work.empty():
-            left = self._work.get()
-            if left is not None:
-                left[1].release()
+            work = self._work.get()
+            if work is not None:
+                work[1].release()
         self.give_back()
 
     def _run(self) -> None:
@@ -125,10 +125,10 @@ class Preview:
                     self._changed.notify_all()
 
     def _render(self, served: ServedFrame, frame: Frame) -> bytes:
-        shrink = self._shrink.get(served.source)
-        if shrink is None or shrink.format != frame.format:
-            shrink = self._shrink[served.source] = PreviewScaler(frame.format)
-        return pack(served, shrink.run(frame))
+        scaler = self._scalers.get(served.source)
+        if scaler is None or scaler.format != frame.format:
+            scaler = self._scalers[served.source] = PreviewScaler(frame.format)
+        return pack(served, scaler.run(frame))
 
 
 class PreviewScaler:
@@ -141,13 +141,13 @@ class PreviewScaler:
         from arenite.host.camera.runtimes.base import TensorMemory
 
         self.format = format
-        wide = min(width, format.width)
-        high = max(round(format.height * wide / format.width), 1)
-        self._picture = np.empty((1, high, wide, 3), np.uint8)
+        width = min(width, format.width)
+        height = max(round(format.height * width / format.width), 1)
+        self._picture = np.empty((1, height, width, 3), np.uint8)
         address, size = self._picture.ctypes.data, self._picture.nbytes
-        # Bilinear with two taps per side skips the pixels between, which is good enough for a preview.
+        # Bilinear interpolation with two taps per axis skips pixels, which is good enough for a preview.
         spec = Preprocessing(
-            ImageSource("rgb"), (Resize(wide, high, method="bilinear", convention="opencv"),)
+            ImageSource("rgb"), (Resize(width, height, method="bilinear", convention="opencv"),)
         )
         memory = TensorMemory("preview", self._picture.shape, "uint8", address, size, scale=1.0)
         self._preprocessor = FramePreprocessor(spec, format, memory)
@@ -155,19 +155,18 @@ class PreviewScaler:
     def run(self, frame: Frame) -> np.ndarray:
         """Return the scaled picture, uint8, shape (height, width, 3), valid until the next run."""
         self._preprocessor.run(frame)
-        value: np.ndarray = self._picture[0]
-        return value
+        return cast(np.ndarray, self._picture[0])
 
 
 def pack(served: ServedFrame, picture: np.ndarray) -> bytes:
     """Encode a picture: ``ARF1``, the header's length (4 bytes, little endian), the header as JSON, the RGB pixels, and
-    the mask where there is one."""
+    the mask if there is one."""
     header: dict[str, Any] = {"width": picture.shape[1], "height": picture.shape[0], **served.to_json()}
     header["age_ms"] = round(served.age_ns / 1e6, 2)
     mask = b""
     answer = served.answer
     if answer is not None and answer.mask is not None:
-        step = -(-max(answer.mask.shape) // _MASK_SIDE)
+        step = -(-max(answer.mask.shape) // _MAX_MASK_SIDE)
         small = np.ascontiguousarray(answer.mask[::step, ::step], np.uint8)
         header["mask"] = {"width": small.shape[1], "height": small.shape[0], "box": list(answer.mask_box)}
         mask = small.tobytes()

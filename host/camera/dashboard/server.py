@@ -1,7 +1,7 @@
 """The dashboard: a small HTTP server, in threads of its own, with a page, its live data and the metrics.
 
-It costs the loop's thread a few microseconds per frame. Pictures cost nothing while no browser shows them, and the loop
-never waits for a client. The modules of the server are imported by ``start``.
+It costs the loop's thread a few microseconds per frame. Pictures are scaled only while a browser shows them, and the
+loop never waits for a client. ``start`` imports the modules of the server.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from arenite.errors import UsageError
 from arenite.host.camera.dashboard.access import Access
@@ -24,15 +24,17 @@ from arenite.host.camera.sinks.writer import to_stderr
 if TYPE_CHECKING:
     from arenite.host.camera.dashboard.handler import DashboardServer
 
-#: When the loop has sent no state for this time, ``/healthz`` reports that it has stalled.
+#: If the loop has sent no state for this time, ``/healthz`` reports that it has stalled.
 STALLED_S = 10.0
-_KEPT = 64
+#: The number of updates that are stored for slow pages.
+_MAX_NEWS = 64
 
 
 class Dashboard:
-    """A sink with ``start``, and ``update`` for the loop's state (``observe/loop_state.py``) about twice a second.
+    """The dashboard, as a sink of the loop. It also has ``start``, and ``update`` for the loop's state
+    (``observe/loop_state.py``) about twice a second.
 
-    ``take``, ``update`` and ``close`` are called by the loop; ``close`` before the source is closed.
+    The loop calls ``take``, ``update`` and ``close``; it calls ``close`` before it closes the source.
     """
 
     def __init__(
@@ -48,12 +50,12 @@ class Dashboard:
         report: Callable[[str], None] = to_stderr,
     ) -> None:
         """Args:
-            host: to bind; beyond loopback a ``token`` is required.
-            port: 0 takes a free one.
-            token: clients must send it once; ``auto`` generates one.
-            metrics: shown at ``/metrics`` and updated by this dashboard; None makes new ones.
+            host: the address to bind; any address but loopback requires a ``token``.
+            port: 0 takes a free port.
+            token: the token that clients must send once; ``auto`` generates one.
+            metrics: shown at ``/metrics`` and updated by this dashboard; None creates new metrics.
             names: further names of this computer that browsers may use for it.
-            max_clients: connections at a time; a page takes two.
+            max_clients: the maximum number of connections at a time; a page uses two.
 
         Raises:
             UsageError: a token is required and was not given.
@@ -67,9 +69,9 @@ class Dashboard:
         self.max_clients = max_clients
         self._host, self._port = host, port
         self._latest: ServedFrame | None = None
-        self.cameras = 1  # as many as have sent frames so far
+        self.cameras = 1  # the number of cameras that have sent frames so far
         self._state: Mapping[str, Any] = {}
-        self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_KEPT)
+        self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_MAX_NEWS)
         self._number = 0
         self._updated_ns = 0
         self._changed = threading.Condition()
@@ -83,7 +85,7 @@ class Dashboard:
 
     @property
     def url(self) -> str:
-        """The address to open in a browser; it contains the token, where there is one."""
+        """The address to open in a browser. It contains the token if there is one."""
         assert self._server is not None
         host = _reachable(self._host)
         name = f"[{host}]" if ":" in host else host
@@ -91,8 +93,8 @@ class Dashboard:
         return f"http://{name}:{self._server.server_port}/{query}"
 
     def start(self) -> str:
-        """Listen; returns ``url``. Raises ``UsageError`` when the address is in use or is not an address
-        of this computer."""
+        """Listen, and return ``url``. Raises ``UsageError`` if the address is in use or is not an address of this
+        computer."""
         from arenite.host.camera.dashboard.handler import DashboardServer
 
         try:
@@ -101,7 +103,7 @@ class Dashboard:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
                 f"The dashboard cannot listen on {self._host}, port {self._port}: {reason}.",
-                "Use port 0 for a free one, and an address of this computer.",
+                "Use port 0 for a free port, and an address of this computer.",
             ) from error
         self.preview.start()
         self._thread = threading.Thread(
@@ -151,7 +153,7 @@ class Dashboard:
     # For the HTTP handlers, called from their threads.
 
     def hello(self) -> tuple[int, dict[str, Any]]:
-        """Return the number of the newest news, and all that a page needs to begin."""
+        """Return the number of the latest update, and all data that a page needs at its start."""
         with self._changed:
             return self._number, {
                 "run": self.run_id,
@@ -164,20 +166,20 @@ class Dashboard:
             }
 
     def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
-        """Return the news after number ``after``; waits at most ``seconds`` for some. None when some of it is no longer
-        kept, and when the dashboard has ended."""
+        """Return the updates after number ``after``. Wait at most ``seconds`` for one. Return None if some of them are
+        no longer stored, or if the dashboard has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
-            unseen = [each for each in self._news if each[0] > after]
-            complete = not unseen or unseen[0][0] == after + 1
-            return unseen if complete and not self.ended else None
+            updates = [(number, news) for number, news in self._news if number > after]
+            is_complete = not updates or updates[0][0] == after + 1
+            return updates if is_complete and not self.ended else None
 
     def health(self) -> tuple[bool, str]:
         """Return whether frames are being served, and a short text about it."""
         if not self._state.get("ready"):
             return False, "warming up"
-        silent = (time.monotonic_ns() - self._updated_ns) / 1e9
-        return (False, f"stalled for {silent:.0f} s") if silent > STALLED_S else (True, "ok")
+        silent_s = (time.monotonic_ns() - self._updated_ns) / 1e9
+        return (False, f"stalled for {silent_s:.0f} s") if silent_s > STALLED_S else (True, "ok")
 
     def answers(self) -> dict[str, Any] | None:
         latest = self._latest
@@ -185,7 +187,8 @@ class Dashboard:
 
 
 def _reachable(host: str) -> str:
-    """Return an address that a browser can open: where ``host`` means all addresses, one that leads outward."""
+    """Return an address that a browser can open. If ``host`` means all addresses, return the address of the network
+    interface that leads outward."""
     if host not in ("0.0.0.0", "::", ""):
         return host
     import socket
@@ -193,9 +196,8 @@ def _reachable(host: str) -> str:
     family = socket.AF_INET6 if host == "::" else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            # No packet is sent: this only asks which of our addresses leads outward (TEST-NET-3, RFC 5737).
+            # No packet is sent. This only finds the own address that leads outward (TEST-NET-3, RFC 5737).
             probe.connect(("2001:db8::1" if host == "::" else "203.0.113.1", 9))
-            value: str = probe.getsockname()[0]
-            return value
+            return cast(str, probe.getsockname()[0])
     except OSError:
         return socket.gethostname()

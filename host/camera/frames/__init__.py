@@ -1,1 +1,1 @@
-"""Frames and what is done to their pixels: formats, preprocessing, regions, geometry."""
+"""Frames: formats, preprocessing, regions, geometry."""

@@ -17,12 +17,12 @@ class Format:
     width: int
     height: int
     strides: tuple[int, ...]
-    fps: float = 0.0  # nominal; 0 when unknown
+    fps: float = 0.0  # nominal frame rate; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class CropWindow:
-    """The rectangle of a frame, in pixels, that the model sees."""
+    """The rectangle of a frame, in pixels, that the model gets."""
 
     left: int
     top: int
@@ -33,8 +33,9 @@ class CropWindow:
 class Frame:
     """One picture in the source's own memory.
 
-    ``planes`` are addresses, valid until ``release``; ``owner`` keeps that memory alive. The reader of a frame releases
-    it once; ``retain`` adds another holder. The source gets its buffer back when the last holder has released it.
+    ``planes`` are addresses, which are valid until ``release``; ``owner`` keeps their memory alive. The reader of a
+    frame releases it once; ``retain`` adds another holder. The source gets its buffer back when the last holder has
+    released it.
     """
 
     __slots__ = (
@@ -67,11 +68,13 @@ class Frame:
         self.planes = planes
         self.owner = owner
         self.sequence = sequence  # counted by the source from 0; gaps are frames that were not read
-        self.time_ns = time_ns  # of the capture, time.monotonic_ns
-        self.dmabuf = dmabuf  # file descriptor of the same memory, where the driver exports one
-        self.source = source  # which camera, with several
-        self.missed = missed  # frames between the last one read and this one, dropped for being old
-        self.stand_in = stand_in  # an older frame again, for a camera that is late
+        self.time_ns = time_ns  # time of the capture by time.monotonic_ns
+        self.dmabuf = dmabuf  # file descriptor of the same memory, if the driver exports one
+        self.source = source  # index of the camera
+        self.missed = (
+            missed  # frames between the previous frame and this one that were dropped because they were old
+        )
+        self.stand_in = stand_in  # whether this is an older frame, used again because its camera is late
         # One token per holder; the last one popped returns the buffer. pop() is atomic, so two threads never get the
         # same token.
         self._tokens: list[Callable[[], None] | None] = [release]

@@ -1,4 +1,4 @@
-"""A frame's brightness on a coarse grid, sampled in the camera's own memory: a few thousand bytes are read."""
+"""Compute a frame's brightness on a coarse grid, sampled in the camera's own memory: a few thousand bytes are read."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import numpy as np
 
 from arenite.host.camera.frames.frame import Frame
 
+#: The size of the grid in cells.
 COLUMNS, ROWS = 64, 36
-#: Neighbouring pixels that are averaged per cell; four have half the noise of one.
+#: The number of neighbouring pixels that are averaged per cell. Four have half the noise of one.
 PIXELS = 4
 
 #: Byte offset of the first brightness value, and the distance to the next one. RGB formats use green for brightness.
@@ -31,8 +32,8 @@ _LAYOUTS = {
 
 
 def luma_grid(frame: Frame, columns: int = COLUMNS, rows: int = ROWS) -> np.ndarray:
-    """Brightness 0 to 255, float32, shape (rows, columns): the mean of four neighbouring pixels in the middle of every
-    cell. Small pictures get fewer cells.
+    """Return the brightness 0 to 255, float32, shape (rows, columns): the mean of four neighboring pixels in the middle
+    of every cell. Small pictures get fewer cells.
 
     Raises ``KeyError`` for an unknown pixel format.
     """
@@ -41,19 +42,19 @@ def luma_grid(frame: Frame, columns: int = COLUMNS, rows: int = ROWS) -> np.ndar
     stride = format.strides[0]
     columns = max(1, min(columns, format.width // PIXELS))
     rows = min(rows, format.height)
-    wide, high = format.width // columns, format.height // rows
-    taken = min(PIXELS, wide)
+    cell_width, cell_height = format.width // columns, format.height // rows
+    pixel_count = min(PIXELS, cell_width)
     memory = memoryview((ctypes.c_uint8 * (format.height * stride)).from_address(frame.planes[0]))
-    offset = (high // 2) * stride + ((wide - taken) // 2) * step + first
-    strides = (high * stride, wide * step, step)
-    shape = (rows, columns, taken)
+    offset = (cell_height // 2) * stride + ((cell_width - pixel_count) // 2) * step + first
+    strides = (cell_height * stride, cell_width * step, step)
+    shape = (rows, columns, pixel_count)
     if format.pixels in ("rgb565", "rgb565be"):
         words = np.ndarray(shape, "<u2" if format.pixels == "rgb565" else ">u2", memory, offset, strides)
         pixels = (words >> 3) & 0xFC
     else:
         pixels = np.ndarray(shape, np.uint8, memory, offset, strides)
     total = pixels[:, :, 0].astype(np.float32)
-    for pixel in range(1, taken):
+    for pixel in range(1, pixel_count):
         total += pixels[:, :, pixel]
-    total *= 1.0 / taken
+    total *= 1.0 / pixel_count
     return total

@@ -1,8 +1,8 @@
-"""Preprocess a camera's buffer straight into a model's input: crop, resize, colour, normalize, quantize in one call.
+"""Preprocess a camera's buffer directly into a model's input: crop, resize, color, normalize, quantize in one call.
 
-The steps are those that the model's image records; only their source differs, because a camera has a format of its own.
-Everything that frames have in common is prepared once. A frame then costs a few stores in Python and one call into C,
-which releases the interpreter lock while it runs.
+The model's image records the steps. Only their source differs, because a camera has a format of its own. Everything
+that does not change from frame to frame is prepared once. A frame then costs a few assignments in Python and one call
+into C, which releases the interpreter lock while it runs.
 """
 
 from __future__ import annotations
@@ -26,22 +26,23 @@ from arenite.host.camera.runtimes.base import TensorMemory
 
 
 class FramePreprocessor:
-    """Writes frames of one format into one tensor. Two threads must not use it at once: they would share its scratch.
+    """Writes frames of one format into one tensor. Two threads must not use it at the same time, because they would
+    share its scratch memory.
 
     Attributes:
         geometry: the part of the frame that the tensor shows.
         bytes_written: bytes that ``run`` writes into the tensor.
         scratch_bytes: bytes of scratch memory that a run writes and reads again, a few rows.
-        code: what runs: ``avx2``, ``neon``, ``c``, or ``numpy``, whose whole copies are not counted.
+        code: the implementation: ``avx2``, ``neon``, ``c``, or ``numpy``. The copies of ``numpy`` are not counted.
 
     Args:
-        spec: the steps; the pixel format of their source is that of training, and its size is ignored.
+        spec: the steps; the pixel format of their source is the format in training, and its size is ignored.
         format: the format of the frames.
         memory: the model's input; the result is quantized with its scale and zero point.
-        window: the part of each frame that the steps begin with; None for all of it.
+        window: the part of each frame to which the steps are applied; None for the whole frame.
 
     Raises:
-        UsageError: steps, format and tensor do not suit each other.
+        UsageError: steps, format and tensor do not fit together.
     """
 
     def __init__(
@@ -55,12 +56,12 @@ class FramePreprocessor:
         planar = is_planar(plan, memory)
         self.geometry: Geometry = geometry_of(self.spec, format.width, format.height)
         self.bytes_written = memory.bytes
-        # Where each plane begins when all of them are in one buffer.
+        # The offset of each plane if all planes are in one buffer.
         self._plane_offsets = [0, 0, 0]
         for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
             self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
-        self._several = len(self._strides) if len(self._strides) > 1 else 0
-        self._plane: Any  # of ctypes, or a list
+        self._plane_count = len(self._strides)
+        self._plane: Any  # the addresses of the planes: a ctypes array or a list
         self._call: Callable[..., Any]
         self._arguments: tuple[Any, ...]
         library = native.library()
@@ -78,37 +79,37 @@ class FramePreprocessor:
             self._plane, self._call, self._arguments = [0, 0, 0], self._reference, (planar,)
 
     def run(self, frame: Frame) -> None:
-        """Fill the tensor from ``frame``. Raises ``UsageError`` when its format is not that of this preprocessor."""
+        """Fill the tensor from ``frame``. Raises ``UsageError`` if the frame has another format than expected."""
         if frame.format is not self.format and frame.format != self.format:
             raise UsageError(
-                f"The preprocessor expects frames of {self.format}, and this frame is {frame.format}.",
-                "Make another preprocessor when the camera's format changes.",
+                f"The preprocessor expects frames of {self.format}, but this frame is {frame.format}.",
+                "Create another preprocessor when the camera's format changes.",
             )
         plane, planes = self._plane, frame.planes
         plane[0] = planes[0]
-        if self._several:
+        if self._plane_count > 1:
             if len(planes) == 1:
                 plane[1], plane[2] = planes[0] + self._plane_offsets[1], planes[0] + self._plane_offsets[2]
-            elif len(planes) == self._several:
+            elif len(planes) == self._plane_count:
                 plane[1], plane[2] = planes[1], planes[-1]
             else:
                 raise UsageError(
-                    f"The frame has {len(planes)} planes, {self.format.pixels} has {self._several}.",
-                    "Give the address of each plane, or of the buffer that holds them all.",
+                    f"The frame has {len(planes)} planes, but {self.format.pixels} has {self._plane_count}.",
+                    "Give the address of each plane, or of the buffer that holds all planes.",
                 )
         self._call(*self._arguments)
 
     def _reference(self, planar: bool) -> None:
-        """The same in NumPy. It copies the picture without gaps first, and copies the result into the tensor."""
+        """Preprocess the frame in NumPy. Copy the picture without gaps first, and copy the result into the tensor."""
         import ctypes
 
         parts = []
-        for at, stride, (row, rows) in zip(self._plane, self._strides, self._planes_of, strict=False):
+        for address, stride, (row, rows) in zip(self._plane, self._strides, self._planes_of, strict=False):
             size = stride * (rows - 1) + row
-            raw = np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(at)), np.uint8)
+            raw = np.frombuffer(memoryview((ctypes.c_uint8 * size).from_address(address)), np.uint8)
             parts.append(np.lib.stride_tricks.as_strided(raw, (rows, row), (stride, 1)).reshape(-1))
         format = self.format
         pixels = unpack(np.concatenate(parts), format.pixels, format.width, format.height)
         result = preprocess_image(self.spec, pixels, order_of(format.pixels))
-        out = self.memory.array()
-        out[:] = (result.transpose(2, 0, 1) if planar else result).reshape(out.shape)
+        tensor = self.memory.array()
+        tensor[:] = (result.transpose(2, 0, 1) if planar else result).reshape(tensor.shape)

@@ -1,4 +1,4 @@
-"""Fit a model's recorded preprocessing steps to a camera's format and to a tensor, before the first frame."""
+"""Adapt a model's recorded preprocessing steps to a camera's format and to a tensor, before the first frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ INTEGER_TYPES = ("int8", "uint8", "int16")
 def steps_for_frame(
     spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
 ) -> Preprocessing:
-    """Return the steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colours of
+    """Return the steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colors of
     training, run the steps of ``spec``, and quantize as the tensor needs it. Raises ``UsageError``."""
     source = spec.source
     if not isinstance(source, ImageSource):
@@ -28,8 +28,8 @@ def steps_for_frame(
         )
     if format.pixels not in FORMATS:
         raise UsageError(
-            f"The frames have the pixel format '{format.pixels}', expected one of {', '.join(FORMATS)}.",
-            "A source must decode compressed pictures before it delivers them.",
+            f"The frames have the pixel format '{format.pixels}', but expected is one of {', '.join(FORMATS)}.",
+            "Decode compressed pictures in the source.",
         )
     camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)
     steps = list(spec.real.steps)
@@ -37,15 +37,15 @@ def steps_for_frame(
     if order != order_of(format.pixels):
         steps.insert(0, Colour(order))
     if window is not None:
-        _inside(window, format)
+        _check_window(window, format)
         steps.insert(0, Crop(window.width, window.height, window.left, window.top))
-    quantise = _quantise(spec, memory)
-    if quantise is not None:
-        steps.append(quantise)
+    quantize_step = _quantize_step(spec, memory)
+    if quantize_step is not None:
+        steps.append(quantize_step)
     return Preprocessing(camera_source, tuple(steps))
 
 
-def _inside(window: CropWindow, format: Format) -> None:
+def _check_window(window: CropWindow, format: Format) -> None:
     right, bottom = window.left + window.width, window.top + window.height
     if (
         min(window.left, window.top) < 0
@@ -60,9 +60,9 @@ def _inside(window: CropWindow, format: Format) -> None:
         )
 
 
-def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
-    """Return the last step for ``memory``. A tensor of integers without a scale of its own takes the scale of
-    ``spec``."""
+def _quantize_step(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
+    """Return the step that quantizes for ``memory``; None for float32. A tensor of integers without a scale takes the
+    scale of ``spec``."""
     if memory.dtype == "float32":
         return None
     if memory.dtype in INTEGER_TYPES:
@@ -81,16 +81,16 @@ def _quantise(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
 
 
 def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
-    """True when the tensor has channels first (a plane per channel), false when it has channels last.
+    """Return True if the tensor has channels first (a plane per channel), False if it has channels last.
 
-    Raises ``UsageError`` when the result of ``plan`` does not have the shape of the tensor.
+    Raises ``UsageError`` if the result of ``plan`` does not have the shape of the tensor.
     """
     (width, height), channels = plan.canvas, plan.channels
     shape = tuple(memory.shape)
-    together, apart = (height, width, channels), (channels, height, width)
-    if shape in (together, (1, *together)) or (channels == 1 and shape == (height, width)):
+    channels_last, channels_first = (height, width, channels), (channels, height, width)
+    if shape in (channels_last, (1, *channels_last)) or (channels == 1 and shape == (height, width)):
         return False
-    if shape in (apart, (1, *apart)):
+    if shape in (channels_first, (1, *channels_first)):
         return True
     shape_text = "x".join(map(str, shape))
     batches = shape[0] if len(shape) == 4 else 1
@@ -108,10 +108,10 @@ def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
 
 
 def strides_of(format: Format) -> tuple[int, ...]:
-    """Return the bytes from one row to the next for each plane. For planes in one buffer, chroma's stride follows from
-    luma's.
+    """Return the bytes from one row to the next for each plane. For planes in one buffer, the stride of chroma is
+    computed from the stride of luma.
 
-    Raises ``UsageError`` for rows that overlap, or another number of planes.
+    Raises ``UsageError`` if rows overlap, or if the number of strides is not 1 or the number of planes.
     """
     planes = planes_of(format.pixels, format.width, format.height)
     strides = tuple(format.strides)

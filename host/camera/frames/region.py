@@ -1,7 +1,7 @@
 """Use a region of a frame as a frame of its own, without a copy, and map answers about it back to the whole frame.
 
-A preprocessor depends on the size of a region and not on its position. Regions have few different sizes, so that one
-that follows an object rarely needs a new preprocessor.
+A preprocessor depends on the size of a region and not on its position. Regions have few different sizes, so that a
+region that follows an object rarely needs a new preprocessor.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ MIN_SIDE = 32
 
 
 def square_around(box: Box, format: Format, margin: float) -> CropWindow:
-    """Return a square around the centre of ``box``, ``margin`` times its longer side, moved inside the frame and at
-    most as long as the frame's shorter side. Sides and corners are even, because chroma is shared by pairs of
-    pixels."""
+    """Return a square around the centre of ``box``, moved inside the frame. Its side is ``margin`` times the longer
+    side of ``box``, but at most the frame's shorter side. Sides and corners are even, because pairs of pixels share
+    their chroma."""
     width, height = format.width, format.height
     short = min(width, height)
-    wanted = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
-    parts = min(SIZE_STEPS, max(1, -int(-wanted * SIZE_STEPS // short)))
+    target = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
+    parts = min(SIZE_STEPS, max(1, -int(-target * SIZE_STEPS // short)))
     side = min(max(short * parts // SIZE_STEPS, MIN_SIDE), short)
     side -= side % 2 if side > 1 else 0
 
@@ -39,8 +39,8 @@ def square_around(box: Box, format: Format, margin: float) -> CropWindow:
 
 
 def crop_frame(frame: Frame, window: CropWindow) -> Frame:
-    """Return the part ``window`` of ``frame``, without a copy. It is valid as long as ``frame`` is held; releasing
-    ``frame`` remains the caller's task. The corners and sides of ``window`` must be even."""
+    """Return the part ``window`` of ``frame``, without a copy. It is valid until the caller releases ``frame``. The
+    corners and sides of ``window`` must be even."""
     format = frame.format
     strides, planes = format.strides, frame.planes
     left, top = window.left, window.top
@@ -75,20 +75,20 @@ def to_frame_coordinates(answer: Answer, window: CropWindow, width: int, height:
     x0, y0 = window.left / width, window.top / height
     across, down = window.width / width, window.height / height
 
-    def at(x: float, y: float) -> tuple[float, float]:
+    def to_frame(x: float, y: float) -> tuple[float, float]:
         return x0 + x * across, y0 + y * down
 
-    def whole(sides: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
-        return (*at(sides[0], sides[1]), *at(sides[2], sides[3]))
+    def box_to_frame(sides: tuple[float, float, float, float]) -> tuple[float, float, float, float]:
+        return (*to_frame(sides[0], sides[1]), *to_frame(sides[2], sides[3]))
 
     boxes = []
     for box in answer.boxes:
-        left, top, right, bottom = whole((box.left, box.top, box.right, box.bottom))
-        points = tuple(at(x, y) for x, y in box.points)
+        left, top, right, bottom = box_to_frame((box.left, box.top, box.right, box.bottom))
+        points = tuple(to_frame(x, y) for x, y in box.points)
         boxes.append(replace(box, left=left, top=top, right=right, bottom=bottom, points=points))
     return replace(
         answer,
         boxes=tuple(boxes),
-        points=tuple((*at(x, y), score) for x, y, score in answer.points),
-        mask_box=whole(answer.mask_box),
+        points=tuple((*to_frame(x, y), score) for x, y, score in answer.points),
+        mask_box=box_to_frame(answer.mask_box),
     )

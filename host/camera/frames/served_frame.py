@@ -1,4 +1,4 @@
-"""A frame that was served: the record that sinks, the dashboard, the timeline and the statistics take."""
+"""The record of a served frame, which sinks, the dashboard, the timeline and the statistics receive."""
 
 from __future__ import annotations
 
@@ -8,45 +8,44 @@ from typing import Any, Protocol
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import Frame
 
-#: The stages in their order. All times are of time.monotonic_ns.
+#: The stages in their order. All times are by time.monotonic_ns.
 STAGES = ("capture", "preprocess", "invoke", "postprocess")
 
 
 @dataclass(slots=True)
 class ServedFrame:
-    """A frame with its answer and times. ``spans`` maps a stage to its (start, end) in ns; a stage that did not run is
-    missing."""
+    """A frame with its answer and times. ``spans`` maps each stage that ran to its (start, end) in ns."""
 
     number: int  # counted by the loop from 0
     source: int
     sequence: int
-    time_ns: int  # of the capture
+    time_ns: int  # time of the capture
     spans: dict[str, tuple[int, int]]
     answer: Answer | None
-    #: What gave the answer: model, cache (an identical frame), motion (nothing moved), stand-in (a camera was late).
+    #: Origin of the answer: model, cache (an identical frame), motion (nothing moved), stand-in (a camera was late).
     by: str = "model"
-    model: str = ""  # the name of the model that gave it
+    model: str = ""  # the name of the model that computed the answer
     late: bool = False  # the answer came after the latency limit
-    missed: int = 0  # frames dropped since the last one
+    missed: int = 0  # frames dropped since the previous served frame
     width: int = 0
     height: int = 0
     extra: dict[str, Any] = field(default_factory=dict)
 
     @property
     def total_ns(self) -> int:
-        """From the start of the first stage to the end of the last one, without the wait for the camera."""
+        """The time from the start of the first stage to the end of the last one, without the wait for the camera."""
         ends = [end for _, end in self.spans.values()]
         starts = [start for start, _ in self.spans.values()]
         return max(ends) - min(starts) if ends else 0
 
     @property
     def age_ns(self) -> int:
-        """From the time stamp of the capture to the answer."""
+        """The time from the capture to the answer."""
         ends = [end for _, end in self.spans.values()]
         return max(ends) - self.time_ns if ends else 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return one line of ``--output``."""
+        """Return the record as one line of ``--output``."""
         return {
             "number": self.number,
             "source": self.source,
@@ -64,8 +63,8 @@ class ServedFrame:
 
 
 class Sink(Protocol):
-    """Takes every served frame in the loop's own thread, so it must not block. ``frame`` is lent for the call: a sink
-    that needs its pixels later retains it, or copies them."""
+    """A receiver of all served frames. The loop calls it in its own thread, so it must not block. ``frame`` is valid
+    only during the call: a sink that needs the pixels later must retain the frame, or copy them."""
 
     def take(self, served: ServedFrame, frame: Frame | None) -> None: ...
 

@@ -1,1 +1,1 @@
-"""Open models for the camera loop: headers, metadata, recorded and guessed steps."""
+"""Open models for the camera loop: read headers and metadata, and take recorded steps or guess them."""

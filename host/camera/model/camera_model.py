@@ -1,8 +1,8 @@
 """Open a model for the camera loop: its file, its tensors, and the steps before and after it.
 
-Several places may describe a model. The first of these that does counts: the options, the record of Arenite in the
-image, the author's TFLite Metadata in the file, the zoo's entry for this very file, and last what the tensors suggest,
-which is noted.
+Several places may describe a model. The first place that does is used: the options, the record of Arenite in the image,
+the author's TFLite Metadata in the file, the zoo's entry for this file. If none does, the steps are guessed from the
+tensors, and a note says so.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from arenite.host.camera.model import tensor_heuristics, tflite_metadata
 from arenite.host.camera.model.tflite_header import ModelHeader, read_header
 from arenite.models import picture_models as pictures
 
-#: The metadata entry of an image, as ``converters.image`` writes it; that module is too heavy to start with.
+#: The metadata entry of an image that ``converters.image`` writes. That module is not imported, because it would slow
+#: down the start.
 _IMAGE = "arenite"
 _SUFFIXES = (".tflite", ".onnx")
 #: Tasks of zoo models that do not take pictures.
@@ -38,8 +39,8 @@ _NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
 
 @dataclass(frozen=True)
 class CameraModel:
-    """A model and everything that the loop needs to know about it. ``preprocessing`` ends with the quantization of the
-    first input. ``notes`` are sentences about assumptions."""
+    """A model, and all facts about it that the loop needs. ``preprocessing`` ends with the quantization of the first
+    input. ``notes`` are sentences about assumptions."""
 
     name: str
     path: Path
@@ -47,10 +48,12 @@ class CameraModel:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     preprocessing: Preprocessing
-    postprocessing: Postprocessing | None  # None: see ``AnswerReader``
+    postprocessing: Postprocessing | None  # None for the default of ``AnswerReader``
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    free: bool = False  # it takes pictures of any size, so the runtime must be given that of ``inputs``
+    free: bool = (
+        False  # whether it takes pictures of any size; then set the size of ``inputs`` in the runtime
+    )
 
 
 def open_model(
@@ -67,15 +70,15 @@ def open_model(
     Args:
         name_or_path: a ``.tflite`` or ``.onnx`` file, an image of Arenite, or a name such as ``blazeface``.
         preprocessing: a TOML or JSON file that replaces the recorded steps.
-        postprocessing: likewise.
+        postprocessing: a TOML or JSON file that replaces the recorded steps.
         labels: a text file with one label per line.
 
     Raises:
-        UsageError: there is no such file or name, the model does not take pictures, or a file does not suit it.
+        UsageError: there is no such file or name, the model does not take pictures, or a file does not fit the model.
         ModelError: the file is not a model.
         ToolError: the download failed.
     """
-    file = _find(name_or_path)
+    file = _find_file(name_or_path)
     if file.path.suffix.lower() == ".onnx":
         from arenite.host.camera.model.onnx_header import read_onnx
 
@@ -86,20 +89,22 @@ def open_model(
         raise ModelError(
             f"{file.path.name} has no inputs or no outputs.", "Give a model that takes a picture."
         )
-    known = _ModelFacts(file, header)
+    facts = _ModelFacts(file, header)
     notes: list[str] = []
     first = tensor_heuristics.usable_input(header.inputs[0], notes)
-    before = load_preprocessing(preprocessing) if preprocessing else known.preprocessing(first, notes)
-    if not isinstance(before.source, ImageSource):
+    steps_before = load_preprocessing(preprocessing) if preprocessing else facts.preprocessing(first, notes)
+    if not isinstance(steps_before.source, ImageSource):
         raise UsageError(f"{file.name} takes sound, not pictures.", "Give a model that takes a picture.")
-    before = before.bound(first)
-    tensor_heuristics.check_size(before, first)
+    steps_before = steps_before.bound(first)
+    tensor_heuristics.check_size(steps_before, first)
     free = tensor_heuristics.sides(first)[:2] == (1, 1)
     if free:
-        first = tensor_heuristics.sized(first, before)
-    names = _read_labels(labels) if labels else known.labels()
-    after = load_postprocessing(postprocessing) if postprocessing else known.postprocessing(names, notes)
-    if after is not None and after.steps[0].do == "mask" and len(names) == 1:
+        first = tensor_heuristics.sized(first, steps_before)
+    names = _read_labels(labels) if labels else facts.labels()
+    steps_after = (
+        load_postprocessing(postprocessing) if postprocessing else facts.postprocessing(names, notes)
+    )
+    if steps_after is not None and steps_after.steps[0].do == "mask" and len(names) == 1:
         names = ("background", *names)  # a mask of one channel has two classes
     return CameraModel(
         name=file.name,
@@ -107,8 +112,8 @@ def open_model(
         sha256=file.sha256,
         inputs=(first, *header.inputs[1:]),
         outputs=header.outputs,
-        preprocessing=before,
-        postprocessing=after,
+        preprocessing=steps_before,
+        postprocessing=steps_after,
         labels=names,
         notes=tuple(notes),
         free=free,
@@ -124,7 +129,7 @@ class _File:
 
 
 def _file(path: Path, name: str) -> _File:
-    """Map the file into memory; a runtime that maps it too shares the pages."""
+    """Map the file into memory. A runtime that also maps it shares the pages."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -137,7 +142,7 @@ def _file(path: Path, name: str) -> _File:
     return _File(path, name, data, hashlib.sha256(data).hexdigest())
 
 
-def _find(name_or_path: str) -> _File:
+def _find_file(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
     if path.suffix.lower() in _SUFFIXES or path.is_file():
         return _file(path, path.stem)
@@ -153,13 +158,13 @@ def _find(name_or_path: str) -> _File:
     if item.task.startswith(_NO_PICTURES):
         raise UsageError(
             f"The zoo's {item.name} is for {item.task} and takes no pictures.",
-            f"Choose one that does: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
+            f"Choose a model for pictures: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
         )
     return _file(zoo.fetch(item.name), item.name)
 
 
 class _ModelFacts:
-    """What the file and the zoo say about a model."""
+    """The facts that the file and the zoo record about a model."""
 
     def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
@@ -179,12 +184,14 @@ class _ModelFacts:
         if self._record is not None:
             known = Preprocessing.from_json(self._record.preprocessing, self._record.name)
         if self._described is not None and self._described.mean:
-            normalise = Normalize(1.0, self._described.mean, self._described.std)
+            normalization = Normalize(1.0, self._described.mean, self._described.std)
             # The metadata does not say how a picture is resized to the input.
-            return tensor_heuristics.preprocessing(first, normalise, known)
+            return tensor_heuristics.preprocessing(first, normalization, known)
         if known is None and self._exported is not None:
             known = self._exported.preprocessing(*tensor_heuristics.sides(first)[:2])
-        return known or tensor_heuristics.preprocessing(first, tensor_heuristics.normalise(first, notes))
+        return known or tensor_heuristics.preprocessing(
+            first, tensor_heuristics.guess_normalization(first, notes)
+        )
 
     def postprocessing(self, names: tuple[str, ...], notes: list[str]) -> Postprocessing | None:
         if POST_KEY in self._extra:
@@ -217,7 +224,7 @@ def _read_labels(path: Path) -> tuple[str, ...]:
 
 
 def _extra(header: ModelHeader) -> dict[str, Any]:
-    """Return the extra entries of an Arenite image; {} for any other file."""
+    """Return the extra entries of an Arenite image; {} for another file."""
     try:
         record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """Read single fields of a flatbuffer in place.
 
-A table is a position in the file. Nothing is parsed beforehand, so that the time depends on the fields that are read
-and not on the size of the model. The format: https://flatbuffers.dev/internals. A damaged file raises ``ValueError``;
-nothing outside the buffer is read.
+A table is a position in the file. Only the requested fields are parsed, so that the time does not depend on the size of
+the model. The format is described at https://flatbuffers.dev/internals. A damaged file raises ``ValueError``; no byte
+outside the buffer is read.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
 
 class TableView:
-    """The table at byte ``at`` of ``data``. Fields go by their number in the schema; a union takes two numbers."""
+    """The table at byte ``at`` of ``data``. A field is given by its number in the schema; a union takes two numbers."""
 
     __slots__ = ("_data", "_fields", "at")
 
@@ -34,21 +34,21 @@ class TableView:
         return TableView(data, _U32.unpack_from(data, 0)[0])
 
     def scalar(self, field: int, format: str, default: float = 0) -> float:
-        """Return a number by its ``struct`` format."""
-        at = self._place(field)
+        """Return the number in ``field``, which has the ``struct`` format ``format``."""
+        at = self._position(field)
         return self._read(struct.Struct("<" + format), at) if at else default
 
     def integer(self, field: int, format: str = "i", default: int = 0) -> int:
         return int(self.scalar(field, format, default))
 
     def table(self, field: int) -> TableView | None:
-        at = self._place(field)
+        at = self._position(field)
         return TableView(self._data, at + self._read(_U32, at)) if at else None
 
     def tables(self, field: int) -> list[TableView]:
         start, count = self._vector(field, 4)
-        places = range(start, start + 4 * count, 4)
-        return [TableView(self._data, at + self._read(_U32, at)) for at in places]
+        positions = range(start, start + 4 * count, 4)
+        return [TableView(self._data, at + self._read(_U32, at)) for at in positions]
 
     def table_of(self, field: int, index: int) -> TableView:
         """Return one table of a vector."""
@@ -73,8 +73,8 @@ class TableView:
         return self.bytes(field).decode("utf-8", "replace")
 
     def _vector(self, field: int, size: int) -> tuple[int, int]:
-        """Where the elements begin, and how many there are."""
-        at = self._place(field)
+        """Return the position of the first element, and the number of elements."""
+        at = self._position(field)
         if not at:
             return 0, 0
         start = at + self._read(_U32, at)
@@ -82,8 +82,8 @@ class TableView:
         _checked(self._data, start + 4, count * size)
         return start + 4, count
 
-    def _place(self, field: int) -> int:
-        """0 for a field that is absent."""
+    def _position(self, field: int) -> int:
+        """Return the position of a field; 0 for a field that is absent."""
         offset = self._fields[field] if field < len(self._fields) else 0
         return self.at + offset if offset else 0
 

@@ -1,7 +1,7 @@
 """Read the tensors and the metadata of a ``.onnx`` file before a runtime loads it.
 
-The file is one protocol buffer (onnx.proto of onnx/onnx). Fields are skipped rather than parsed, so that a weight costs
-no more than its tag.
+The file is one protocol buffer (onnx.proto of onnx/onnx). Weights are skipped and not parsed, so that each costs no
+more time than its tag.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from arenite.converters.graph.tensor import Quantization, Tensor
 from arenite.errors import ModelError
 from arenite.host.camera.model.tflite_header import ModelHeader
 
-#: Numbers of fields.
+#: Field numbers.
 _MODEL_GRAPH, _MODEL_METADATA = 7, 14
-_GRAPH_INITIALISER, _GRAPH_INPUT, _GRAPH_OUTPUT = 5, 11, 12
+_GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 5, 11, 12
 _VALUE_NAME, _VALUE_TYPE, _TYPE_TENSOR, _TENSOR_TYPE, _TENSOR_SHAPE = 1, 2, 1, 1, 2
 _TENSOR_PROTO_NAME = 8
 #: TensorProto.DataType.
@@ -33,7 +33,8 @@ _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 
 def read_onnx(data: memoryview, name: str) -> ModelHeader:
-    """The header of the ONNX file whose content is ``data``. Dynamic dimensions become 1. Raises ``ModelError``."""
+    """Return the header of the ONNX file with the content ``data``. Dynamic dimensions become 1. Raises
+    ``ModelError``."""
     try:
         graph: memoryview | None = None
         metadata: dict[str, bytes] = {}
@@ -51,7 +52,7 @@ def read_onnx(data: memoryview, name: str) -> ModelHeader:
                 input_messages.append(value)
             elif field == _GRAPH_OUTPUT and isinstance(value, memoryview):
                 output_messages.append(value)
-            elif field == _GRAPH_INITIALISER and isinstance(value, memoryview):
+            elif field == _GRAPH_INITIALIZER and isinstance(value, memoryview):
                 # Old files list weights among the inputs, too.
                 constant.add(next((_text(v) for f, v in _fields(value) if f == _TENSOR_PROTO_NAME), ""))
         inputs = [tensor for tensor in map(_tensor, input_messages) if tensor.name not in constant]
@@ -63,11 +64,11 @@ def read_onnx(data: memoryview, name: str) -> ModelHeader:
 def _tensor(value: memoryview) -> Tensor:
     parts = dict(_fields(value))
     dtype, shape = "resource", []
-    for field, found in _fields(_message(dict(_fields(_message(parts.get(_VALUE_TYPE)))).get(_TYPE_TENSOR))):
-        if field == _TENSOR_TYPE and isinstance(found, int):
-            dtype = _TYPES.get(found, "resource")
+    for field, entry in _fields(_message(dict(_fields(_message(parts.get(_VALUE_TYPE)))).get(_TYPE_TENSOR))):
+        if field == _TENSOR_TYPE and isinstance(entry, int):
+            dtype = _TYPES.get(entry, "resource")
         elif field == _TENSOR_SHAPE:
-            for _, side in _fields(_message(found)):
+            for _, side in _fields(_message(entry)):
                 size = dict(_fields(_message(side))).get(1, 0)
                 shape.append(size if isinstance(size, int) and 0 < size < 2**31 else 1)
     # Integers without a scale are used as they are.
@@ -84,7 +85,7 @@ def _text(value: int | memoryview | None) -> str:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """The number and value of each field; floating-point numbers as their bits."""
+    """Yield the number and the value of each field; a floating-point number as its bits."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)

@@ -1,4 +1,4 @@
-"""Guess preprocessing and postprocessing from a model's tensors, where the model records neither."""
+"""Guess preprocessing and postprocessing from a model's tensors, if the model records neither."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _RANGES = (
 
 
 def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
-    """``tensor``, with the pixel's value for each byte where it has no quantization."""
+    """Return ``tensor``. If it has bytes without a quantization, give it one that maps each byte to the same pixel
+    value."""
     if tensor.dtype != "uint8" or tensor.quant is not None:
         return tensor
     notes.append(f"The input '{tensor.name}' has no quantization: its bytes are taken as pixel values.")
@@ -38,8 +39,8 @@ def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
 
 
 def sides(tensor: Tensor) -> tuple[int, int, int]:
-    """Height, width and channels of an input that takes a picture, with channels last or first; 1 x 1 for any size.
-    Raises ``UsageError``."""
+    """Return height, width and channels of an input that takes a picture, with channels last or first. Height and width
+    are 1 x 1 for an input of any size. Raises ``UsageError``."""
     shape = tensor.shape[1:] if len(tensor.shape) == 4 and tensor.shape[0] == 1 else tensor.shape
     if len(shape) == 2 and min(shape) > 1:
         shape = (*shape, 1)
@@ -57,18 +58,19 @@ def sides(tensor: Tensor) -> tuple[int, int, int]:
     )
 
 
-def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
-    """The step whose range is nearest to the range of the input; 0 to 1 for float. The choice is added to ``notes``."""
+def guess_normalization(tensor: Tensor, notes: list[str]) -> Normalize:
+    """Return the step whose range is nearest to the range of the input; 0 to 1 for float. Add the choice to
+    ``notes``."""
     if tensor.quant is None or tensor.quant.per_axis or tensor.dtype not in INTEGER_RANGE:
         notes.append("The model does not record how pixels become its input: 0 to 1 is assumed.")
         return _RANGES[0][1]
     low, high = ((q - tensor.zero_point) * tensor.scale for q in INTEGER_RANGE[tensor.dtype])
 
-    def far(limits: tuple[float, float]) -> float:
+    def distance(limits: tuple[float, float]) -> float:
         a, b = limits
         return (abs(low - a) + abs(high - b)) / max(b - a, high - low)
 
-    _, step, name = min(_RANGES, key=lambda known: far(known[0]))
+    _, step, name = min(_RANGES, key=lambda candidate: distance(candidate[0]))
     notes.append(
         f"The model does not record how pixels become its input: its quantization, {low:.4g} to {high:.4g}, "
         f"suggests {name}."
@@ -77,10 +79,10 @@ def normalise(tensor: Tensor, notes: list[str]) -> Normalize:
 
 
 def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None = None) -> Preprocessing:
-    """Resize the whole picture to the size of the input, or run the steps of ``known``, and then ``step``. Raises
-    ``UsageError``."""
+    """Return steps that resize the whole picture to the size of the input, or the steps of ``known``, followed by
+    ``step``. Raises ``UsageError``."""
     if known is not None:
-        others = [each for each in known.real.steps if not isinstance(each, Normalize)]
+        others = [other for other in known.real.steps if not isinstance(other, Normalize)]
         return Preprocessing(known.source, (*others, step))
     height, width, channels = sides(tensor)
     if (height, width) == (1, 1):
@@ -96,8 +98,8 @@ def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None =
 def postprocessing(
     outputs: Sequence[Tensor], detections: tuple[int, ...], labels: int, notes: list[str]
 ) -> Postprocessing | None:
-    """Guess the postprocessing. ``detections`` is that of ``ModelHeader``, ``labels`` the number of labels. None where
-    the outputs suggest nothing."""
+    """Guess the postprocessing. ``detections`` comes from ``ModelHeader``, ``labels`` is the number of labels. Return
+    None if the outputs fit no step."""
     if detections:
         from arenite.converters.processing.post.detector_steps import Detections
 
@@ -123,7 +125,7 @@ def postprocessing(
 
 
 def check_size(spec: Preprocessing, tensor: Tensor) -> None:
-    """Raise ``UsageError`` when the preprocessing produces another size than that of the input."""
+    """Raise ``UsageError`` if the preprocessing produces another size than that of the input."""
     height, width, _ = sides(tensor)
     if (height, width) == (1, 1):
         return  # any size
@@ -131,7 +133,7 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
         if isinstance(step, (Resize, Letterbox, Crop)):
             if step.width and (step.width, step.height) != (width, height):
                 raise UsageError(
-                    f"Preprocessing makes a picture of {step.width}x{step.height}, but the model's input "
+                    f"Preprocessing produces a picture of {step.width}x{step.height}, but the model's input "
                     f"'{tensor.name}' takes {width}x{height}.",
                     "Change the size in the preprocessing's steps.",
                 )
@@ -139,7 +141,8 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
 
 
 def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
-    """Return an input of any size with the size that ``spec`` produces; unchanged where no step has a size."""
+    """Return ``tensor``, an input of any size, with the size that ``spec`` produces; unchanged if no step has a
+    size."""
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
             channels = sides(tensor)[2]

@@ -29,15 +29,15 @@ _TYPES = {
     16: "uint16",
 }
 _DETECTION_OPERATOR = "TFLite_Detection_PostProcess"
-#: Larger metadata entries are ignored: none that the loop reads is as large.
+#: Larger metadata entries are ignored. All entries that the loop reads are smaller.
 _MAX_METADATA_BYTES = 64 << 20
 
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """The tensors of the main subgraph. ``metadata`` has the requested entries. ``detections`` are the indices of the
-    outputs for boxes, classes, scores and their number when the model contains TensorFlow's detection operator, else
-    empty."""
+    """The tensors of the main subgraph. ``metadata`` has the requested entries. If the model contains TensorFlow's
+    detection operator, ``detections`` are the indices of the outputs for boxes, classes, scores and their number; else
+    it is empty."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -46,8 +46,8 @@ class ModelHeader:
 
 
 def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader:
-    """The header of the TFLite file whose content is ``data``, with the metadata entries named in ``wanted``. Raises
-    ``ModelError``."""
+    """Return the header of the TFLite file with the content ``data``, and the metadata entries named in ``wanted``.
+    Raises ``ModelError``."""
     if bytes(data[4:8]) != b"TFL3":
         raise ModelError(
             f"{name} is not a TFLite model.", "Give a .tflite or .onnx file, or a name of the zoo."
@@ -71,8 +71,8 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
 
 
 def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
-    """Return the indices among the graph's outputs."""
-    codes = [each.text(_CODE_CUSTOM) for each in root.tables(_MODEL_CODES)]
+    """Return the indices of the detection operator's outputs among the graph's outputs; () if it has none."""
+    codes = [code.text(_CODE_CUSTOM) for code in root.tables(_MODEL_CODES)]
     if _DETECTION_OPERATOR not in codes:
         return ()
     outputs = graph.integers(_GRAPH_OUTPUTS)

@@ -1,7 +1,7 @@
 """Read TFLite Metadata: the normalization and the labels that a model's author wrote into the file.
 
-They are in a flatbuffer of their own (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support); label files are in a
-ZIP archive at the end of the model. https://ai.google.dev/edge/litert/conversion/tensorflow/metadata.
+The metadata are a separate flatbuffer (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support). Label files are in
+a ZIP archive at the end of the model. See https://ai.google.dev/edge/litert/conversion/tensorflow/metadata.
 """
 
 from __future__ import annotations
@@ -16,15 +16,16 @@ _MODEL_SUBGRAPHS = 3
 _GRAPH_INPUTS, _GRAPH_OUTPUTS = 2, 3
 _TENSOR_UNITS, _TENSOR_FILES = 4, 6
 #: Members of unions and enums.
-_NORMALISATION = 1
+_NORMALIZATION = 1
 _AXIS_LABELS, _VALUE_LABELS = 2, 3
 _MAX_TEXT_BYTES = 4 << 20
 
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """The real value of a pixel p is (p - mean) / std, with one value or one per channel; empty where none is given.
-    ``files`` are the names of label files, in the order of the outputs."""
+    """The metadata of a model. The real value of a pixel p is (p - mean) / std; ``mean`` and ``std`` have one value or
+    one per channel, and are empty if the file has none. ``files`` are the names of label files, in the order of the
+    outputs."""
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -32,7 +33,7 @@ class ModelMetadata:
 
 
 def read_metadata(blob: bytes) -> ModelMetadata | None:
-    """Parse the metadata; None when it cannot be read, because the model works without it."""
+    """Parse the metadata. Return None if they cannot be read, because the model works without them."""
     try:
         graph = TableView.root(blob).table_of(_MODEL_SUBGRAPHS, 0)
         mean: tuple[float, ...] = ()
@@ -40,30 +41,31 @@ def read_metadata(blob: bytes) -> ModelMetadata | None:
         for tensor in graph.tables(_GRAPH_INPUTS)[:1]:
             for unit in tensor.tables(_TENSOR_UNITS):
                 options = unit.table(1)
-                if unit.integer(0, "B") == _NORMALISATION and options is not None:
+                if unit.integer(0, "B") == _NORMALIZATION and options is not None:
                     mean, std = tuple(options.numbers(0, "f")), tuple(options.numbers(1, "f"))
         files = [
-            each.text(0)
+            file.text(0)
             for tensor in graph.tables(_GRAPH_OUTPUTS)
-            for each in tensor.tables(_TENSOR_FILES)
-            if each.integer(2, "b") in (_AXIS_LABELS, _VALUE_LABELS) and not each.text(3)
+            for file in tensor.tables(_TENSOR_FILES)
+            if file.integer(2, "b") in (_AXIS_LABELS, _VALUE_LABELS) and not file.text(3)
         ]
     except ValueError:
         return None
-    good = mean and std and all(s > 0 for s in std) and {len(mean), len(std)} <= {1, 3}
-    return ModelMetadata(mean if good else (), std if good else (), tuple(files))
+    is_valid = mean and std and all(s > 0 for s in std) and {len(mean), len(std)} <= {1, 3}
+    return ModelMetadata(mean if is_valid else (), std if is_valid else (), tuple(files))
 
 
 def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of the first file of ``names`` in the archive at the end of the model; () where there is none.
+    """Return the lines of the first file of ``names`` in the archive at the end of the model; () if there is none.
     ``data`` is the content of the file at ``path``."""
     lines = archived_text(path, data, names[:1]).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
 def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
-    """Return the first of ``names`` that is in the archive at the end of the model; empty where none is."""
-    # Finding the archive's end first keeps zipfile, which takes 5 ms to import, out of most starts.
+    """Return the text of the first file of ``names`` that is in the archive at the end of the model; empty if there is
+    none."""
+    # Look for the archive's end first, because most models have no archive and the import of zipfile takes 5 ms.
     if not names or b"PK\5\6" not in bytes(data[-65_557:]):
         return ""
     import zipfile

@@ -1,4 +1,4 @@
-"""Repair models that old converters wrote wrongly, for runtimes that refuse such a file."""
+"""Repair models with errors of old converters, for runtimes that refuse such a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.errors import ModelError
 def repaired_copy(path: Path) -> tuple[Path, tuple[str, ...]] | None:
     """Return a repaired copy in the cache with the same weights and operators, and a sentence about each repair.
 
-    None when there is nothing to repair, or the file cannot be read at all.
+    Return None if the file needs no repair, or if it cannot be read at all.
     """
     from arenite.converters.tflite.reader import parse
     from arenite.converters.tflite.writer import to_flatbuffer

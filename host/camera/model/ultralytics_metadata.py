@@ -1,8 +1,8 @@
-"""Read what Ultralytics' exporter records about a YOLO model: its task, class names and picture size.
+"""Read the metadata that Ultralytics' exporter writes about a YOLO model: its task, class names and picture size.
 
-ONNX files have it in ``metadata_props``, TFLite files in a text file of a ZIP archive at the end of the model. Field
+ONNX files have them in ``metadata_props``, TFLite files in a text file of a ZIP archive at the end of the model. Field
 names and layouts are those of its documentation (https://docs.ultralytics.com/modes/export). The tests use files
-that were made in the same way, not files of the exporter itself.
+that were written in the same way, not files of the exporter itself.
 """
 
 from __future__ import annotations
@@ -23,21 +23,22 @@ from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text
 
-#: Names of the text file in an archive, of newer and older versions.
-_PACKED = ("metadata.json", "temp_meta.txt")
+#: The names of the text file in an archive, in newer and in older versions.
+_ARCHIVED_NAMES = ("metadata.json", "temp_meta.txt")
+#: The gray value of the margins of a letterbox.
 _MARGIN = (114,)
 
 
 @dataclass(frozen=True)
 class UltralyticsMetadata:
-    """``unit`` is the unit of coordinates in the output: pixels or fractions."""
+    """The metadata of a YOLO model. ``unit`` is the unit of coordinates in the output: pixels or fractions."""
 
     task: str
     names: tuple[str, ...]
     points: int
     point_values: int
     unit: str
-    size: tuple[int, int]  # height and width that it was exported for; 0 where that is not recorded
+    size: tuple[int, int]  # height and width for which the model was exported; 0 if not recorded
 
     def preprocessing(self, height: int, width: int) -> Preprocessing:
         """Return the steps from RGB pictures to an input of ``height`` x ``width``; 1 x 1 for an input of any size."""
@@ -50,7 +51,7 @@ class UltralyticsMetadata:
 
     def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
         """Return the postprocessing steps; None for tasks and outputs that no step supports. Instance masks are
-        ignored, so that segmentation models give boxes."""
+        ignored, so the answers of a segmentation model are boxes."""
         from arenite.converters.processing.post.detector_steps import Detections, Yolo
 
         shape = outputs[0].shape
@@ -77,11 +78,11 @@ class UltralyticsMetadata:
 def read_ultralytics_metadata(
     path: Path, data: Buffer, metadata: Mapping[str, bytes]
 ) -> UltralyticsMetadata | None:
-    """Return the record of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
+    """Return the metadata of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
     entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
     unit = "pixels"
     if path.suffix.lower() != ".onnx":
-        entries, unit = _table(archived_text(path, data, _PACKED)), "fractions"
+        entries, unit = _table(archived_text(path, data, _ARCHIVED_NAMES)), "fractions"
     names = _table(entries.get("names"))
     if not names or "stride" not in entries:
         return None
@@ -98,22 +99,22 @@ def read_ultralytics_metadata(
         return None
 
 
-def _table(given: Any) -> Mapping[Any, Any]:
-    parsed = _value(given)
+def _table(value: Any) -> Mapping[Any, Any]:
+    parsed = _value(value)
     if isinstance(parsed, list):
         return dict(enumerate(parsed))
     return parsed if isinstance(parsed, Mapping) else {}
 
 
-def _value(given: Any) -> Any:
-    """A value that is written as JSON or as a Python literal; None when it is neither."""
-    if not isinstance(given, str):
-        return given
+def _value(value: Any) -> Any:
+    """Parse a text that is JSON or a Python literal; return None if it is neither, and other values as they are."""
+    if not isinstance(value, str):
+        return value
     try:
-        return json.loads(given)
+        return json.loads(value)
     except ValueError:
         pass
     try:
-        return ast.literal_eval(given)
+        return ast.literal_eval(value)
     except (ValueError, SyntaxError, MemoryError, RecursionError, UsageError):
         return None

@@ -1,4 +1,4 @@
-"""Measure for how long at least one of several overlapping stages worked."""
+"""Measure the time during which at least one of several overlapping stages worked."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from bisect import bisect_left, bisect_right
 
 
 class BusyTime:
-    """The length of the union of spans of time, in memory that does not grow with their number.
+    """The length of the union of spans of time, in memory that does not grow with the number of spans.
 
-    Spans arrive nearly in order: a frame is reported when it is finished, and the next ones may have begun before that.
-    Spans that ended more than ``keep`` gaps ago are counted and dropped; a later span that begins before them is cut.
+    Spans arrive nearly in order: a frame is reported when it is finished, and the next frames may have begun before.
+    Spans that ended more than ``keep`` gaps ago are counted and dropped. A later span that begins before them is cut.
     """
 
     def __init__(self, keep: int = 64) -> None:
         self._keep = keep
-        self._begins: list[int] = []  # of disjoint spans, ascending
+        self._begins: list[int] = []  # the beginnings of disjoint spans, ascending
         self._ends: list[int] = []
-        self._counted_ns = 0  # of forgotten spans
+        self._counted_ns = 0  # the length of the dropped spans
         self._forgotten_until = 0
 
     @property
@@ -29,9 +29,8 @@ class BusyTime:
             begin_ns = self._forgotten_until
         if end_ns <= begin_ns:
             return
-        if (
-            not self._ends or begin_ns > self._ends[-1]
-        ):  # the usual case, kept fast because it runs for every frame
+        # This runs for every frame, so the usual case comes first and is fast.
+        if not self._ends or begin_ns > self._ends[-1]:
             self._begins.append(begin_ns)
             self._ends.append(end_ns)
         else:

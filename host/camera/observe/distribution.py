@@ -1,4 +1,5 @@
-"""Percentiles of many values in little memory: exact for few values, then a histogram with logarithmic buckets."""
+"""Compute percentiles of many values in little memory: exact for few values, else from a histogram with logarithmic
+buckets."""
 
 from __future__ import annotations
 
@@ -6,17 +7,19 @@ import math
 
 import numpy as np
 
-#: The ratio of two neighbouring bounds. The middle of a bucket is within sqrt(1.02), less than 1 %, of its values.
+#: The ratio of two neighbouring bounds. The middle of a bucket differs from its values by less than 1 % (sqrt(1.02)).
 RATIO = 1.02
-#: Buckets from 1 to 10^12, in ns a quarter of an hour. Values outside are counted in the first and the last bucket.
+#: Buckets from 1 to 10^12, which is a quarter of an hour in ns. Values outside are counted in the first and the last
+#: bucket.
 BUCKETS = math.ceil(math.log(1e12) / math.log(RATIO)) + 1
 
 _INVERSE_LOG = 1.0 / math.log(RATIO)
 
 
 class Distribution:
-    """The distribution of non-negative integers, here nanoseconds. Percentiles are exact up to ``exact`` values, and
-    within 1 % of the exact ones beyond. Count, mean, deviation, smallest and largest are always exact."""
+    """The distribution of non-negative integers, here nanoseconds. Percentiles are exact up to ``exact`` values. With
+    more values they are within 1 % of the exact percentiles. Count, mean, deviation, smallest and largest are always
+    exact."""
 
     __slots__ = ("_exact", "_histogram", "_limit", "_m2", "count", "largest", "mean", "smallest")
 
@@ -40,11 +43,11 @@ class Distribution:
         return math.sqrt(self._m2 / self.count) if self.count else 0.0
 
     def add(self, values: np.ndarray) -> None:
-        """Add ``values``, int64; the array must not be changed afterwards, because it may be kept."""
+        """Add ``values``, int64. Do not change the array afterwards, because it may be stored."""
         if not len(values):
             return
         mean = float(values.mean())
-        # NumPy computes the variance about the block's own mean, so nothing is lost by cancellation.
+        # NumPy computes the variance about the block's own mean, so no precision is lost by cancellation.
         self._moments(
             len(values), mean, float(values.var()) * len(values), int(values.min()), int(values.max())
         )
@@ -70,14 +73,15 @@ class Distribution:
             self._histogram += other._histogram
 
     def _moments(self, count: int, mean: float, m2: float, smallest: int, largest: int) -> None:
-        """Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for sample variances" (1979)."""
+        """Add moments, as in Chan, Golub and LeVeque, "Updating formulae and a pairwise algorithm for sample variances"
+        (1979)."""
         self.smallest = min(self.smallest, smallest) if self.count else smallest
         self.largest = max(self.largest, largest) if self.count else largest
-        apart = mean - self.mean
-        both = self.count + count
-        self._m2 += m2 + apart * apart * self.count * count / both
-        self.mean += apart * count / both
-        self.count = both
+        difference = mean - self.mean
+        total = self.count + count
+        self._m2 += m2 + difference * difference * self.count * count / total
+        self.mean += difference * count / total
+        self.count = total
 
     def _to_histogram(self) -> None:
         if self._exact is None:
@@ -94,7 +98,7 @@ class Distribution:
     def percentiles(self, percents: tuple[float, ...]) -> list[float]:
         if not self.count:
             return [0.0 for _ in percents]
-        # Decimal fractions such as 99.9 are not exact, so an excess of less than a millionth does not raise the rank.
+        # Decimal fractions such as 99.9 are not exact, so an excess of less than 1e-6 must not raise the rank.
         ranks = [min(self.count, max(1, math.ceil(p / 100.0 * self.count - 1e-6))) for p in percents]
         if self._exact is not None:
             if len(self._exact) > 1:
@@ -110,7 +114,7 @@ class Distribution:
         return estimates
 
     def to_json(self, divide: float = 1.0) -> dict[str, float]:
-        """p50, p95, p99, mean and maximum, divided by ``divide``."""
+        """Return p50, p95, p99, mean and maximum, divided by ``divide``."""
         p50, p95, p99 = self.percentiles((50.0, 95.0, 99.0))
         named = {"p50": p50, "p95": p95, "p99": p99, "mean": self.mean, "max": float(self.largest)}
         return {name: round(value / divide, 4) for name, value in named.items()}

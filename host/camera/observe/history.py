@@ -1,4 +1,4 @@
-"""Keep the last minutes as points for charts, so that a page that is opened late shows them too."""
+"""Store the last minutes as points for charts, so that a page that is opened later shows them too."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from typing import Any
 
 from arenite.host.camera.frames.served_frame import STAGES
 
-#: Five minutes with two points a second.
+#: The number of points: five minutes with two points a second.
 POINTS = 600
 ROWS = (*STAGES, "total", "age")
 FIELDS = ("t", "fps", "dropped", "watts", "celsius", *(f"{row}.{p}" for row in ROWS for p in ("p50", "p95")))
-_LOG = 500
+#: The maximum number of the governor's actions that are stored.
+_MAX_LOG = 500
+#: The time over which the frame rate is computed.
 _RATE_S = 5.0
 
 
 class History:
-    """``points`` have their values in the order of ``FIELDS``, None where unknown. ``dropped`` is per second, and
-    ``fps`` that of the last five seconds where frames are counted."""
+    """The last minutes. A point has its values in the order of ``FIELDS``; None if a value is unknown. ``dropped`` is
+    per second. ``fps`` is the rate of the last five seconds if the state counts frames."""
 
     def __init__(self) -> None:
         self.points: deque[list[float | None]] = deque(maxlen=POINTS)
-        self.log: deque[Mapping[str, Any]] = deque(maxlen=_LOG)
+        self.log: deque[Mapping[str, Any]] = deque(maxlen=_MAX_LOG)
         self._actions = NewGovernorActions()
         self._last: tuple[float, float] | None = None
         self._served: deque[tuple[float, int]] = deque()
@@ -44,7 +46,8 @@ class History:
         return rounded
 
     def _rate(self, t_s: float, served: int | None, otherwise: float | None) -> float | None:
-        """Return the frame rate of the last seconds; the loop's own rate is a mean over a longer time."""
+        """Return the frame rate of the last seconds. The loop's own rate, ``otherwise``, is a mean over a longer
+        time."""
         if served is None:
             return otherwise
         past = self._served
@@ -53,8 +56,8 @@ class History:
         past.append((t_s, served))
         while t_s - past[0][0] > _RATE_S:
             past.popleft()
-        spent = t_s - past[0][0]
-        return (served - past[0][1]) / spent if spent >= 1.0 else otherwise
+        elapsed_s = t_s - past[0][0]
+        return (served - past[0][1]) / elapsed_s if elapsed_s >= 1.0 else otherwise
 
     def new_actions(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the governor's actions in ``state`` that no earlier state had."""
@@ -64,14 +67,14 @@ class History:
 
 
 class NewGovernorActions:
-    """Yields each action of the governor once, from states that carry the last few actions and their total count."""
+    """Returns each action of the governor once, from states that contain the last actions and their total count."""
 
     def __init__(self) -> None:
-        self._seen = 0
+        self._known_count = 0
 
     def new(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         governor = state.get("governor") or {}
         tail = governor.get("log") or []
         count = governor.get("actions", len(tail))
-        fresh, self._seen = count - self._seen, max(count, self._seen)
-        return list(tail[-fresh:]) if fresh > 0 else []
+        new_count, self._known_count = count - self._known_count, max(count, self._known_count)
+        return list(tail[-new_count:]) if new_count > 0 else []

@@ -1,7 +1,7 @@
 """The state of the loop: a JSON-compatible mapping that page, metrics and timeline get about twice a second.
 
-Every part may be missing, or None where it is not known: the page then leaves it out, and the metric is absent.
-Receivers may keep the mapping, so make a new one each time and do not change it afterwards.
+Every part may be missing, or None if it is not known: the page then leaves it out, and the metric is absent.
+Receivers may store the mapping, so create a new mapping each time and do not change it afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 
 class Percentiles(TypedDict):
-    """Milliseconds, over the last seconds."""
+    """Percentiles over the last seconds, in milliseconds."""
 
     p50: float
     p95: float
@@ -18,7 +18,7 @@ class Percentiles(TypedDict):
 
 
 class FrameCounts(TypedDict, total=False):
-    """Since the loop began."""
+    """Numbers of frames since the loop began."""
 
     captured: int
     served: int
@@ -30,7 +30,7 @@ class FrameCounts(TypedDict, total=False):
 
 
 class PowerState(TypedDict, total=False):
-    """Watts."""
+    """The power in watts."""
 
     value: float
     kind: str  # measured, estimated
@@ -39,7 +39,7 @@ class PowerState(TypedDict, total=False):
 
 
 class TemperatureState(TypedDict, total=False):
-    """Degrees Celsius."""
+    """The temperature in degrees Celsius."""
 
     value: float
     source: str
@@ -57,7 +57,7 @@ class LeverState(TypedDict):
     lever: str
     level: int  # 0: full quality
     levels: int
-    label: float | int | str  # what the level means
+    label: float | int | str  # the meaning of the level
 
 
 class GovernorState(TypedDict, total=False):
@@ -67,10 +67,10 @@ class GovernorState(TypedDict, total=False):
     log: list[dict[str, Any]]  # the last actions, oldest first: Action.to_json
     actions: int  # number of actions since the loop began
     moves: dict[str, int]  # lever to the number of its moves since the loop began
-    forecast: str  # for people
-    #: Minutes until the temperature limit at the present power; None: it will not be reached, or that is unknown.
+    forecast: str  # for display
+    #: Minutes until the temperature limit is reached at the present power; None if it is not reached, or if unknown.
     minutes: float | None
-    settles_c: float | None  # the temperature that the present power leads to in the end
+    settles_c: float | None  # the final temperature at the present power
     target_w: float | None  # the power that the limits allow
     note: str  # why a limit cannot be kept
 
@@ -78,24 +78,24 @@ class GovernorState(TypedDict, total=False):
 class ModelState(TypedDict, total=False):
     name: str
     sha256: str
-    input: str  # for people: "128x128 float32"
+    input: str  # for display: "128x128 float32"
 
 
 class RuntimeState(TypedDict, total=False):
     name: str  # litert-cpu, …
     threads: int
-    reason: str  # why this one
+    reason: str  # why this runtime was chosen
 
 
 class SourceState(TypedDict, total=False):
     name: str
-    format: str  # for people: "1280x720 yuyv"
+    format: str  # for display: "1280x720 yuyv"
     live: bool
 
 
 class LoopState(TypedDict, total=False):
     ready: bool  # the warm-up is over
-    t_s: float  # since the loop began, the clock of Action.t_s
+    t_s: float  # seconds since the loop began, as Action.t_s
     fps: float
     stage_ms: dict[str, Percentiles]  # stages of served.STAGES, "total" and "age"
     frames: FrameCounts
@@ -107,5 +107,5 @@ class LoopState(TypedDict, total=False):
     model: ModelState
     runtime: RuntimeState
     source: SourceState
-    bytes_written: int  # since the loop began, besides the runtime's own
-    notes: list[str]  # sentences for people
+    bytes_written: int  # bytes that the loop itself wrote since it began, without those of the runtime
+    notes: list[str]  # sentences for display

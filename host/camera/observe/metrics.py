@@ -1,7 +1,7 @@
-"""Counters, histograms and gauges of the loop in Prometheus' text format.
+"""Count the loop's frames and times, and write counters, histograms and gauges in Prometheus' text format.
 
-``take`` costs the loop about 1 µs per frame: it adds to plain integers. The text is made when it is requested. Units
-are base units (seconds, joules, watts, bytes); the names of counters end in ``_total``.
+``take`` costs the loop about 1 µs per frame, because it only adds integers. The text is written when it is requested.
+Units are base units (seconds, joules, watts, bytes); the names of counters end in ``_total``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
 from arenite.host.camera.observe.prometheus_text import MetricFamily, build_families, render, state_families
 
-#: Upper bounds in seconds, from a stage of a micro model to a model that is too large: a factor of 2 to 2.5 apart.
+#: Upper bounds in seconds, a factor of 1.5 to 2.5 apart. The range is from a stage of a micro model to a model that is
+#: too large.
 BUCKETS = (
     0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1.0,
 )  # fmt: skip
@@ -42,22 +43,22 @@ class Metrics:
             counts = self._stages.get(stage)
             if counts is None:
                 counts = self._stages[stage] = [0] * (_SLOTS + 1)
-            spent = end - start
-            counts[bisect_left(_EDGES, spent)] += 1
-            counts[-1] += spent
+            elapsed = end - start
+            counts[bisect_left(_EDGES, elapsed)] += 1
+            counts[-1] += elapsed
             if not first or start < first:
                 first = start
             if end > last:
                 last = end
         if last:
-            # Written out without a loop, because this is half of the cost of ``take``.
-            spent, counts = last - first, self._total
-            counts[bisect_left(_EDGES, spent)] += 1
-            counts[-1] += spent
+            # There is no loop over the two histograms, because this is half of the cost of ``take``.
+            elapsed, counts = last - first, self._total
+            counts[bisect_left(_EDGES, elapsed)] += 1
+            counts[-1] += elapsed
             if served.by != "stand-in":  # the age of a repeated picture does not show how fast answers are
-                spent, counts = last - served.time_ns, self._age
-                counts[bisect_left(_EDGES, spent)] += 1
-                counts[-1] += spent
+                elapsed, counts = last - served.time_ns, self._age
+                counts[bisect_left(_EDGES, elapsed)] += 1
+                counts[-1] += elapsed
         try:
             self._by[served.by] += 1
         except KeyError:
@@ -68,11 +69,11 @@ class Metrics:
             self._missed += served.missed
 
     def update(self, state: Mapping[str, Any]) -> None:
-        """Keep the loop's state (see ``loop_state.py``) until the next one."""
+        """Store the loop's state (see ``loop_state.py``) until the next update."""
         self._state = state
 
     def close(self) -> None:
-        """Nothing needs to be closed."""
+        """Do nothing: metrics hold no resources."""
 
     def text(self) -> str:
         """Return the metrics in Prometheus' text format 0.0.4."""
@@ -83,13 +84,13 @@ class Metrics:
         yield MetricFamily(
             "arenite_camera_frames_served_total",
             "counter",
-            "Frames with an answer, by what gave it: the model, the cache, motion gating, a stand-in.",
+            "Frames with an answer, by its origin: the model, the cache, motion gating, a stand-in.",
             [({"by": by}, count) for by, count in list(self._by.items())],
         )
         yield MetricFamily(
             "arenite_camera_frames_dropped_total",
             "counter",
-            "Frames that the camera captured and the loop skipped because a newer one was there.",
+            "Frames that the camera captured and the loop skipped because there was a newer frame.",
             [({}, frames.get("dropped", self._missed))],
         )
         yield MetricFamily(

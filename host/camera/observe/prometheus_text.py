@@ -1,4 +1,4 @@
-"""Prometheus' text format 0.0.4, and the metric families that are read from the loop's state."""
+"""Write Prometheus' text format 0.0.4, with the metric families that are computed from the loop's state."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """A metric and its samples, pairs of labels and value. The value of a histogram is a list of counts per bucket, not
-    cumulative, with the sum in nanoseconds at the end."""
+    """A metric and its samples, which are pairs of labels and value. The value of a histogram is a list of counts per
+    bucket, not cumulative, with the sum in nanoseconds at the end."""
 
     name: str
     kind: str
@@ -41,7 +41,7 @@ def render(families: Iterable[MetricFamily]) -> str:
 
 
 def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
-    """The metrics of the loop's state. A part that is missing gives no sample rather than a zero."""
+    """Yield the metrics of the loop's state. A missing part of the state has no sample instead of a zero."""
     p = "arenite_camera_"
     yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
     frames = state.get("frames") or {}
@@ -126,14 +126,14 @@ def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
 
 
 def build_families() -> Iterator[MetricFamily]:
-    """The metrics of this build and of this process."""
+    """Yield the metrics of this build and of this process."""
     yield _one("arenite_build_info", "This build of Arenite.", 1, _build())
     try:
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[1])
         yield _one("process_resident_memory_bytes", "Resident memory.", pages * os.sysconf("SC_PAGE_SIZE"))
     except (OSError, ValueError, IndexError):
-        pass  # no such file system here
+        pass  # this system has no /proc
     yield _one("process_cpu_seconds_total", "CPU time, user and system.", time.process_time())
 
 

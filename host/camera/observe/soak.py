@@ -1,6 +1,6 @@
 """Compare the first minute of a long run with its steady state.
 
-A device is fast while it is cool. Its lasting speed shows only when temperature, clock and frame rate have settled.
+A device is fast while it is cool. Its sustained speed shows only when temperature, clock and frame rate have settled.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.observe.steady_state import SteadyState, find_steady_state
 
 MIN_MINUTES = 2.0
-#: The largest number of parts that a run is divided into; each takes a multiple of five seconds.
-_PARTS = 120
-#: Changes that count as steady: relative ones of rate, latency, power and clock, and kelvins.
-_SHARES = {"fps": 0.02, "p50_ms": 0.05, "power_w": 0.03, "clock_mhz": 0.02}
-_KELVINS = 1.5
+#: The maximum number of parts of a run. Each part takes a multiple of five seconds.
+_MAX_PARTS = 120
+#: A run is steady if rate, latency, power and clock change by at most these shares, and temperature by these kelvins.
+_MAX_STEADY_CHANGES = {"fps": 0.02, "p50_ms": 0.05, "power_w": 0.03, "clock_mhz": 0.02}
+_MAX_STEADY_KELVINS = 1.5
 
 
 class Soak:
     """Collects the state of the run twice a second (``update``, called by the supervisor) and evaluates it in
     ``result``.
 
-    Raises ``UsageError`` for less than two minutes, because the first one is not steady.
+    Raises ``UsageError`` for less than two minutes, because the first minute is not steady.
     """
 
     def __init__(self, statistics: Statistics, minutes: float, root: Path = Path("/")) -> None:
         if minutes < MIN_MINUTES:
             raise UsageError(
-                f"A soak of {minutes:g} minutes has no steady state beside its first minute.",
-                "Give at least 2 minutes; a device with a fan takes 10, one without 30.",
+                f"A soak of {minutes:g} minutes has no steady state after its first minute.",
+                "Give at least 2 minutes; give 10 for a device with a fan, 30 for a device without.",
             )
         self.minutes = minutes
         self._statistics = statistics
         self._root = root
-        self._part_s = max(5.0, 5.0 * round(minutes * MINUTE / _PARTS / 5.0))
+        self._part_s = max(5.0, 5.0 * round(minutes * MINUTE / _MAX_PARTS / 5.0))
         self._parts: list[SoakPart] = []
         self._minute_1 = SoakPart(0.0)
         self._now = SoakPart(0.0)
@@ -53,8 +53,8 @@ class Soak:
         return self.minutes * MINUTE
 
     def update(self, state: Mapping[str, Any]) -> None:
-        """Add a state of the loop: ``t_s``, and where known ``power``, ``temperature`` (each with ``value``) and
-        ``energy_j``."""
+        """Add a state of the loop. It has ``t_s``, and if they are known ``power``, ``temperature`` (each with
+        ``value``) and ``energy_j``."""
         t = float(state["t_s"])
         power, temperature = state.get("power"), state.get("temperature")
         clock = clock_mhz(self._root)
@@ -80,7 +80,7 @@ class Soak:
             self._close(t)
 
     def close(self) -> None:
-        """Nothing needs to be closed."""
+        """Do nothing: there are no resources to close."""
 
     def _close(self, t: float) -> None:
         window = self._statistics.restart("soak")
@@ -90,7 +90,7 @@ class Soak:
         self._now = SoakPart(t, t)
 
     def result(self) -> SoakResult:
-        """Return the result so far; a last part that is shorter than the others is left out."""
+        """Return the result so far. A last part that is shorter than the others is left out."""
         first = self._minute_1
         first.window = self._statistics.window("minute_1")
         # The first parts contain the loop's warm-up; they are evaluated like all others.
@@ -114,8 +114,8 @@ class Soak:
             known = [value for value in values if value is not None]
             if len(known) == len(values):
                 series[name] = known
-        slack = {"temperature_c": _KELVINS}
-        for name, share in _SHARES.items():
+        slack = {"temperature_c": _MAX_STEADY_KELVINS}
+        for name, share in _MAX_STEADY_CHANGES.items():
             if series.get(name):
                 slack[name] = share * sorted(series[name])[len(self._parts) // 2]
         steady = find_steady_state(series, slack)
@@ -127,7 +127,7 @@ class Soak:
 
 
 def clock_mhz(root: Path = Path("/")) -> float | None:
-    """Return the mean clock of the cores in MHz; None where the kernel does not report it."""
+    """Return the mean clock of the cores in MHz; None if the kernel does not report it."""
     clocks = []
     for path in root.glob("sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_cur_freq"):
         with suppress(OSError, ValueError):

@@ -27,8 +27,8 @@ class RunningMean:
 
 @dataclass(slots=True)
 class SoakPart:
-    """The run from ``begin_s`` to ``end_s``. Values are None without a sensor. ``power_kind`` is ``estimated`` when any
-    reading was."""
+    """A part of the run, from ``begin_s`` to ``end_s``. Values are None without a sensor. ``power_kind`` is
+    ``estimated`` if any reading was estimated."""
 
     begin_s: float
     end_s: float = 0.0
@@ -41,7 +41,7 @@ class SoakPart:
 
     @property
     def fps(self) -> float:
-        """Frames per second by the clock of the run, so that pauses count."""
+        """Frames per second by the clock of the run, including pauses."""
         seconds = self.end_s - self.begin_s
         return self.window.served / seconds if seconds > 0 else 0.0
 
@@ -49,13 +49,13 @@ class SoakPart:
         """Add ``other``, which follows this part."""
         self.end_s = other.end_s
         self.window.merge(other.window)
-        for mine, theirs in (
+        for own_mean, other_mean in (
             (self.power, other.power),
             (self.temperature, other.temperature),
             (self.clock, other.clock),
         ):
-            mine.total += theirs.total
-            mine.count += theirs.count
+            own_mean.total += other_mean.total
+            own_mean.count += other_mean.count
         if other.joules is not None:
             self.joules = (self.joules or 0.0) + other.joules
         if other.power_kind != "measured":
@@ -82,7 +82,8 @@ class SoakPart:
 
 @dataclass(frozen=True)
 class SoakResult:
-    """``settled_s`` is None when the run never became steady; ``last`` is then the last third of the run."""
+    """The result of a soak run. ``settled_s`` is None if the run never became steady; ``last`` is then its last
+    third."""
 
     minutes: float
     minute_1: SoakPart
@@ -117,8 +118,10 @@ class SoakResult:
                 return
             change = ""
             if before is not None and after is not None:
-                apart = after - before
-                change = f"{100 * apart / before:+.1f} %" if share and before else f"{apart:+.{digits}f}"
+                difference = after - before
+                change = (
+                    f"{100 * difference / before:+.1f} %" if share and before else f"{difference:+.{digits}f}"
+                )
             rows.append((name, _text(before, digits), _text(after, digits), change))
 
         row("frames per second", first["fps"], last["fps"], 2)

@@ -1,7 +1,8 @@
-"""Percentiles, rates and jitter of the times of all frames, in bounded memory and over several windows of the run.
+"""Compute percentiles, rates and jitter of the times of all frames, in bounded memory and over several windows of the
+run.
 
-A frame costs a few additions to a list. Blocks of frames are then added to every open window, where values are exact up
-to a count and become a histogram with logarithmic buckets beyond it (``distribution``).
+A frame costs a few additions to a list. Blocks of frames are then added to every open window. A window stores exact
+values up to a count, and more values as a histogram with logarithmic buckets (``distribution``).
 """
 
 from __future__ import annotations
@@ -13,16 +14,17 @@ from typing import Any
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.statistics_window import SECOND, BlockTimes, FrameBlock, StatisticsWindow
 
-#: The largest number of frames in a block.
-_BLOCK = 1024
+#: The maximum number of frames in a block.
+_MAX_BLOCK = 1024
 
 
 class Statistics:
-    """The statistics of one loop. ``add`` is for the loop's thread; everything else may be called from any thread.
+    """The statistics of one loop. Only the loop's thread may call ``add``; all other methods may be called from any
+    thread.
 
-    Windows: ``all``; ``minute_1``; ``last_minute``, which slides in steps of five seconds (55 to 60 s); and those of
-    ``restart``, such as the governor's time since its last step. Percentiles are exact up to ``exact`` values per stage
-    and window, and within 1 % beyond.
+    The windows are ``all``, ``minute_1``, ``last_minute``, which slides in steps of five seconds (55 to 60 s), and the
+    windows of ``restart``, such as the time since the governor's last step. Percentiles are exact up to ``exact``
+    values per stage and window, and within 1 % for more values.
     """
 
     def __init__(self, exact: int = 8192, minute_s: float = 60.0, slices: int = 12) -> None:
@@ -33,7 +35,7 @@ class Statistics:
         self._block = FrameBlock()
         self._begun_ns = 0
         self._fold_at = 0  # end of the current slice
-        self._previous_ns = 0  # the last answer
+        self._previous_ns = 0  # time of the last answer
         self._everything = StatisticsWindow(exact)
         self._minute_1 = StatisticsWindow(exact)
         self._minute_1_open = True
@@ -54,18 +56,18 @@ class Statistics:
             for span in spans.values():
                 rows += span
             rows.append(served.time_ns)
-            # The end of the last stage is a good enough time of the answer for slices of seconds.
+            # The end of the last stage is about the time of the answer, which is exact enough for slices of seconds.
             if spans and span[1] >= self._fold_at:
-                block = self._turn(kind, span[1])
+                block = self._start_slice(kind, span[1])
             block.served += 1
             if served.missed:
                 block.missed += served.missed
             if served.late:
                 block.late += 1
-            if block.served >= _BLOCK:
+            if block.served >= _MAX_BLOCK:
                 self._fold()
 
-    def _turn(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
+    def _start_slice(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
         """Begin a new slice with the frame whose row was just added; the row moves to the new block."""
         rows = self._block.rows[kind]
         width = 2 * len(kind) - 3
@@ -82,8 +84,8 @@ class Statistics:
                 self._recent.append(StatisticsWindow(self._exact))
         if answered_ns - self._begun_ns >= self._minute_ns:
             self._minute_1_open = False
-        gone = (answered_ns - self._begun_ns) // self._slice_ns
-        self._fold_at = self._begun_ns + (gone + 1) * self._slice_ns
+        past_slices = (answered_ns - self._begun_ns) // self._slice_ns
+        self._fold_at = self._begun_ns + (past_slices + 1) * self._slice_ns
         self._block.rows.setdefault(kind, []).extend(row)
         return self._block
 
@@ -100,7 +102,7 @@ class Statistics:
             window.take(folded)
 
     def restart(self, name: str) -> StatisticsWindow | None:
-        """End the window of that name and start it again with the next frame. Returns the finished window, if any."""
+        """End the window ``name`` and start it again with the next frame. Return the finished window, or None."""
         with self._lock:
             self._fold()
             finished = self._named.get(name)
@@ -113,14 +115,14 @@ class Statistics:
             self._fold()
             if name == "last_minute":
                 result = StatisticsWindow(self._exact)
-                for each in (*self._recent, self._slice):
-                    result.merge(each)
+                for window in (*self._recent, self._slice):
+                    result.merge(window)
                 return result
             fixed = {"all": self._everything, "minute_1": self._minute_1}
             return (fixed.get(name) or self._named[name]).copy()
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the whole run, with those of the first and the last minute under ``windows``."""
+        """Return the figures of the complete run, with those of the first and the last minute under ``windows``."""
         result = self.window("all").to_json()
         result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
         return result

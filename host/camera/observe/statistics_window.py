@@ -1,4 +1,4 @@
-"""Statistics of the frames between two moments of a run: times of stages, and what answered the frames."""
+"""Compute the statistics of the frames between two points in time of a run: times of stages, and origins of answers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from arenite.host.camera.observe.distribution import Distribution
 
 SECOND = 1_000_000_000
 
-#: Names of further times: from the first stage to the answer, from the capture to the answer, from answer to answer.
+#: Names of other times: from the first stage to the answer, from the capture to the answer, from answer to answer.
 TOTAL, AGE, INTERVAL = "total", "age", "interval"
 
 
 class FrameBlock:
-    """Frames that no window has yet. ``rows`` maps a kind of frames (what answered, which model, which stages) to a
-    flat list of times: start and end of each stage, then the time of the capture."""
+    """Frames that were not added to a window yet. ``rows`` maps a kind of frames (origin of the answer, model, stages)
+    to a flat list of times: start and end of each stage, then the time of the capture."""
 
     __slots__ = ("late", "missed", "rows", "served")
 
@@ -65,7 +65,8 @@ class BlockTimes:
 
 
 class StatisticsWindow:
-    """Statistics between two moments of the run. ``exact`` is the number of values per stage that are kept exactly."""
+    """The statistics between two points in time of the run. ``exact`` is the number of values per stage up to which all
+    values are stored."""
 
     def __init__(self, exact: int) -> None:
         self.exact = exact
@@ -80,25 +81,25 @@ class StatisticsWindow:
 
     def take(self, folded: BlockTimes) -> None:
         for name, values in folded.values.items():
-            held = self.stages.get(name)
-            if held is None:
-                held = self.stages[name] = Distribution(self.exact)
-            held.add(values)
+            distribution = self.stages.get(name)
+            if distribution is None:
+                distribution = self.stages[name] = Distribution(self.exact)
+            distribution.add(values)
         self._count(folded)
 
     def merge(self, other: StatisticsWindow) -> None:
         """Add ``other``, which follows this window."""
-        for name, distribution in other.stages.items():
-            held = self.stages.get(name)
-            if held is None:
-                held = self.stages[name] = Distribution(self.exact)
-            held.merge(distribution)
+        for name, other_distribution in other.stages.items():
+            distribution = self.stages.get(name)
+            if distribution is None:
+                distribution = self.stages[name] = Distribution(self.exact)
+            distribution.merge(other_distribution)
         self._count(other)
 
     def _count(self, more: BlockTimes | StatisticsWindow) -> None:
-        for mine, theirs in ((self.by, more.by), (self.models, more.models)):
-            for name, count in theirs.items():
-                mine[name] = mine.get(name, 0) + count
+        for own_counts, other_counts in ((self.by, more.by), (self.models, more.models)):
+            for name, count in other_counts.items():
+                own_counts[name] = own_counts.get(name, 0) + count
         self.served += more.served
         self.late += more.late
         self.missed += more.missed
@@ -124,22 +125,26 @@ class StatisticsWindow:
 
     @property
     def jitter_ms(self) -> float:
-        """Standard deviation of the time from one answer to the next."""
+        """The standard deviation of the time from one answer to the next."""
         gaps = self.stages.get(INTERVAL)
         return gaps.deviation / 1e6 if gaps is not None else 0.0
 
     def percentile_ms(self, name: str, percent: float) -> float | None:
-        """Return a percentile of a stage, ``total``, ``age`` or ``interval``; None when no frame had it."""
-        held = self.stages.get(name)
-        return held.percentile(percent) / 1e6 if held is not None and held.count else None
+        """Return a percentile of a stage, ``total``, ``age`` or ``interval``; None if no frame had it."""
+        distribution = self.stages.get(name)
+        return (
+            distribution.percentile(percent) / 1e6
+            if distribution is not None and distribution.count
+            else None
+        )
 
     def mean_ms(self, name: str) -> float:
-        """Return the mean of a stage, ``total``, ``age`` or ``interval``; 0 when no frame had it."""
-        held = self.stages.get(name)
-        return held.mean / 1e6 if held is not None else 0.0
+        """Return the mean of a stage, ``total``, ``age`` or ``interval``; 0 if no frame had it."""
+        distribution = self.stages.get(name)
+        return distribution.mean / 1e6 if distribution is not None else 0.0
 
     def stage_ms(self) -> dict[str, dict[str, float]]:
-        """Return the percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
+        """Return percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
         names = [name for name in STAGES if name in self.stages]
         names += [name for name in self.stages if name not in (*STAGES, TOTAL, AGE, INTERVAL)]
         names += [name for name in (TOTAL, AGE) if name in self.stages]

@@ -1,10 +1,10 @@
-"""Find where a run becomes steady, by MSER, the marginal standard error rule.
+"""Find the time from which a run is steady, by MSER, the marginal standard error rule.
 
-The rule removes values from the beginning so that the mean of the rest is known best: it minimizes the sum of squared
-deviations over the squared number of values left. A cut in the second half means that the run never settled, because a
-run that still drifts is cut late. Values are means of batches, as in MSER-5, so that one outlier at the end does not
-decide. (K. P. White
-Jr., "An effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997.)
+The rule removes values from the beginning so that the mean of the remaining values is most exact: it minimizes the sum
+of squared deviations divided by the squared number of remaining values. A cut in the second half means that the run
+never became steady, because a run that still drifts is cut late. Values are means of batches, as in MSER-5, so that one
+outlier at the end does not decide. (K. P. White Jr., "An effective truncation heuristic for bias reduction in
+simulation output", Simulation 69(6), 1997.)
 """
 
 from __future__ import annotations
@@ -18,45 +18,45 @@ import numpy as np
 MIN_VALUES = 6
 #: A long series is averaged into this number of batches.
 BATCHES = 24
-#: The cut moves into the second half only where that lowers the error to this share.
-_CLEAR = 0.6
+#: The cut is in the second half only if that lowers the error to this share.
+_MAX_LATE_ERROR_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """``begin`` is the index of the first steady value, None if there is none; ``unsettled`` names the series that
-    still change."""
+    """The result of the search. ``begin`` is the index of the first steady value, None if there is none; ``unsettled``
+    names the series that still change."""
 
     begin: int | None
     unsettled: tuple[str, ...] = ()
 
 
 def mser(values: Sequence[float]) -> int:
-    """Return the number of values to remove from the beginning; more than half of them where the series has not
-    settled."""
+    """Return the number of values to remove from the beginning. It is more than half of the values if the series has
+    not settled."""
     batch = max(1, len(values) // BATCHES)
     count = len(values) // batch
     if count <= MIN_VALUES:
         return 0
-    # The first values are left out where they do not fill a batch.
-    spare = len(values) - count * batch
-    x = np.asarray(values, np.float64)[spare:].reshape(count, batch).mean(axis=1)
-    x = x - np.median(x)  # keeps the sums of squares free of cancellation
-    left = np.arange(count, 0, -1)
-    sums, squares = (np.cumsum(each[::-1])[::-1] for each in (x, x * x))
-    spread = np.maximum(squares - sums * sums / left, 0.0)
-    error = (spread / (left * left.astype(np.float64)))[: count - MIN_VALUES + 1]
+    # The first values are left out if they do not fill a batch.
+    skipped = len(values) - count * batch
+    x = np.asarray(values, np.float64)[skipped:].reshape(count, batch).mean(axis=1)
+    x = x - np.median(x)  # prevents cancellation in the sums of squares
+    remaining = np.arange(count, 0, -1)
+    sums, squares = (np.cumsum(terms[::-1])[::-1] for terms in (x, x * x))
+    spread = np.maximum(squares - sums * sums / remaining, 0.0)
+    error = (spread / (remaining * remaining.astype(np.float64)))[: count - MIN_VALUES + 1]
     half = error[: count // 2 + 1]
-    chosen = error if error.min() < _CLEAR * half.min() else half
+    chosen = error if error.min() < _MAX_LATE_ERROR_SHARE * half.min() else half
     cut = int(np.argmax(chosen <= chosen.min() * (1 + 1e-9) + 1e-18))
-    return cut * batch + spare if cut else 0
+    return cut * batch + skipped if cut else 0
 
 
 def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) -> SteadyState:
-    """The first index from which every series is steady; all series have the same length.
+    """Find the first index from which every series is steady. All series have the same length.
 
-    ``slack`` is the change of each series that counts as steady: a series that stays within it to the end is steady
-    from the point where it begins to.
+    ``slack`` is the change of each series that counts as steady. A series that stays within it to the end is steady
+    from the point at which it enters this range.
     """
     begin, unsettled = 0, []
     for name, values in series.items():
@@ -73,7 +73,7 @@ def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str,
 
 
 def _cut(values: Sequence[float], slack: float) -> int:
-    """Return the cut of MSER, or an earlier one where the series stays within ``slack`` from there on."""
+    """Return the cut of MSER, or an earlier cut from which the series stays within ``slack``."""
     late = mser(values)
     x = np.asarray(values, np.float64)
     # The first value after which all others stay within the slack around the mean of the last third.

@@ -3,8 +3,8 @@
 The format is the JSON array form of the Trace Event Format. Its closing bracket may be missing, so that the file of a
 killed run opens too. Every stage has a track, so that overlapping frames are visible; a flow connects the stages of one
 frame; counters show rate, power, temperature, energy and the governor's levers; instants mark dropped and late
-frames and the governor's actions. Times are of the monotonic clock, so that other traces of the same computer can be
-compared.
+frames and the governor's actions. Times are by the monotonic clock, so that the trace can be compared with other traces
+of the same computer.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ LIMIT_FRAMES = 20_000
 
 
 class Timeline:
-    """A sink that writes the trace; ``update`` takes the loop's state (``loop_state.py``).
+    """A sink that writes the trace. ``update`` takes the loop's state (``loop_state.py``).
 
-    After ``limit_frames`` frames only frames that were late or followed dropped ones are written, at most
-    ``limit_frames`` more; counters and the governor's actions continue to the end.
+    After ``limit_frames`` frames, only frames that were late or that follow dropped frames are written, at most
+    ``limit_frames`` more. Counters and the governor's actions are written until the end.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Timeline:
         """Raises ``UsageError`` when ``path`` cannot be written."""
         self._writer = LineWriter(path, report=report)
         self._limit = limit_frames
-        self._drawn = 0
+        self._frames_written = 0
         self._tracks: set[int] = set()
         self._actions = NewGovernorActions()
         self._closed = False
@@ -62,13 +62,13 @@ class Timeline:
 
     def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
         eventful = served.late or served.missed > 0
-        if self._drawn >= self._limit and not (eventful and self._drawn < 2 * self._limit):
+        if self._frames_written >= self._limit and not (eventful and self._frames_written < 2 * self._limit):
             return
-        self._drawn += 1
+        self._frames_written += 1
         base = _FIRST_TRACK + served.source * _PER_SOURCE
         if base not in self._tracks:
             self._open_tracks(base, served.source)
-        # Formatted by hand: json.dumps would take three times as long, in the loop's thread.
+        # Format the text here, because json.dumps would take three times as long, in the loop's thread.
         head = f'"pid":{_PROCESS},"tid":'
         parts = []
         flow = "s"
@@ -101,7 +101,7 @@ class Timeline:
             self._instant("late", "late", track, at, frame=served.number, age_ms=served.age_ns / 1e6)
         if served.by != "model":
             self._instant(served.by, "by", track, at, frame=served.number)
-        if self._drawn == self._limit:
+        if self._frames_written == self._limit:
             self._instant("from here on only late frames and frames after dropped ones", "limit", track, at)
 
     def update(self, state: Mapping[str, Any]) -> None:
@@ -130,7 +130,7 @@ class Timeline:
     def close(self) -> None:
         if not self._closed:
             self._closed = True
-            # The last event has no comma after it, and the bracket follows.
+            # The last event is followed by the bracket instead of a comma.
             at = round(time.monotonic_ns() / 1e3, 3)
             end = {
                 "ph": "i",
@@ -173,10 +173,10 @@ def _line(event: Mapping[str, Any]) -> str:
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False) + ",\n"
 
 
-def _meta(what: str, track: int, **args: Any) -> dict[str, Any]:
-    return {"ph": "M", "name": what, "pid": _PROCESS, "tid": track, "args": args}
+def _meta(event: str, track: int, **args: Any) -> dict[str, Any]:
+    return {"ph": "M", "name": event, "pid": _PROCESS, "tid": track, "args": args}
 
 
 def _with_limit(name: str, reading: Mapping[str, Any] | None, limit: float | None) -> dict[str, Any]:
-    """A value and its limit as two series of one counter, so that they are drawn in one chart."""
+    """Return a value and its limit as two series of one counter, so that they are drawn in one chart."""
     return {name: reading.get("value"), f"{name} limit": limit} if reading else {}

@@ -11,14 +11,14 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
-    """A tensor of the model, in the runtime's own memory. ``address`` stays valid until ``close``."""
+    """A tensor of the model, in the runtime's own memory. ``address`` is valid until the runtime is closed."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str  # float32, int8, uint8, int16, int32, ...
     address: int
     bytes: int
-    scale: float = 0.0  # of a quantization per tensor; 0 for none
+    scale: float = 0.0  # scale of a quantization per tensor; 0 if there is none
     zero_point: int = 0
 
     def array(self) -> np.ndarray:
@@ -29,7 +29,8 @@ class TensorMemory:
 
 @dataclass(frozen=True, slots=True)
 class TensorSlot:
-    """One set of inputs and outputs. With two sets, the next frame is prepared while the model runs on the last one."""
+    """One set of inputs and outputs. With two sets, the next frame is prepared while the model runs on the previous
+    frame."""
 
     inputs: tuple[TensorMemory, ...]
     outputs: tuple[TensorMemory, ...]
@@ -41,7 +42,7 @@ class Runtime(Protocol):
     name: str  # litert-cpu, litert-gpu, litert-npu, litert-edgetpu, onnx-cpu, onnx-cuda, ...
     slots: tuple[TensorSlot, ...]
     resident_bytes: int  # weights that are not mapped, arena and buffers; measured where possible
-    notes: tuple[str, ...]  # for people: copies, fallbacks, operators left on the CPU
+    notes: tuple[str, ...]  # sentences for display: copies, fallbacks, operators that run on the CPU
     threads: int  # the number of threads that the model runs on
     copies_slots: bool  # whether more than one slot costs a copy of every input and output
 

@@ -1,4 +1,4 @@
-"""The names of the runtimes, and which of them this computer has."""
+"""List the names of the runtimes, and the runtimes that this computer has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GPU_LIBRARY = "libLiteRtWebGpuAccelerator"
 
 
 def model_kind(path: Path) -> str:
-    """``tflite`` or ``onnx``. Raises ``UsageError`` when there is no such file or it is neither."""
+    """Return ``tflite`` or ``onnx``. Raises ``UsageError`` if there is no such file, or if it is neither."""
     if not path.is_file():
         raise UsageError(
             f"There is no model file {path}.", "Check the path; `arenite zoo list` names models."
@@ -33,7 +33,7 @@ def model_kind(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a runtime can be used here. ``reason`` is text for people: why not, or what implements it."""
+    """Whether a runtime can be used here. ``reason`` is a text for display: why not, or what implements the runtime."""
 
     name: str
     available: bool
@@ -41,9 +41,9 @@ class Availability:
 
 
 def available_runtimes() -> list[Availability]:
-    """List every runtime, and whether this computer has what it needs.
+    """Return every runtime, and whether its packages and libraries are installed.
 
-    Whether a runtime works for one model is what ``choose_runtime`` measures. No accelerator's library is loaded.
+    ``choose_runtime`` measures whether a runtime works for a model. This function loads no accelerator's library.
     """
     return [*_litert(), _interpreter(), *_onnx()]
 
@@ -82,12 +82,14 @@ def _onnx() -> list[Availability]:
     from arenite.host.camera.runtimes.onnx import PROVIDERS, onnxruntime
 
     try:
-        here = onnxruntime().get_available_providers()
+        available = onnxruntime().get_available_providers()
     except UsageError as error:
         return [Availability(name, False, error.hint) for name in PROVIDERS]
     return [
         Availability(
-            name, wanted[0] in here, wanted[0] if wanted[0] in here else f"this build has no {wanted[0]}"
+            name,
+            providers[0] in available,
+            providers[0] if providers[0] in available else f"this build has no {providers[0]}",
         )
-        for name, wanted in PROVIDERS.items()
+        for name, providers in PROVIDERS.items()
     ]

@@ -27,19 +27,19 @@ def open_runtime(
     """Open the model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
     ``auto``.
 
-    ``auto`` uses the runtime that ``choose_runtime`` chose earlier for this very file on this device, or chooses now
-    with ``measure``. Without a choice it uses LiteRT's or ONNX Runtime's CPU with ``threads``. A delegate with
-    ``measure`` is measured beside all others, and used where it is faster. When a choice can no longer be opened,
-    such as an accelerator that was unplugged, the CPU is used and ``notes`` says so. Each runtime lists its
-    ``options``; all of them have ``input=1x192x192x3``.
+    ``auto`` uses the runtime that ``choose_runtime`` chose earlier for this file on this device. With ``measure`` it
+    chooses now. Without a choice it uses LiteRT's or ONNX Runtime's CPU with ``threads``. A delegate with ``measure``
+    is compared with all other runtimes, and used if it is faster. If the chosen runtime can no longer be opened, such
+    as an accelerator that was unplugged, the CPU is used and ``notes`` says so. The class of each runtime lists its
+    ``options``; every runtime has ``input=1x192x192x3``.
 
     Raises ``UsageError`` for a name or file that cannot work, ``ModelError`` for a damaged or unsupported model,
-    ``ToolError`` when a vendor's library does not load.
+    ``ToolError`` if a vendor's library does not load.
     """
     path = Path(path)
     if threads < 1 or slots < 1:
         raise UsageError(
-            f"A runtime cannot have {threads} threads and {slots} slots.", "Give 1 or more of each."
+            f"A runtime cannot have {threads} threads and {slots} slots.", "Give 1 or more for both."
         )
     runtime_options = dict(options or {})
     kind = model_kind(path)
@@ -73,7 +73,7 @@ def _open_named(
 
     check_tflite_file(path)
     if name not in LITERT:
-        return _stock(path, name, threads, slots, runtime_options)
+        return _open_interpreter(path, name, threads, slots, runtime_options)
     from arenite.host.camera.runtimes.litert import CompiledModel
 
     try:
@@ -84,12 +84,12 @@ def _open_named(
                 f"{name} needs LiteRT's C library: {error}.",
                 "Install a newer one: pip install -U ai-edge-litert",
             ) from error
-        runtime = _stock(path, INTERPRETER, threads, slots, runtime_options)
+        runtime = _open_interpreter(path, INTERPRETER, threads, slots, runtime_options)
         runtime.notes += (f"litert-cpu is not available ({error}); the stock interpreter is used instead.",)
         return runtime
 
 
-def _stock(path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> Runtime:
+def _open_interpreter(path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> Runtime:
     from arenite.host.camera.runtimes.stock_interpreter import StockInterpreter
 
     delegate = name.removeprefix(DELEGATE) if name.startswith(DELEGATE) else ""

@@ -1,8 +1,8 @@
 """LiteRT's CompiledModel through ctypes: the accelerators CPU (XNNPACK), GPU and NPU.
 
 The model file is mapped, not read. Each slot has tensor buffers of its own, and an invocation reads and writes them in
-place: on the CPU, changing a byte at ``TensorMemory.address`` changes what the model sees. GPU and NPU buffers that are
-not host memory are filled and read by one copy each; ``notes`` then says so.
+place: on the CPU, a byte that is written to ``TensorMemory.address`` is an input of the model. GPU and NPU buffers that
+are not host memory are filled and read by one copy each; ``notes`` then says so.
 
 The GPU accelerator needs a Vulkan driver (WebGPU), and the NPU accelerator needs a dispatch library of the vendor. The
 NPU code has never run on such hardware.
@@ -29,14 +29,14 @@ _NOTHING_TO_FREE = lite.OpaqueDeleter(lambda _: None)
 
 
 class CompiledModel:
-    """A ``Runtime``. Its options are ``input`` (and ``input1``, …), another shape such as 1x192x192x3;
+    """The ``Runtime`` for LiteRT. Its options are ``input`` (and ``input1``, …), another shape such as 1x192x192x3;
     ``weight_cache``, a file for XNNPACK's packed weights, which later runs map; ``precision`` of the GPU, fp16 or
     fp32; ``dispatch`` and ``plugins``, folders of the NPU vendor's libraries.
 
-    Only one thread at a time may call ``invoke``, also for different slots; other threads may write and read other
+    Only one thread at a time may call ``invoke``, also for different slots. Other threads may write and read other
     slots.
 
-    Raises ``ModelError`` with LiteRT's message, ``UsageError``, and ``OSError`` when the library is not usable.
+    Raises ``ModelError`` with LiteRT's message, ``UsageError``, and ``OSError`` if the library is not usable.
     """
 
     def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
@@ -81,24 +81,24 @@ class CompiledModel:
         self._index, self._signature = self._choose_signature(options)
         self._resize(options)
         inputs, outputs = self._tensors("Input"), self._tensors("Output")
-        self._buffer_bytes = slots * sum(each.bytes for each in inputs + outputs)
+        self._buffer_bytes = slots * sum(tensor.bytes for tensor in inputs + outputs)
         buffers = [SlotBuffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
-        for each in buffers:
-            self._close.callback(each.close)
+        for slot_buffers in buffers:
+            self._close.callback(slot_buffers.close)
         order_in, order_out = self._file_order("Input", len(inputs)), self._file_order("Output", len(outputs))
         self.slots = tuple(
-            TensorSlot(tuple(each.inputs[i] for i in order_in), tuple(each.outputs[i] for i in order_out))
-            for each in buffers
+            TensorSlot(tuple(slot.inputs[i] for i in order_in), tuple(slot.outputs[i] for i in order_out))
+            for slot in buffers
         )
         self._buffers = buffers
-        self._staged = any(each.staged for each in buffers)
+        self._staged = any(slot.staged for slot in buffers)
         if self._staged:
-            self.notes += (f"{self.name} has memory of its own: inputs and outputs are copied once each.",)
+            self.notes += (f"{self.name} has its own memory: inputs and outputs are copied once each.",)
         if not mapped_bytes(self.path) and os.path.exists("/proc/self/maps"):
             self.notes += ("The model file is not mapped.",)
         # The arguments of LiteRtRunCompiledModel are converted once: a ctypes call without conversion costs 0.5 µs.
         self._run = lib.c["LiteRtRunCompiledModel"]
-        self._calls = [each.arguments(self._compiled, self._index) for each in buffers]
+        self._calls = [slot.arguments(self._compiled, self._index) for slot in buffers]
 
     def _compile(self, accelerators: int, threads: int, options: Mapping[str, str]) -> Handle:
         lib = self._lib
@@ -115,8 +115,8 @@ class CompiledModel:
             lib.c.LiteRtDestroyOptions(compile_options)
 
     def _check_accelerated(self) -> None:
-        """Note when operators run on the CPU: LiteRT moves those that the accelerator does not support there
-        silently."""
+        """Add a note if operators run on the CPU. LiteRT silently runs operators there that the accelerator does not
+        support."""
         full = ctypes.c_bool()
         function = "LiteRtCompiledModelIsNonCpuFullyAccelerated"
         if hasattr(self._lib.c, function):
@@ -182,28 +182,28 @@ class CompiledModel:
         return tensors
 
     def _file_order(self, kind: str, count: int) -> list[int]:
-        """For each tensor in the order of the file's subgraph, its index in the signature. The file's order is that of
-        the stock interpreter, of labels and of recorded preprocessing."""
+        """Return the index in the signature of each tensor, in the order of the file's subgraph. The stock interpreter,
+        labels and recorded preprocessing use the file's order."""
         lib = self._lib
         function = f"LiteRtGetSignature{kind}TensorByIndex"
-        places = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
+        index_of = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
         subgraph = lib.make("LiteRtGetSignatureSubgraph", self._signature)
         total = lib.size(f"LiteRtGetNumSubgraph{kind}s", subgraph)
         handles = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
-        order = [places[handle] for handle in handles if handle in places]
-        # A signature may name a tensor twice, or leave one out: only its own order is left then.
+        order = [index_of[handle] for handle in handles if handle in index_of]
+        # A signature may name a tensor twice, or leave one out. Then use its own order.
         return order if len(order) == count else list(range(count))
 
     # Running
 
     def _invoke_first(self, slot: int = 0) -> None:
-        """The first run: XNNPACK packs its weights and the arena is mapped, and that memory is counted."""
+        """Run the model for the first time. XNNPACK packs its weights and the arena is mapped, so count that memory."""
         before = allocated_bytes()
         self._invoke_checked(slot)
         self.resident_bytes += max(0, allocated_bytes() - before)
-        self.invoke = self._invoke_checked if self._staged else self._fast()
+        self.invoke = self._invoke_checked if self._staged else self._fast_invoke()
 
-    def _fast(self) -> Callable[..., None]:
+    def _fast_invoke(self) -> Callable[..., None]:
         run, calls, fail = self._run, self._calls, self._fail
 
         def invoke(slot: int = 0) -> None:
@@ -221,7 +221,7 @@ class CompiledModel:
             self._buffers[slot].download()
 
     def _fail(self, slot: int) -> None:
-        """Run again to capture what LiteRT reports. Raises ``ModelError``."""
+        """Run again to capture LiteRT's messages. Raises ``ModelError``."""
         try:
             lite.with_captured_log(lambda: self._again(slot))
         except LiteRtError as error:
@@ -235,7 +235,7 @@ class CompiledModel:
             raise LiteRtError("LiteRtRunCompiledModel", status)
 
     def close(self) -> None:
-        """Free everything, also the memory of the slots."""
+        """Free all memory, including that of the slots."""
         if not hasattr(self, "_closed"):
             self._closed = True
             self.invoke = self._invoke_closed

@@ -17,7 +17,7 @@ from arenite.host.camera.runtimes.process_memory import aligned_bytes
 
 @dataclass(frozen=True)
 class SignatureTensor:
-    """An input or output of the signature; ``requirements`` are those that LiteRT has for its buffer."""
+    """An input or output of the signature. ``requirements`` are LiteRT's requirements for its buffer."""
 
     name: str
     shape: tuple[int, ...]
@@ -40,7 +40,7 @@ class SignatureTensor:
 def signature_tensor(
     lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any
 ) -> SignatureTensor:
-    """Describe the tensor ``handle``, which has ``layout`` now. Raises ``UnsupportedModelError``."""
+    """Return the properties of the tensor ``handle``, which has ``layout`` now. Raises ``UnsupportedModelError``."""
     name = ctypes.c_char_p()
     lib.call("LiteRtGetTensorName", handle, ctypes.byref(name))
     text = (name.value or b"").decode("utf-8", "replace")
@@ -48,9 +48,9 @@ def signature_tensor(
     lib.call("LiteRtGetRankedTensorType", handle, ctypes.byref(kind))
     dtype = lite.DTYPES.get(kind.element)
     if dtype is None or min(layout.shape, default=1) < 1:
-        what = f"type {kind.element}" if dtype is None else f"shape {list(layout.shape)}"
+        problem = f"type {kind.element}" if dtype is None else f"shape {list(layout.shape)}"
         raise UnsupportedModelError(
-            f"Tensor '{text}' of {path} has {what}, which the camera loop does not support.",
+            f"Tensor '{text}' of {path} has {problem}, which the camera loop does not support.",
             "Give the option input=1x192x192x3 if the model's input can be resized, or convert it with fixed shapes.",
         )
     kind.layout = layout
@@ -63,36 +63,36 @@ def signature_tensor(
 
 
 class SlotBuffers:
-    """The buffers of one slot. ``staged``: the processor cannot address some of them, so they are copied."""
+    """The buffers of one slot. ``staged`` means that the processor cannot address some buffers, so they are copied."""
 
     def __init__(
         self, lib: Library, environment: Handle, inputs: list[SignatureTensor], outputs: list[SignatureTensor]
     ) -> None:
         self._lib = lib
         self.staged = False
-        self._kept: list[np.ndarray] = []
-        self._ins, self.inputs = self._make(environment, inputs)
-        self._outs, self.outputs = self._make(environment, outputs)
+        self._staging: list[np.ndarray] = []
+        self._ins, self.inputs = self._create(environment, inputs)
+        self._outs, self.outputs = self._create(environment, outputs)
 
-    def _make(self, environment: Handle, tensors: list[SignatureTensor]) -> tuple[Any, list[TensorMemory]]:
+    def _create(self, environment: Handle, tensors: list[SignatureTensor]) -> tuple[Any, list[TensorMemory]]:
         handles = (Handle * len(tensors))()
         memories = []
-        for i, each in enumerate(tensors):
+        for i, tensor in enumerate(tensors):
             buffer = self._lib.make(
                 "LiteRtCreateManagedTensorBufferFromRequirements",
-                environment, ctypes.byref(each.type), each.requirements,
+                environment, ctypes.byref(tensor.type), tensor.requirements,
             )  # fmt: skip
             handles[i] = buffer
             kind = ctypes.c_int()
             self._lib.call("LiteRtGetTensorBufferType", buffer, ctypes.byref(kind))
             if kind.value == lite.HOST_MEMORY:
                 address = self._lib.make("LiteRtGetTensorBufferHostMemory", buffer).value or 0
-                ctypes.memset(address, 0, each.bytes)
+                ctypes.memset(address, 0, tensor.bytes)
             else:
                 self.staged = True
-                self._kept.append(aligned_bytes(each.bytes))
-                address = self._kept[-1].ctypes.data
-            memories.append(each.at(address))
+                self._staging.append(aligned_bytes(tensor.bytes))
+                address = self._staging[-1].ctypes.data
+            memories.append(tensor.at(address))
         return handles, memories
 
     def arguments(self, compiled: Handle, signature: int) -> tuple[Any, ...]:
@@ -108,14 +108,14 @@ class SlotBuffers:
             self._copy(Handle(handle), memory, lite.LOCK_READ)
 
     def _copy(self, handle: Handle, memory: TensorMemory, mode: int) -> None:
-        there = Handle()
-        self._lib.call("LiteRtLockTensorBuffer", handle, ctypes.byref(there), mode)
+        locked = Handle()
+        self._lib.call("LiteRtLockTensorBuffer", handle, ctypes.byref(locked), mode)
         try:
-            to, source = there.value or 0, memory.address
-            if to != source:
+            target, source = locked.value or 0, memory.address
+            if target != source:
                 if mode != lite.LOCK_WRITE:
-                    to, source = source, to
-                ctypes.memmove(to, source, memory.bytes)
+                    target, source = source, target
+                ctypes.memmove(target, source, memory.bytes)
         finally:
             self._lib.call("LiteRtUnlockTensorBuffer", handle)
 

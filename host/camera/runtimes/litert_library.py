@@ -1,4 +1,4 @@
-"""LiteRT's C library through ctypes: loading it takes 1 ms and 8 MB, the Python package takes 100 ms and 18 MB.
+"""Load LiteRT's C library through ctypes. This takes 1 ms and 8 MB; the Python package takes 100 ms and 18 MB.
 
 The declarations follow the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to
 v2.2.0 and later. Before v2.1.6 some functions of the same name took other arguments. ``LiteRtCreateModelFromFd`` was
@@ -41,7 +41,7 @@ DTYPES = {
     13: "uint64", 16: "uint32", 17: "uint16",
 }  # fmt: skip
 
-_NEEDED = (
+_REQUIRED_FUNCTIONS = (
     "LiteRtCreateModelFromFd", "LiteRtCreateEnvironment", "LiteRtCreateModelFromFile", "LiteRtCreateCompiledModel",
     "LiteRtCreateOpaqueOptions", "LiteRtCreateManagedTensorBufferFromRequirements", "LiteRtGetTensorBufferHostMemory",
     "LiteRtGetCompiledModelOutputTensorLayouts", "LiteRtCompiledModelResizeInputTensorNonStrict",
@@ -49,11 +49,11 @@ _NEEDED = (
     "LiteRtCompiledModelGetErrorMessages",
 )  # fmt: skip
 
-#: Lines of LiteRT's and of abseil's loggers, and those among them that are only informative.
-_LOGGED = re.compile(r"(INFO|VERBOSE|WARNING|ERROR): |[IWEF]\d{4} ")
-_CHATTER = re.compile(r"(INFO|VERBOSE): |I\d{4} ")
+#: Lines of LiteRT's and of abseil's loggers, and lines of these loggers that are only informative.
+_LOG_LINE = re.compile(r"(INFO|VERBOSE|WARNING|ERROR): |[IWEF]\d{4} ")
+_INFO_LINE = re.compile(r"(INFO|VERBOSE): |I\d{4} ")
 
-_QUIET = threading.RLock()
+_STDERR_LOCK = threading.RLock()
 
 Handle = ctypes.c_void_p
 Size = ctypes.c_size_t
@@ -74,7 +74,7 @@ class EnvironmentOption(ctypes.Structure):
 
 
 class Layout(ctypes.Structure):
-    """LiteRtLayout, 68 bytes; ``bits``: rank in the low seven."""
+    """LiteRtLayout, 68 bytes. The rank is in the low seven bits of ``bits``."""
 
     _fields_ = (
         ("bits", ctypes.c_uint32),
@@ -103,7 +103,7 @@ OpaqueDeleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class LiteRtError(Exception):
-    """A call that failed with a status; ``message`` is what LiteRT reported about it."""
+    """A call that failed with a status. ``message`` is LiteRT's report about it."""
 
     def __init__(self, function: str, status: int, message: str = "") -> None:
         super().__init__(function, status)
@@ -117,8 +117,8 @@ class Library:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.c = ctypes.CDLL(str(path))
-        self._kept: list[Any] = []
-        missing = [name for name in _NEEDED if not hasattr(self.c, name)]
+        self._options: list[Any] = []
+        missing = [name for name in _REQUIRED_FUNCTIONS if not hasattr(self.c, name)]
         if missing:
             raise OSError(f"this version of {path.name} has no function {missing[0]}")
 
@@ -139,8 +139,8 @@ class Library:
         return size.value
 
     def environment(self, accelerators: int, folders: dict[int, str]) -> Handle:
-        """Create an environment with only the given ``accelerators``: by default LiteRT loads the 19 MB of the GPU
-        too."""
+        """Create an environment with only the given ``accelerators``. By default LiteRT also loads the 19 MB of the
+        GPU."""
         rows = [
             EnvironmentOption(ACCELERATORS, _Any(_INT, _Value(integer=accelerators))),
             EnvironmentOption(SEVERITY, _Any(_INT, _Value(integer=_SEVERITY_ERROR))),
@@ -150,13 +150,13 @@ class Library:
             for tag, folder in folders.items()
         ]
         options = (EnvironmentOption * len(rows))(*rows)
-        self._kept.append(options)  # LiteRT does not promise to copy the texts
+        self._options.append(options)  # LiteRT does not promise to copy the texts
         return self.make("LiteRtCreateEnvironment", len(rows), options)
 
 
 @lru_cache(1)
 def package_folder() -> Path:
-    """Return the folder of ai-edge-litert, located without importing it. Raises ``OSError``."""
+    """Return the folder of ai-edge-litert, without importing the package. Raises ``OSError``."""
     spec = importlib.util.find_spec("ai_edge_litert")
     if spec is None or not spec.submodule_search_locations:
         raise OSError("ai-edge-litert is not installed")
@@ -165,7 +165,7 @@ def package_folder() -> Path:
 
 @lru_cache(1)
 def library() -> Library:
-    """LiteRT's C library. Raises ``OSError`` when there is none, or when it cannot be used."""
+    """Return LiteRT's C library. Raises ``OSError`` if there is none, or if it cannot be used."""
     suffix = {"darwin": "libLiteRt.dylib", "win32": "libLiteRt.dll"}.get(sys.platform, "libLiteRt.so")
     return Library(package_folder() / suffix)
 
@@ -179,17 +179,18 @@ def _scratch_file() -> Any:
 
 
 def with_captured_log(work: Callable[[], Any]) -> tuple[Any, str]:
-    """Run ``work``; returns its result and what C code wrote to standard error, without informative lines.
+    """Run ``work``. Return its result and the text that C code wrote to standard error, without informative lines.
 
-    LiteRT explains some failures only there. Raises what ``work`` raises, with that text in ``LiteRtError.message``.
+    LiteRT explains some failures only in this text. An exception of ``work`` is raised again; a ``LiteRtError`` gets
+    the text in its ``message``.
     """
-    with _QUIET:  # two threads at once would replace each other's standard error
-        return _quietly(work)
+    with _STDERR_LOCK:  # two threads at once would replace each other's standard error
+        return _run_and_capture(work)
 
 
-def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
+def _run_and_capture(work: Callable[[], Any]) -> tuple[Any, str]:
     try:
-        kept = os.dup(2)
+        stderr_copy = os.dup(2)
     except OSError:  # a service without standard error
         return work(), ""
     try:
@@ -202,14 +203,14 @@ def _quietly(work: Callable[[], Any]) -> tuple[Any, str]:
             except LiteRtError as error:
                 failed = error
             finally:
-                os.dup2(kept, 2)
+                os.dup2(stderr_copy, 2)
             file.seek(0)
             lines = file.read().decode("utf-8", "replace").splitlines()
     finally:
-        os.close(kept)
-    log = [line for line in lines if _LOGGED.match(line) and not _CHATTER.match(line)]
-    others = [line for line in lines if line.strip() and not _LOGGED.match(line)]
-    if failed is None and others:  # another thread wrote meanwhile
+        os.close(stderr_copy)
+    log = [line for line in lines if _LOG_LINE.match(line) and not _INFO_LINE.match(line)]
+    others = [line for line in lines if line.strip() and not _LOG_LINE.match(line)]
+    if failed is None and others:  # another thread wrote them at the same time
         os.write(2, ("\n".join(others) + "\n").encode())
     elif failed is not None:
         log += others

@@ -1,4 +1,4 @@
-"""LiteRT's options for compiling a model: the libraries to look for, and option texts."""
+"""Write LiteRT's options for compiling a model: the folders of libraries, and option texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(8)
 def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
-    """Return the process's environment for these accelerators. It is never freed, because LiteRT keeps loaded
+    """Return the process's environment for these accelerators. It is never freed, because LiteRT does not unload
     accelerators."""
     folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
     if accelerators & lite.NPU:
@@ -45,7 +45,7 @@ def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle
 
 
 def _quoted(text: str) -> str:
-    """Return a TOML string."""
+    """Return ``text`` as a TOML string."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 

@@ -1,4 +1,4 @@
-"""ONNX Runtime, with every input and output bound to memory of the loop, so that nothing is copied on the CPU.
+"""Run models on ONNX Runtime, with every input and output in memory of the loop, so that the CPU copies no tensors.
 
 With CUDA and TensorRT, ONNX Runtime itself copies inputs and outputs between the two memories. Only the CPU provider
 has been tested; the others use the same calls and have never run on their hardware.
@@ -25,10 +25,11 @@ PROVIDERS = {
     "onnx-nnapi": ("NnapiExecutionProvider", "CPUExecutionProvider"),
     "onnx-coreml": ("CoreMLExecutionProvider", "CPUExecutionProvider"),
 }
+#: The package or build that has each provider.
 _BUILDS = {
-    "onnx-cuda": "pip install onnxruntime-gpu, or NVIDIA's wheel for Jetson",
-    "onnx-tensorrt": "pip install onnxruntime-gpu with TensorRT, or NVIDIA's wheel for Jetson",
-    "onnx-qnn": "pip install onnxruntime-qnn",
+    "onnx-cuda": "onnxruntime-gpu, or NVIDIA's wheel for Jetson",
+    "onnx-tensorrt": "onnxruntime-gpu with TensorRT, or NVIDIA's wheel for Jetson",
+    "onnx-qnn": "onnxruntime-qnn",
     "onnx-nnapi": "a build of ONNX Runtime for Android",
     "onnx-coreml": "ONNX Runtime's wheel for macOS",
 }
@@ -40,10 +41,10 @@ _DTYPES = {
 
 
 class OnnxSession:
-    """A ``Runtime``. Its options are ``input``, ``input1``, …, the shape of an input that has dynamic dimensions, and
-    ``provider.NAME``, an option of the provider, such as ``provider.trt_fp16_enable=1``.
+    """The ``Runtime`` for ONNX Runtime. Its options are ``input``, ``input1``, …, the shape of an input with dynamic
+    dimensions, and ``provider.NAME``, an option of the provider, such as ``provider.trt_fp16_enable=1``.
 
-    Raises ``ModelError``, ``UsageError`` when ONNX Runtime or the provider is missing.
+    Raises ``ModelError``, and ``UsageError`` if ONNX Runtime or the provider is missing.
     """
 
     def __init__(self, path: Path, name: str, threads: int, slots: int, options: Mapping[str, str]) -> None:
@@ -58,14 +59,14 @@ class OnnxSession:
             raise UsageError(
                 f"The installed ONNX Runtime has no {providers[0]}; it has "
                 f"{', '.join(ort.get_available_providers())}.",
-                f"It needs {_BUILDS[name]}.",
+                f"Install {_BUILDS[name]}.",
             )
         before = allocated_bytes()
         settings = ort.SessionOptions()
         settings.intra_op_num_threads = threads
         settings.inter_op_num_threads = 1
         settings.log_severity_level = 4  # errors arrive as exceptions
-        # Threads that wait for the next layer by spinning cost power and gain little on small models.
+        # Threads that spin while they wait for the next layer cost power and save little time on small models.
         settings.add_session_config_entry("session.intra_op.allow_spinning", "0")
         provider_options = {
             key.removeprefix("provider."): text for key, text in options.items() if "." in key
@@ -74,11 +75,13 @@ class OnnxSession:
         try:
             self._session: Any = ort.InferenceSession(str(path), settings, providers=chosen)
             if self._session.get_providers()[0] != providers[0]:
-                raise UsageError(f"{providers[0]} did not start.", f"It needs {_BUILDS[name]}.")
+                raise UsageError(f"{providers[0]} did not start.", f"Install {_BUILDS[name]}.")
             inputs, outputs = self._shapes(options)
             self._arrays: list[np.ndarray] = []
-            self.slots = tuple(TensorSlot(self._place(inputs), self._place(outputs)) for _ in range(slots))
-            self._bound = [self._bind(slot) for slot in self.slots]
+            self.slots = tuple(
+                TensorSlot(self._allocate(inputs), self._allocate(outputs)) for _ in range(slots)
+            )
+            self._bindings = [self._bind(slot) for slot in self.slots]
         except UsageError:
             raise
         except Exception as error:  # ONNX Runtime has its own exception types, one per status
@@ -87,46 +90,46 @@ class OnnxSession:
                 "Check that it is an ONNX model and that the provider knows its operators.",
             ) from error
         if name in ("onnx-cuda", "onnx-tensorrt"):
-            self.notes += ("The GPU has memory of its own: inputs and outputs are copied once each.",)
-        self.resident_bytes = max(allocated_bytes() - before, sum(each.nbytes for each in self._arrays))
+            self.notes += ("The GPU has its own memory: inputs and outputs are copied once each.",)
+        self.resident_bytes = max(allocated_bytes() - before, sum(array.nbytes for array in self._arrays))
         #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke
 
     def _shapes(self, options: Mapping[str, str]) -> tuple[list[TensorMemory], list[TensorMemory]]:
         inputs = []
-        for place, each in enumerate(self._session.get_inputs()):
-            text = options.get(f"input{place}", options.get("input", "") if place == 0 else "")
-            shape = parse_shape(text) if text else tuple(each.shape)
+        for position, tensor in enumerate(self._session.get_inputs()):
+            text = options.get(f"input{position}", options.get("input", "") if position == 0 else "")
+            shape = parse_shape(text) if text else tuple(tensor.shape)
             # A dynamic batch size becomes 1: the loop serves one frame at a time.
             if shape and not isinstance(shape[0], int):
                 shape = (1, *shape[1:])
-            inputs.append(self._described(each, shape))
+            inputs.append(self._to_memory(tensor, shape))
         outputs = self._session.get_outputs()
-        known = [tuple(each.shape) for each in outputs]
-        if any(not isinstance(size, int) for shape in known for size in shape) or "input" in options:
+        shapes = [tuple(tensor.shape) for tensor in outputs]
+        if any(not isinstance(size, int) for shape in shapes for size in shape) or "input" in options:
             zeros = {m.name: np.zeros(m.shape, m.dtype) for m in inputs}
-            known = [np.shape(output) for output in self._session.run(None, zeros)]
-        return inputs, [self._described(each, shape) for each, shape in zip(outputs, known, strict=True)]
+            shapes = [np.shape(output) for output in self._session.run(None, zeros)]
+        return inputs, [self._to_memory(tensor, shape) for tensor, shape in zip(outputs, shapes, strict=True)]
 
-    def _described(self, each: Any, shape: tuple[Any, ...]) -> TensorMemory:
-        free = [size for size in shape if not isinstance(size, int) or size < 1]
-        if each.type not in _DTYPES or free:
-            what = f"has dynamic dimensions {free}" if free else f"has the type {each.type}"
+    def _to_memory(self, tensor: Any, shape: tuple[Any, ...]) -> TensorMemory:
+        dynamic = [size for size in shape if not isinstance(size, int) or size < 1]
+        if tensor.type not in _DTYPES or dynamic:
+            problem = f"has dynamic dimensions {dynamic}" if dynamic else f"has the type {tensor.type}"
             raise UnsupportedModelError(
-                f"Tensor '{each.name}' of {self.path} {what}.",
+                f"Tensor '{tensor.name}' of {self.path} {problem}.",
                 "Give its shape: the option input=1x3x192x192.",
             )
-        dtype = _DTYPES[each.type]
+        dtype = _DTYPES[tensor.type]
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        return TensorMemory(each.name, shape, dtype, 0, size)
+        return TensorMemory(tensor.name, shape, dtype, 0, size)
 
-    def _place(self, tensors: list[TensorMemory]) -> tuple[TensorMemory, ...]:
-        placed = []
+    def _allocate(self, tensors: list[TensorMemory]) -> tuple[TensorMemory, ...]:
+        allocated = []
         for memory in tensors:
             self._arrays.append(aligned_bytes(memory.bytes))
             address = self._arrays[-1].ctypes.data
-            placed.append(TensorMemory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
-        return tuple(placed)
+            allocated.append(TensorMemory(memory.name, memory.shape, memory.dtype, address, memory.bytes))
+        return tuple(allocated)
 
     def _bind(self, slot: TensorSlot) -> Any:
         binding = self._session.io_binding()
@@ -137,17 +140,17 @@ class OnnxSession:
 
     def _invoke(self, slot: int = 0) -> None:
         try:
-            self._session.run_with_iobinding(self._bound[slot])
-        except Exception as error:  # as above
+            self._session.run_with_iobinding(self._bindings[slot])
+        except Exception as error:  # ONNX Runtime has its own exception types, one per status
             raise ModelError(
                 f"{self.name} failed on {self.path}: {' '.join(str(error).split())}",
                 "Try --runtime onnx-cpu.",
             ) from error
 
     def close(self) -> None:
-        """Free everything, also the memory of the slots."""
+        """Free all memory, including that of the slots."""
         self.invoke = self._invoke_closed
-        self._bound = []
+        self._bindings = []
         self._session = None
         self._arrays = []
 
@@ -156,7 +159,7 @@ class OnnxSession:
 
 
 def onnxruntime() -> Any:
-    """Import the module. Raises a ``UsageError`` that names the extra to install."""
+    """Import ONNX Runtime and return the module. Raises a ``UsageError`` that names the extra to install."""
     try:
         import onnxruntime as module
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""Measure a runtime on a model in a process of its own, so that a crash or a hang stays there."""
+"""Measure a runtime on a model in a separate process, so that a crash or a hang does not affect this process."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from typing import Any
 from arenite.host.camera.runtimes.runtime_choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
 
-#: Returns the joules that the device has used since some fixed time; only differences are used.
+#: A function that returns the joules that the device has used since a fixed time. Only differences are used.
 JoulesReader = Callable[[], float]
 
 
 def joules_reader(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
-    """Return a reader that integrates ``power``. None when its figures are estimates: they are computed from the load,
-    so they would only repeat which runtime takes longer."""
+    """Return a reader that integrates ``power``, or None if its figures are estimates. Estimates are computed from the
+    load, so they would only show which runtime takes longer."""
     if power.read(0.0).kind != MEASURED:
         return None
     total, last = 0.0, clock()
@@ -47,7 +47,7 @@ def probe_runtime(
     seconds: float,
     timeout_s: float,
 ) -> CandidateResult:
-    """Measure one candidate. ``problem`` of the result says how it failed: refused, crashed or hung."""
+    """Measure one candidate. If it fails, ``problem`` of the result says how: refused, crashed or hung."""
     request = {
         "path": str(path.resolve()), "name": name, "threads": threads, "options": options, "seconds": seconds,
         "outputs": str(outputs),
@@ -60,13 +60,13 @@ def probe_runtime(
             stderr=log,
             text=True,
         )
-        # A delegate that hangs must not block this process: the timer ends the child, which ends the reading.
+        # A delegate that hangs must not block this process. The timer kills the child, so that reading from it ends.
         timer = _Timer(child, timeout_s)
         try:
             first = _exchange(child, json.dumps(request))
             before = meter() if meter is not None and "warm" in first else 0.0
             last = _exchange(child, "go") if "warm" in first else first
-            used = meter() - before if meter is not None and "invocations" in last else None
+            used_j = meter() - before if meter is not None and "invocations" in last else None
             child.wait()
         finally:
             timer.stop()
@@ -78,14 +78,14 @@ def probe_runtime(
         return CandidateResult(
             name, threads, problem=_failure_text(child.returncode, timer.fired, timeout_s, log_lines)
         )
-    energy = None if used is None else 1000 * used / last["invocations"]
+    energy = None if used_j is None else 1000 * used_j / last["invocations"]
     return CandidateResult(
         name, threads, last["median_ms"], last["p90_ms"], energy, last["resident_bytes"], None, "", tuple(last["notes"])
     )  # fmt: skip
 
 
 class _Timer:
-    """Kills ``child`` after ``timeout_s``; ``fired`` says whether that happened."""
+    """Kills ``child`` after ``timeout_s``. ``fired`` says whether it did."""
 
     def __init__(self, child: subprocess.Popen[str], timeout_s: float) -> None:
         self.fired = False
@@ -109,7 +109,7 @@ class _Timer:
 
 
 def _exchange(child: subprocess.Popen[str], line: str) -> dict[str, Any]:
-    """Send ``line`` to the child and return its answer; empty when the child has ended."""
+    """Send ``line`` to the child and return its answer; {} if the child has ended."""
     assert child.stdin is not None and child.stdout is not None
     try:
         child.stdin.write(line + "\n")

@@ -1,4 +1,4 @@
-"""The memory of this process: aligned buffers, resident bytes, and mapped files."""
+"""Allocate aligned buffers, and measure the memory of this process: resident bytes, allocations, and mapped files."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ import numpy as np
 from arenite.errors import ModelError
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: The alignment of a cache line and of AVX-512; LiteRT and ONNX Runtime copy memory that has less.
+#: The alignment of a cache line and of AVX-512. LiteRT and ONNX Runtime copy memory with a smaller alignment.
 ALIGNMENT = 64
 
 
 def aligned_bytes(size: int) -> np.ndarray:
-    """Zeroed memory as uint8, shape (size,), that starts at a multiple of 64; it lives as long as a view of it."""
+    """Return zeroed memory as uint8, shape (size,), that starts at a multiple of 64. It lives as long as a view of
+    it."""
     raw = np.zeros(max(size, 1) + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
 
 
 def resident_bytes() -> int:
-    """Private memory of this process that is in RAM; 0 where /proc is missing."""
+    """Return the private memory of this process that is in RAM; 0 if /proc is missing."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -48,7 +49,7 @@ class _Mallinfo2(ctypes.Structure):
 
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
-    """glibc 2.33 and later."""
+    """Return the function ``mallinfo2`` of glibc 2.33 and later; None on other systems."""
     function = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if function is not None:
         function.restype = _Mallinfo2
@@ -56,10 +57,10 @@ def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
 
 
 def allocated_bytes() -> int:
-    """Return the bytes that were allocated and not freed; the growth while a model is opened is the size of the model.
+    """Return the bytes that were allocated and not freed. The growth while a model is opened is the size of the model.
 
-    Resident pages are less exact: a model adds few of them where it reuses the memory of another, and a page for each
-    small allocation where these fill gaps of a fragmented heap. They are used where the allocator has no statistics.
+    Resident pages are less exact: a model adds few pages if it reuses the memory of another model, and a page for each
+    small allocation that fills a gap of a fragmented heap. They are used if the allocator has no statistics.
     """
     mallinfo2 = _mallinfo2()
     if mallinfo2 is None:

@@ -1,4 +1,4 @@
-"""Measurements of runtimes, and the rule that chooses one of them."""
+"""The measurements of runtimes, and the rule that chooses a runtime."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 
-#: A runtime is chosen over a simpler one only when it is better by this share: it costs threads, power or a driver.
+#: A runtime is preferred to a simpler one only if it is better by this share, because it needs threads, power or a
+#: driver.
 MIN_GAIN = 0.10
-#: The largest difference of outputs from the CPU's, as a share of their range. float16 accelerators stay below 1 %.
+#: The largest difference of outputs from the CPU's, as a share of their range. It is below 1 % for float16
+#: accelerators.
 MAX_DIFFERENCE = 0.05
 #: The smallest range of an integer output, in quantization steps, so that a difference of 3 steps is always allowed.
 _MIN_STEPS = 64
@@ -18,8 +20,8 @@ _MIN_STEPS = 64
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """The measurement of one candidate. ``difference`` is that of its outputs from the CPU's, as a share of their
-    range. ``problem`` says why it cannot be used, and is empty when it can. Times are of one warm invocation."""
+    """The measurement of one candidate. ``difference`` is the difference of its outputs from the CPU's, as a share of
+    their range. ``problem`` says why it cannot be used; it is empty if it can. Times are of one warm invocation."""
 
     name: str
     threads: int
@@ -38,8 +40,8 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeChoice:
-    """The chosen runtime. ``measured`` has all candidates, simplest first; ``remembered`` says that the choice was made
-    in an earlier run on this device."""
+    """The chosen runtime. ``measured`` has all candidates, simplest first. ``remembered`` is true if the choice was
+    made in an earlier run on this device."""
 
     name: str
     threads: int
@@ -58,19 +60,19 @@ class RuntimeChoice:
     def rows(self) -> list[tuple[str, str, str, str]]:
         """Return rows of a table: runtime, ms, mJ, and why it was or was not chosen."""
         rows = []
-        for each in self.measured:
-            chosen = (each.name, each.threads) == (self.name, self.threads)
-            ms = f"{each.median_ms:.3f}" if each.median_ms is not None else "-"
-            mj = f"{each.energy_mj:.3f}" if each.energy_mj is not None else "-"
-            why = "chosen" if chosen else each.problem or "too little gain, or slower"
-            rows.append((each.label, ms, mj, "; ".join([why, *each.notes])))
+        for result in self.measured:
+            chosen = (result.name, result.threads) == (self.name, self.threads)
+            ms = f"{result.median_ms:.3f}" if result.median_ms is not None else "-"
+            mj = f"{result.energy_mj:.3f}" if result.energy_mj is not None else "-"
+            reason = "chosen" if chosen else result.problem or "too little gain, or slower"
+            rows.append((result.label, ms, mj, "; ".join([reason, *result.notes])))
         return rows
 
 
 def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Return the largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf when
+    """Return the largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf if
     the shapes differ or a value is NaN."""
-    if [each.shape for each in outputs] != [each.shape for each in reference]:
+    if [output.shape for output in outputs] != [output.shape for output in reference]:
         return float("inf")
     worst = 0.0
     for ours, theirs in zip(outputs, reference, strict=True):
@@ -90,19 +92,19 @@ def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -
 def choose_candidate(
     measured: Sequence[CandidateResult], by: str = "latency"
 ) -> tuple[CandidateResult, str] | None:
-    """Return the candidate to use and the reason; None when none can be used. ``by`` is ``latency`` or ``energy``.
+    """Return the candidate to use and the reason; None if none can be used. ``by`` is ``latency`` or ``energy``.
 
     Candidates are ordered simplest first, and a later one must be 10 % better than the best so far.
     """
-    usable = [each for each in measured if not each.problem and each.median_ms is not None]
+    usable = [result for result in measured if not result.problem and result.median_ms is not None]
     if not usable:
         return None
     if by == "energy":
-        usable = [each for each in usable if each.energy_mj is not None] or usable
+        usable = [result for result in usable if result.energy_mj is not None] or usable
     best = usable[0]
-    for each in usable[1:]:
-        if _cost(each, by) < (1 - MIN_GAIN) * _cost(best, by):
-            best = each
+    for result in usable[1:]:
+        if _cost(result, by) < (1 - MIN_GAIN) * _cost(best, by):
+            best = result
     first = usable[0]
     if best is first:
         tried = len(measured) - 1
@@ -120,7 +122,7 @@ def choose_candidate(
     )
 
 
-def _cost(each: CandidateResult, by: str) -> float:
-    if by == "energy" and each.energy_mj is not None:
-        return each.energy_mj
-    return each.median_ms if each.median_ms is not None else float("inf")
+def _cost(result: CandidateResult, by: str) -> float:
+    if by == "energy" and result.energy_mj is not None:
+        return result.energy_mj
+    return result.median_ms if result.median_ms is not None else float("inf")

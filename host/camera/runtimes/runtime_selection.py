@@ -1,9 +1,9 @@
 """Choose a runtime by measuring every runtime of this device on the model itself.
 
-Every candidate runs in a process of its own, on the same pictures. A candidate that crashes, hangs, is refused or gives
-other answers than the CPU is excluded. The fastest of the others wins, but a simpler one is preferred unless the
-gain is at least 10 %. A delegate that splits the graph and becomes slow by that is therefore not chosen. The
-decision is stored in the cache for this file, these library versions and this device.
+Every candidate runs in a separate process, on the same pictures. A candidate that crashes, hangs, is refused or gives
+other answers than the CPU is excluded. The fastest of the others is chosen, but a simpler one is preferred unless the
+gain is at least 10 %. A delegate that is slow because it splits the graph is therefore not chosen. The decision is
+stored in the cache for this file, these library versions and this device.
 """
 
 from __future__ import annotations
@@ -35,28 +35,28 @@ def choose_runtime(
     timeout_s: float = 60.0,
     keep: bool = True,
 ) -> RuntimeChoice:
-    """Measure and decide.
+    """Measure all candidates and choose a runtime.
 
     Args:
         names: candidates, simplest first; by default all that ``available_runtimes`` lists for this kind of model.
         threads: numbers of threads to try; by default 1, 2, 4, … up to the processors that this process may use.
         delegates: further candidates, as ``delegate:LIBRARY.so,option=value``.
-        by: ``latency``, or ``energy`` when there is a ``meter``.
+        by: ``latency``, or ``energy`` if there is a ``meter``.
         seconds: measuring time per candidate, after a fifth of it to warm up.
         keep: store the decision for ``load_choice``.
 
-    Raises ``ModelError`` when no candidate runs the model; its text has the reason of each.
+    Raises ``ModelError`` if no candidate runs the model; its text has the reason for each candidate.
     """
     from arenite.host.camera.runtimes.runtime_choice import choose_candidate
 
-    path, given = Path(path), dict(options or {})
+    path, runtime_options = Path(path), dict(options or {})
     candidates = _candidates(path, names, threads, delegates)
     measured: list[CandidateResult] = []
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         reference: Path | None = None
         for place, (name, count) in enumerate(candidates):
             outputs = Path(folder) / f"{place}.npz"
-            result = probe_runtime(path, name, count, given, outputs, meter, seconds, timeout_s)
+            result = probe_runtime(path, name, count, runtime_options, outputs, meter, seconds, timeout_s)
             if not result.problem:
                 if reference is None:
                     reference = outputs
@@ -64,7 +64,7 @@ def choose_runtime(
             measured.append(result)
     picked = choose_candidate(measured, by)
     if picked is None:
-        reasons = " ".join(f"{each.label}: {each.problem}" for each in measured)
+        reasons = " ".join(f"{result.label}: {result.problem}" for result in measured)
         raise ModelError(f"No runtime of this device runs {path}. {reasons}", "Convert the model again.")
     choice = RuntimeChoice(picked[0].name, picked[0].threads, tuple(measured), picked[1])
     if keep:
@@ -72,7 +72,7 @@ def choose_runtime(
 
         # Without a writable cache the next run measures again.
         with contextlib.suppress(OSError):
-            replace_file(cache_path(path, given), json.dumps(choice.to_json(), indent=1).encode())
+            replace_file(cache_path(path, runtime_options), json.dumps(choice.to_json(), indent=1).encode())
     return choice
 
 
@@ -81,7 +81,11 @@ def _candidates(
 ) -> list[tuple[str, int]]:
     if names is None:
         onnx = model_kind(path) == "onnx"
-        names = [each.name for each in available_runtimes() if each.available and (each.name in ONNX) == onnx]
+        names = [
+            runtime.name
+            for runtime in available_runtimes()
+            if runtime.available and (runtime.name in ONNX) == onnx
+        ]
     counts = list(threads) if threads is not None else candidate_thread_counts()
     name_and_threads = []
     for name in [*names, *delegates]:

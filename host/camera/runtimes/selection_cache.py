@@ -1,4 +1,4 @@
-"""The decisions of ``choose_runtime`` in the cache, by file, library versions and device.
+"""Read the decisions of ``choose_runtime`` from the cache, by file, library versions and device.
 
 The module imports little, because every start of the loop reads the cache.
 """
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def load_choice(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
-    """Return the stored decision; None when there is none for this file, these versions and this device."""
+    """Return the stored decision; None if there is none for this file, these versions and this device."""
     if not _folder().is_dir():  # the cache is empty, so the model need not be read
         return None
     import json
@@ -40,7 +40,7 @@ def _folder() -> Path:
 
 
 def cache_path(path: Path, options: dict[str, str]) -> Path:
-    """Return the file of the decision. Raises ``OSError`` when the model cannot be read."""
+    """Return the file of the decision. Raises ``OSError`` if the model cannot be read."""
     import hashlib
     import json
 
@@ -53,8 +53,8 @@ def cache_path(path: Path, options: dict[str, str]) -> Path:
 
 
 def _versions() -> list[str]:
-    """Return the versions of the runtimes' packages, from the names of their folders: importlib.metadata takes as long as
-    opening a small model."""
+    """Return the versions of the runtimes' packages. They are read from the names of the packages' folders, because
+    importlib.metadata takes as long as opening a small model."""
     import importlib.util
 
     versions = []
@@ -67,7 +67,8 @@ def _versions() -> list[str]:
 
 
 def _device() -> list[str]:
-    """Everything that measurements depend on: the machine, its processor and the cores that this process may use."""
+    """Return the facts on which measurements depend: the machine, its processor and the cores that this process may
+    use."""
     facts = [platform.machine(), sys.platform, str(candidate_thread_counts()[-1])]
     for file in ("/proc/device-tree/model", "/proc/cpuinfo", "/proc/driver/nvidia/version"):
         with contextlib.suppress(OSError):
@@ -80,7 +81,7 @@ def _device() -> list[str]:
 
 
 def candidate_thread_counts() -> list[int]:
-    """1, 2, 4, … up to the processors that this process may use."""
+    """Return 1, 2, 4, … up to the number of processors that this process may use."""
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     counts = [1]
     while counts[-1] * 2 <= usable:

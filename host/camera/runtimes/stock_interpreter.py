@@ -2,10 +2,10 @@
 
 It is for boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
 (``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other that exports
-``tflite_plugin_create_delegate``. The two named delegates have never been tested, for want of the hardware.
+``tflite_plugin_create_delegate``. The two named delegates have never been tested on their hardware.
 
-One slot uses the interpreter's own memory. The interpreter has one set of tensors, so more slots are copied in and out;
-``notes`` then says so.
+One slot uses the interpreter's own memory. The interpreter has one set of tensors, so with more slots inputs and
+outputs are copied; ``notes`` then says so.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
 class StockInterpreter:
-    """A ``Runtime``. ``delegate`` has a library and its options, such as ``libedgetpu.so.1,device=usb``. The options
-    are ``input``, ``input1``, …, as for ``litert-cpu``.
+    """The ``Runtime`` for the stock interpreter. ``delegate`` has a library and its options, such as
+    ``libedgetpu.so.1,device=usb``. The options are ``input``, ``input1``, …, as for ``litert-cpu``.
 
-    Raises ``ModelError``, ``ToolError`` when the delegate does not load, ``UsageError`` without any interpreter.
+    Raises ``ModelError``, ``ToolError`` if the delegate does not load, ``UsageError`` if there is no interpreter.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class StockInterpreter:
         self._interpreter: Any
         try:
             (self._interpreter, delegates), log = lite.with_captured_log(
-                lambda: _prepared(module, path, threads, options, delegate)
+                lambda: _create_interpreter(module, path, threads, options, delegate)
             )
         except (ValueError, RuntimeError) as error:
             raise ModelError(
@@ -67,7 +67,7 @@ class StockInterpreter:
         self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
         self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
         own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
-        self._kept: list[np.ndarray] = []
+        self._copies: list[np.ndarray] = []
         self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
 
         self.copies_slots = slots > 1
@@ -76,7 +76,7 @@ class StockInterpreter:
                 "The interpreter has one set of tensors: inputs and outputs are copied once each.",
             )
         if delegate:
-            self.notes += _left_to_the_cpu(self._interpreter)
+            self.notes += _delegation_notes(self._interpreter)
         if log:
             self.notes += (f"The interpreter reported: {log}",)
         self.resident_bytes = max(allocated_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
@@ -93,7 +93,7 @@ class StockInterpreter:
                 "Give the option input=1x192x192x3 if its input can be resized, or convert it with fixed shapes.",
             )
         scale, zero_point = details["quantization"]
-        # Only the address is kept: the interpreter refuses to run while a view of its tensors exists.
+        # Store only the address, because the interpreter refuses to run while a view of its tensors exists.
         return TensorMemory(
             details["name"],
             view.shape,
@@ -108,8 +108,8 @@ class StockInterpreter:
         def copied(tensors: tuple[TensorMemory, ...]) -> tuple[TensorMemory, ...]:
             copies = []
             for memory in tensors:
-                self._kept.append(aligned_bytes(memory.bytes))
-                address = self._kept[-1].ctypes.data
+                self._copies.append(aligned_bytes(memory.bytes))
+                address = self._copies[-1].ctypes.data
                 copies.append(
                     TensorMemory(
                         memory.name, memory.shape, memory.dtype, address, memory.bytes, memory.scale,
@@ -131,14 +131,14 @@ class StockInterpreter:
 
     def _invoke_copying(self, slot: int = 0) -> None:
         chosen = self.slots[slot]
-        for own, lent in zip(self._inputs, chosen.inputs, strict=True):
-            copy_tensor(lent, own.address)
+        for own, of_slot in zip(self._inputs, chosen.inputs, strict=True):
+            copy_tensor(of_slot, own.address)
         self._invoke()
-        for own, lent in zip(self._outputs, chosen.outputs, strict=True):
-            copy_tensor(own, lent.address)
+        for own, of_slot in zip(self._outputs, chosen.outputs, strict=True):
+            copy_tensor(own, of_slot.address)
 
     def close(self) -> None:
-        """Free everything, also the memory of the slots."""
+        """Free all memory, including that of the slots."""
         self.invoke = self._invoke_closed
         self._interpreter = None
         self._delegates = []
@@ -148,7 +148,7 @@ class StockInterpreter:
 
 
 def import_interpreter() -> Any:
-    """Return the module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` when none is installed."""
+    """Return the module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` if none is installed."""
     for package in _PACKAGES:
         try:
             return import_module(package)
@@ -157,7 +157,7 @@ def import_interpreter() -> Any:
     raise UsageError("No TFLite interpreter is installed.", "Install one: pip install ai-edge-litert")
 
 
-def _prepared(
+def _create_interpreter(
     module: Any, path: Path, threads: int, options: Mapping[str, str], delegate: str
 ) -> tuple[Any, list[Any]]:
     delegates = [_delegate(module, delegate)] if delegate else []
@@ -183,7 +183,7 @@ def _delegate(module: Any, text: str) -> Any:
             )
         options[key] = value
     try:
-        # The package's own class prints to standard error when it fails this early.
+        # Check this here, because the package's own class prints to standard error if it fails this early.
         if not hasattr(ctypes.CDLL(library), "tflite_plugin_create_delegate"):
             raise OSError("it has no tflite_plugin_create_delegate")
         return module.load_delegate(library, options)
@@ -194,13 +194,14 @@ def _delegate(module: Any, text: str) -> Any:
         ) from error
 
 
-def _left_to_the_cpu(interpreter: Any) -> tuple[str, ...]:
-    """A note about how the graph was split. The list of operators is not a public API, so it may be missing."""
+def _delegation_notes(interpreter: Any) -> tuple[str, ...]:
+    """Return a note if the delegate runs no part or several parts of the graph. The list of operators is not a public
+    API, so it may be missing."""
     try:
-        names = [each["op_name"] for each in interpreter._get_ops_details()]
+        names = [operator["op_name"] for operator in interpreter._get_ops_details()]
     except (AttributeError, KeyError):
         return ()
-    taken = sum(name == "DELEGATE" for name in names)
-    if not taken:
+    parts = sum(name == "DELEGATE" for name in names)
+    if not parts:
         return ("The delegate supports none of the operators, so all of them run on the CPU.",)
-    return () if taken == 1 else (f"The delegate splits the graph into {taken} parts.",)
+    return () if parts == 1 else (f"The delegate splits the graph into {parts} parts.",)

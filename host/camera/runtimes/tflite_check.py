@@ -1,8 +1,8 @@
-"""Refuse a damaged model file before a runtime opens it: LiteRT crashes on some damage, which would end the loop.
+"""Refuse a damaged model file before a runtime opens it, because some damage crashes LiteRT and thus the loop.
 
-The file is mapped and its tables are decoded with every offset checked; the weights themselves are not read. That takes
-2 ms for a small model and 10 ms for EfficientNet-lite0. Damaged values in a well-formed model are not detected. A
-runtime may still fail on them, so the automatic choice measures runtimes in processes of their own.
+The file is mapped, and its tables are decoded with a check of every offset. The weights themselves are not read. This
+takes 2 ms for a small model and 10 ms for EfficientNet-lite0. Damaged values in a well-formed model are not detected. A
+runtime may still fail on them, so the automatic choice measures runtimes in separate processes.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from arenite.converters.tflite.verifier import decode
 from arenite.errors import ModelError, UnsupportedModelError
 
 _HINT = "The file is damaged: convert or download it again."
-#: No tensor of a camera model has more elements; the limit also keeps LiteRT's sums from overflowing.
+#: No tensor of a camera model has more elements. The limit also prevents overflows in LiteRT's sums.
 _MAX_ELEMENTS = 1 << 31
 
 
 def check_tflite_file(path: Path) -> None:
-    """Raise a ``ModelError`` that names the file, the table and the field when the file is damaged."""
+    """Check the file. Raises a ``ModelError`` with the file, the table and the field if it is damaged."""
     try:
         with path.open("rb") as file:
             if not file.seek(0, 2):
@@ -44,7 +44,7 @@ def _check(model: dict[str, Any]) -> None:
         tensors = subgraph["tensors"] or []
         for index, tensor in enumerate(tensors):
             where = f"Subgraph {at}, tensor {index}"
-            _within(tensor["buffer"], buffers, f"{where}, field buffer")
+            _check_index(tensor["buffer"], buffers, f"{where}, field buffer")
             elements = 1
             for size in tensor["shape"] or ():
                 elements *= max(size, 1)
@@ -54,21 +54,21 @@ def _check(model: dict[str, Any]) -> None:
                     )
         for field in ("inputs", "outputs"):
             for index in subgraph[field] or ():
-                _within(index, len(tensors), f"Subgraph {at}, field {field}")
+                _check_index(index, len(tensors), f"Subgraph {at}, field {field}")
         for index, operator in enumerate(subgraph["operators"] or []):
             where = f"Subgraph {at}, operator {index}"
-            _within(operator["opcode_index"], codes, f"{where}, field opcode_index")
-            for field, least in (("inputs", -1), ("outputs", 0), ("intermediates", 0)):
+            _check_index(operator["opcode_index"], codes, f"{where}, field opcode_index")
+            for field, minimum in (("inputs", -1), ("outputs", 0), ("intermediates", 0)):
                 for tensor in operator[field] or ():
-                    _within(tensor, len(tensors), f"{where}, field {field}", least)
+                    _check_index(tensor, len(tensors), f"{where}, field {field}", minimum)
     for at, signature in enumerate(model["signature_defs"] or []):
-        _within(signature["subgraph_index"], len(subgraphs), f"Signature {at}, field subgraph_index")
+        _check_index(signature["subgraph_index"], len(subgraphs), f"Signature {at}, field subgraph_index")
         tensors = subgraphs[signature["subgraph_index"]]["tensors"] or []
         for field in ("inputs", "outputs"):
             for entry in signature[field] or ():
-                _within(entry["tensor_index"], len(tensors), f"Signature {at}, field {field}")
+                _check_index(entry["tensor_index"], len(tensors), f"Signature {at}, field {field}")
 
 
-def _within(index: int, count: int, where: str, least: int = 0) -> None:
-    if not least <= index < count:
+def _check_index(index: int, count: int, where: str, minimum: int = 0) -> None:
+    if not minimum <= index < count:
         raise ModelError(f"{where}: {index} is out of range; there are {count} entries.", _HINT)

@@ -1,1 +1,1 @@
-"""The four scenarios of MLPerf Inference: how queries are sent, and what makes a measurement valid."""
+"""The four scenarios of MLPerf Inference: sending queries, and the rules for a valid measurement."""

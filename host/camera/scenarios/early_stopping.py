@@ -1,9 +1,9 @@
-"""The number of slow queries that a run of a given length may have: MLPerf Inference's early stopping.
+"""Compute the number of late queries that a run of a given length may have, by MLPerf Inference's early stopping.
 
-A system that answers exactly the required share ``p`` of queries in time has at most ``t`` late ones among ``n`` with
-probability F(t; n, 1 - p), that of the binomial distribution. A run is valid when this probability is at most 1 - c:
-the system is then better with confidence c (inference_rules.adoc, appendix Early Stopping Criterion; tolerance 0, c =
-0.99).
+Assume that a system answers exactly the required share ``p`` of queries in time. The probability that at most ``t`` of
+``n`` queries are late is then F(t; n, 1 - p), with the binomial distribution F. A run is valid if this probability is
+at most 1 - c: the system is then better with confidence c (inference_rules.adoc, appendix Early Stopping Criterion;
+tolerance 0, c = 0.99).
 """
 
 from __future__ import annotations
@@ -16,26 +16,26 @@ import numpy as np
 from arenite.host.camera.scenarios.rules import CONFIDENCE
 
 
-def binomial_cdf(most: int, trials: int, chance: float) -> np.ndarray:
-    """F(t; trials, chance) for t = 0 ... ``most``: float64, shape (most + 1,)."""
-    t = np.arange(1, most + 1, dtype=np.float64)
-    odds = math.log(chance) - math.log1p(-chance)
+def binomial_cdf(max_t: int, trials: int, probability: float) -> np.ndarray:
+    """Return F(t; trials, probability) for t = 0 ... ``max_t``: float64, shape (max_t + 1,)."""
+    t = np.arange(1, max_t + 1, dtype=np.float64)
+    odds = math.log(probability) - math.log1p(-probability)
     logs = np.concatenate(([0.0], np.cumsum(np.log(trials - t + 1) - np.log(t) + odds)))
-    value: np.ndarray = np.minimum(np.cumsum(np.exp(logs + trials * math.log1p(-chance))), 1.0)
+    value: np.ndarray = np.minimum(np.cumsum(np.exp(logs + trials * math.log1p(-probability))), 1.0)
     return value
 
 
 def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """Return the largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid with
-    none."""
-    chance = 1.0 - percentile / 100.0
-    # Beyond the expected number the probability is above a half.
-    sums = binomial_cdf(min(queries, math.ceil(queries * chance) + 1), queries, chance)
+    """Return the largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid even
+    without late queries."""
+    late_share = 1.0 - percentile / 100.0
+    # For more than the expected number of late queries the probability is above 0.5.
+    sums = binomial_cdf(min(queries, math.ceil(queries * late_share) + 1), queries, late_share)
     return int(np.searchsorted(sums, 1.0 - confidence, side="right")) - 1
 
 
 def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """Return the smallest number of queries with which a run with ``late`` late ones is valid."""
+    """Return the smallest number of queries with which a run with ``late`` late queries is valid."""
     low, high = late, max(64, 2 * late)
     while max_late_queries(high, percentile, confidence) < late:
         low, high = high, 2 * high
@@ -50,7 +50,7 @@ def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) ->
 
 @dataclass(frozen=True, slots=True)
 class PercentileEstimate:
-    """A percentile on the safe side: ``value`` is None when there were fewer than ``needed`` queries, and the
+    """An upper estimate of a percentile. ``value`` is None if there were fewer than ``needed`` queries. The
     ``discarded`` slowest queries are above it."""
 
     value: int | None
@@ -61,7 +61,7 @@ class PercentileEstimate:
 def estimate_percentile(
     ordered: np.ndarray, percentile: float, confidence: float = CONFIDENCE
 ) -> PercentileEstimate:
-    """Estimate a percentile of sorted latencies: the largest one after those that may be slower."""
+    """Estimate a percentile of sorted latencies: the largest latency after discarding the queries that may be late."""
     late = max_late_queries(len(ordered), percentile, confidence) if len(ordered) else -1
     if late < 1:
         return PercentileEstimate(None, 0, min_queries(1, percentile, confidence))

@@ -1,4 +1,4 @@
-"""The system under test: a server, and the pictures for its queries in memory."""
+"""The system under test: a server, and the pictures of its queries in memory."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.serving.frame_server import FrameServer
 
-#: Samples of one query that are recorded: the first eight, and then every 64th.
+#: The samples of one query that are recorded: the first eight, and then every 64th.
 _FIRST, _EVERY = 8, 64
 
 
@@ -23,11 +23,11 @@ class System(Protocol):
     def samples(self) -> int: ...
 
     def serve(self, samples: Sequence[int]) -> None:
-        """Answer one query, all of ``samples`` in any order, and return when the last answer is there."""
+        """Answer one query, which is all of ``samples`` in any order. Return when the last answer is complete."""
         ...
 
     def rest(self) -> None:
-        """Called between queries, outside the timed parts."""
+        """Do work between queries, outside the timed parts."""
         ...
 
 
@@ -39,7 +39,7 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """Sleeps, and spins at the end, because a sleep ends up to a tenth of a millisecond late."""
+    """The system's clock. It sleeps, and spins at the end, because a sleep ends up to 0.1 ms late."""
 
     spin_ns = 150_000
 
@@ -47,20 +47,20 @@ class WallClock:
         return time.monotonic_ns()
 
     def sleep_until(self, at: int) -> None:
-        left = at - time.monotonic_ns() - self.spin_ns
-        if left > 0:
-            time.sleep(left / 1e9)
+        remaining_ns = at - time.monotonic_ns() - self.spin_ns
+        if remaining_ns > 0:
+            time.sleep(remaining_ns / 1e9)
         while time.monotonic_ns() < at:
             pass
 
 
 class FrameSystem:
-    """Runs ``server`` on ``frames``, which remain the caller's and must be held. No cache and no motion gate is used,
-    because the rules do not allow answers to be reused.
+    """Runs ``server`` on ``frames``, which the caller still owns and must not release. No cache and no motion gate is
+    used, because the rules do not allow answers to be reused.
 
     With two slots or more, the next sample of a query is prepared while the model runs. ``window`` is the part of each
-    frame that the model sees. ``record`` gets the stages of the samples between queries (``rest``), in a query of many
-    samples only those of every 64th. Use it as a context manager.
+    frame that the model gets. ``record`` gets the stages of the samples between queries (``rest``); in a query of many
+    samples only those of every 64th sample. Use it as a context manager.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class FrameSystem:
                 served.append(answered)
 
     def rest(self) -> None:
-        """Pass the recorded samples on, between queries and outside the timed parts."""
+        """Give the recorded samples to ``record``, between queries and outside the timed parts."""
         if self._record is not None:
             for served in self._served:
                 # The picture was captured long ago, so its age is counted from its query.
@@ -181,5 +181,5 @@ class _Work:
         self.error: Exception | None = None
 
 
-#: Called with sentences about the progress.
+#: A function that is called with sentences about the progress.
 ProgressReport = Callable[[str], None]

@@ -1,8 +1,8 @@
-"""Poisson arrivals that equal LoadGen's to the nanosecond for the same seed.
+"""Compute Poisson arrivals that equal LoadGen's to the nanosecond for the same seed.
 
-LoadGen draws from ``std::mt19937`` and ``std::exponential_distribution``, which the C++ standard leaves to the library;
-its wheels are built with libstdc++: two words of 32 bits make a number below 1, low word first, and -log(1 - u) / rate
-is the time to the next query.
+LoadGen draws from ``std::mt19937`` and ``std::exponential_distribution``. The C++ standard does not define how the
+latter computes its numbers. LoadGen's wheels are built with libstdc++: two words of 32 bits, low word first, are
+combined to a number u below 1, and -log(1 - u) / rate is the time to the next query.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _DRAWS = 4096
 
 
 def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
-    """Endless times in ns; the first is 0."""
+    """Yield endless times in ns; the first is 0."""
     generator = np.random.MT19937()
     # std::mt19937 is seeded in this way, with the low 32 bits of the seed.
     generator._legacy_seeding(seed & 0xFFFFFFFF)
@@ -31,8 +31,8 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
 
 
 def sample_indices(count: int, seed: int) -> Iterator[int]:
-    """Endless uniform indices below ``count``, with replacement. The order differs from LoadGen's, which depends on its
-    own shuffles; no figure depends on it."""
+    """Yield endless uniform indices below ``count``, with replacement. The order differs from LoadGen's, which uses its
+    own shuffles. No figure depends on the order."""
     generator = np.random.Generator(np.random.MT19937(seed & 0xFFFFFFFF))
     while True:
         yield from generator.integers(0, count, _DRAWS).tolist()

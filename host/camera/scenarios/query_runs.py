@@ -17,17 +17,18 @@ from arenite.host.camera.scenarios.result import (
 )
 from arenite.host.camera.scenarios.rules import SAMPLE_SEED, Rules
 
-#: LoadGen makes the offline query this much longer than the expected rate needs.
-_SLACK = 1.1
-#: A server run may go on past its duration while a few more queries could settle it, up to this many times as long.
-_EXTRA = 1.5
+#: As in LoadGen, the offline query has this many times the samples that the expected rate needs.
+_OFFLINE_SLACK = 1.1
+#: A server run may continue after its duration while a few more queries could make it valid, up to this many times its
+#: duration.
+_MAX_EXTENSION = 1.5
 
 
 def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
-    """Send one query after the other, each of ``rules.samples_per_query`` neighbouring samples. The run ends when the
-    time is over and there are as many queries as the rules require, which takes longer on a slow system."""
+    """Send one query after the other, each with ``rules.samples_per_query`` neighboring samples. The run ends after
+    ``seconds`` and at least as many queries as the rules require; on a slow system this takes longer."""
     per, count = rules.samples_per_query, system.samples
-    # Neighbouring samples continue at the beginning of the library when they reach its end.
+    # Neighboring samples continue at the beginning of the library when they reach its end.
     chosen = sample_indices(count, SAMPLE_SEED)
     latencies = array("q")
     begin = now = clock.now()
@@ -47,9 +48,9 @@ def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> Sc
 def offline_run(
     rules: Rules, system: System, clock: Clock, seconds: float, report: ProgressReport = lambda text: None
 ) -> ScenarioResult:
-    """Send all samples in one query, as many as the duration and the rules require."""
+    """Send one query with as many samples as the duration and the rules require."""
     rate = trial_rate(system, clock)
-    count = max(rules.min_samples if seconds >= rules.min_s else 1, int(_SLACK * seconds * rate))
+    count = max(rules.min_samples if seconds >= rules.min_s else 1, int(_OFFLINE_SLACK * seconds * rate))
     report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} per second.")
     query = [number % system.samples for number in range(count)]
     begin = clock.now()
@@ -62,18 +63,19 @@ def offline_run(
 def server_run(
     rules: Rules, system: System, clock: Clock, seconds: float, qps: float, limit_ms: float
 ) -> ScenarioResult:
-    """Send queries at Poisson times of a mean rate; a latency counts from the time at which the query was due.
+    """Send queries at Poisson times with the mean rate ``qps``. A latency is measured from the time at which the query
+    was due.
 
-    The run is aborted when more queries are late than the rest of it could make up for.
+    The run is aborted when so many queries are late that it can no longer become valid.
     """
     assert rules.percentile is not None
     limit, end = round(limit_ms * 1e6), round(seconds * 1e9)
-    expected = qps * seconds * _EXTRA
-    hopeless = (1 - rules.percentile / 100) * (expected + 6 * expected**0.5 + 64)
+    expected = qps * seconds * _MAX_EXTENSION
+    max_late = (1 - rules.percentile / 100) * (expected + 6 * expected**0.5 + 64)
     chosen = sample_indices(system.samples, SAMPLE_SEED)
     latencies = array("q")
     late, due, aborted = 0, 0, False
-    needed, needed_for = 0, -1  # queries in all that ``needed_for`` late ones require
+    needed, needed_for = 0, -1  # the number of queries that is required with ``needed_for`` late queries
     begin = now = clock.now()
     for due in poisson_arrivals(qps):
         at = begin + due
@@ -83,24 +85,24 @@ def server_run(
         latencies.append(now - at)
         system.rest()
         late += now - at > limit
-        if late > hopeless:
+        if late > max_late:
             aborted = True
             break
         # As in LoadGen, the last query is the first one that is due at the end or later.
-        if due < end or (len(latencies) < needed and due < end * _EXTRA):
+        if due < end or (len(latencies) < needed and due < end * _MAX_EXTENSION):
             continue
         if late != needed_for:
             needed, needed_for = min_queries(late, rules.percentile), late
-        if len(latencies) >= needed or due >= end * _EXTRA:
+        if len(latencies) >= needed or due >= end * _MAX_EXTENSION:
             break
     return evaluate_server(rules, np.array(latencies), (now - begin) / 1e9, due / 1e9, qps, limit_ms, aborted)
 
 
 def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
     """Return the samples per second, measured in a trial."""
-    done, begin = 0, clock.now()
-    while (spent := clock.now() - begin) < seconds * 1e9 or done == 0:
-        system.serve([number % system.samples for number in range(done, done + 16)])
+    served, begin = 0, clock.now()
+    while (elapsed := clock.now() - begin) < seconds * 1e9 or served == 0:
+        system.serve([number % system.samples for number in range(served, served + 16)])
         system.rest()
-        done += 16
-    return done / (max(spent, 1) / 1e9)
+        served += 16
+    return served / (max(elapsed, 1) / 1e9)

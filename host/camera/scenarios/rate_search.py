@@ -1,7 +1,7 @@
 """Search for the highest rate of Poisson arrivals at which the 99th percentile keeps its bound.
 
-As the rules describe it, a binary search in short runs finds a candidate; runs of the full length follow, at rates that
-fall by a small step until one is valid. Only that last run is the result.
+As the rules describe it, a binary search in short runs finds a candidate. Then follow runs of the full length, at rates
+that fall by a small step until a run is valid. Only the last run is the result.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import Rules
 
 #: All trials have the same number of queries, so that their arrivals differ only in scale and latencies grow with the
-#: rate: as many as the system can answer in 30 s, or in a fifth of the full run. Trials are evaluated by the plain
-#: percentile, without the margin that early stopping requires for few queries.
+#: rate. It is the number that the system can answer in 30 s, or in a fifth of the full run. Trials are evaluated by the
+#: plain percentile, without the margin that early stopping requires for few queries.
 _TRIAL_S, _TRIAL_SHARE, _TRIAL_QUERIES = 30.0, 1 / 5, 1000
 #: The relative precision of the search, and the step down after a full run that failed.
 _PRECISION, _STEP = 0.02, 0.97
-#: The largest number of full runs.
-_FULL_RUNS = 5
+#: The maximum number of full runs.
+_MAX_FULL_RUNS = 5
 
 
 def find_max_rate(
@@ -31,17 +31,17 @@ def find_max_rate(
     limit_ms: float,
     report: ProgressReport = lambda text: None,
 ) -> ScenarioResult:
-    """The result of the full run that is valid, or of the last one that was tried; ``trials`` lists all of them."""
+    """Return the result of the valid full run, or of the last full run if none was valid. ``trials`` lists all runs."""
     trials: list[dict[str, Any]] = []
     capacity = trial_rate(system, clock)
 
     queries = max(_TRIAL_QUERIES, capacity * min(_TRIAL_S, seconds * _TRIAL_SHARE))
 
     def trial(qps: float) -> bool:
-        return _counts(server_run(rules, system, clock, min(queries / qps, seconds), qps, limit_ms), "trial")
+        return _is_good(server_run(rules, system, clock, min(queries / qps, seconds), qps, limit_ms), "trial")
 
-    def _counts(result: ScenarioResult, kind: str) -> bool:
-        # Only the latencies decide; whether the run was long enough is checked elsewhere.
+    def _is_good(result: ScenarioResult, kind: str) -> bool:
+        # Only the latencies decide. ``evaluate_server`` checks whether the run was long enough.
         failed = ("came after",) if kind == "trial" else ("came after", "late queries")
         good = not any(words in reason for reason in result.reasons for words in failed)
         p99 = result.latency_ms().get("p99")
@@ -60,12 +60,12 @@ def find_max_rate(
             low = middle
         else:
             high = middle
-    # When no trial was good, the lowest rate is run in full, and its result has the reasons.
+    # If no trial was good, run the lowest rate in full; its result has the reasons.
     rate = low or high
     full_runs = 0
     while True:
         result = server_run(rules, system, clock, seconds, rate, limit_ms)
         full_runs += 1
-        if _counts(result, "full") or full_runs == _FULL_RUNS:
+        if _is_good(result, "full") or full_runs == _MAX_FULL_RUNS:
             return result.with_trials(trials)
         rate *= _STEP

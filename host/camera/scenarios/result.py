@@ -1,4 +1,4 @@
-"""The result of a scenario, and the reasons why it is not valid."""
+"""The result of a scenario, and the reasons if it is not valid."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ NOTE = "measured as MLPerf Inference defines the scenario; not a result reviewed
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """``value`` is the figure of the scenario's metric: the estimated percentile in ms, samples per second, or queries
-    per second; None where there were too few queries. ``reasons`` say why it is not valid, and are empty when it is.
+    """The result of a scenario. ``value`` is the figure of its metric: the estimated percentile in ms, samples per
+    second, or queries per second; None if there were too few queries. ``reasons`` say why the result is not valid; they
+    are empty if it is.
 
-    ``latencies`` are those of the queries in ns, sorted, int64; empty for offline.
+    ``latencies`` are the latencies of the queries in ns, sorted, int64; empty for offline.
     """
 
     rules: Rules
@@ -65,7 +66,7 @@ class ScenarioResult:
         return {name: round(float(value) / 1e6, 6) for name, value in record.items()}
 
     def sentence(self) -> str:
-        """The figure and whether it is valid."""
+        """Return a sentence with the figure and whether it is valid."""
         units = {
             "latency_ms": "ms",
             "samples_per_s": "samples per second",
@@ -157,7 +158,7 @@ def evaluate_server(
     limit_ms: float,
     aborted: bool = False,
 ) -> ScenarioResult:
-    """Evaluate a server run. The last query was due after ``seconds_scheduled``; ``aborted`` says that the run was
+    """Evaluate a server run. The last query was due after ``seconds_scheduled``. ``aborted`` is true if the run was
     ended early because too many queries were late."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)

@@ -11,7 +11,7 @@ from typing import Any
 
 REVISION = "MLPerf Inference rules of 2026-07, LoadGen 6.0"
 
-#: Seeds of the round, from mlperf.conf.
+#: The seeds of this round of MLPerf, from mlperf.conf.
 SAMPLE_SEED = 2747215439041700203
 SCHEDULE_SEED = 16159082839903944936
 
@@ -21,14 +21,14 @@ CONFIDENCE = 0.99
 #: The smallest number of samples in an offline query.
 OFFLINE_SAMPLES = 24_576
 
-#: *.Server.target_latency of mlperf.conf, for models that are not benchmarks of MLPerf.
+#: The bound on the latency for models that are not benchmarks of MLPerf: *.Server.target_latency of mlperf.conf.
 SERVER_LATENCY_MS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """``percentile`` is that of the latencies, evaluated by early stopping; None where no percentile counts.
-    ``min_queries`` is that of mlperf.conf, and early stopping requires as many by itself."""
+    """The rules of one scenario. ``percentile`` is the percentile of the latencies that early stopping evaluates; None
+    if the scenario has none. ``min_queries`` is from mlperf.conf; early stopping requires the same number."""
 
     scenario: str
     metric: str
@@ -53,7 +53,7 @@ class Rules:
 RULES = {
     rules.scenario: rules
     for rules in (
-        # 64 queries are the smallest number of which early stopping may discard one at the 90th percentile.
+        # 64 is the smallest number of queries with which early stopping may discard one at the 90th percentile.
         Rules("single-stream", "latency_ms", 90.0, min_queries=64),
         Rules("multi-stream", "latency_ms", 99.0, min_queries=662, min_samples=8 * 662, samples_per_query=8),
         Rules("offline", "samples_per_s", None, min_samples=OFFLINE_SAMPLES),

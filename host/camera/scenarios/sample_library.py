@@ -1,4 +1,4 @@
-"""Frames in memory of their own, which the queries of a scenario use again and again."""
+"""Copy frames into separate memory, for the queries of a scenario, which use them repeatedly."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from arenite.errors import DeviceError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source
 
-#: Limits of the library: more frames than a processor's caches hold, within a bound of memory.
+#: The limits of the library: more frames than a processor's caches hold, but a limited amount of memory.
 MAX_FRAMES, MAX_BYTES = 32, 128 << 20
-#: How long to wait for a camera that delivers no frame.
+#: The time to wait for a camera that delivers no frame.
 FRAME_WAIT_S = 10.0
 
 
 def collect_frames(source: Source) -> list[Frame]:
-    """Return copies of the next frames of ``source``. Raises ``DeviceError`` when it delivers none."""
+    """Return copies of the next frames of ``source``. Raises ``DeviceError`` if it delivers none."""
     copies: list[Frame] = []
-    held = 0
+    copied_bytes = 0
     until = time.monotonic() + FRAME_WAIT_S
-    while len(copies) < MAX_FRAMES and held < MAX_BYTES and time.monotonic() < until:
+    while len(copies) < MAX_FRAMES and copied_bytes < MAX_BYTES and time.monotonic() < until:
         try:
             frame = source.read(0.5)
         except EndOfSource:
@@ -32,7 +32,7 @@ def collect_frames(source: Source) -> list[Frame]:
             continue
         copies.append(copy_frame(frame))
         frame.release()
-        held += sum(plane.nbytes for plane in copies[-1].owner)  # type: ignore[attr-defined]
+        copied_bytes += sum(plane.nbytes for plane in copies[-1].owner)  # type: ignore[attr-defined]
         until = time.monotonic() + FRAME_WAIT_S
     if not copies:
         raise DeviceError(
@@ -42,7 +42,7 @@ def collect_frames(source: Source) -> list[Frame]:
 
 
 def copy_frame(frame: Frame) -> Frame:
-    """Copy a picture into memory of its own, with rows without gaps. Nothing beyond its pixels is read."""
+    """Copy a picture into separate memory, with no gaps between rows. No byte beyond its pixels is read."""
     format = frame.format
     shapes = planes_of(format.pixels, format.width, format.height)
     strides, addresses = format.strides, list(frame.planes)

@@ -14,7 +14,7 @@ from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import RULES, SERVER_LATENCY_MS, Rules
 from arenite.host.camera.serving.frame_server import FrameServer
 
-#: Duration of a ``quick`` run: long enough for a first figure, and labelled as not valid.
+#: The duration of a ``quick`` run. It is long enough for a first figure; its result is marked as not valid.
 QUICK_DURATION_S = 10.0
 
 
@@ -37,24 +37,26 @@ def run_scenario(
     Args:
         name: single-stream, multi-stream, offline or server.
         server: any server of frames, warmed up.
-        frames: held by the caller during the run. Give several: a single picture would stay in the processor's caches.
+        frames: the caller must not release them during the run. Give several, because a single picture would stay in
+            the processor's caches.
         duration_s: replaces the 600 s of the rules; a shorter run is not valid.
         quick: run for 10 s; the result is never valid.
         latency_ms: for the scenario server, the bound on the 99th percentile; 10 by default.
         qps: for the scenario server, the rate to test; None searches for the highest valid rate.
-        served: called between queries with the stages of samples, in a query of many samples with every 64th.
-        window: the part of each frame that the model sees.
+        served: called between queries with the stages of samples; in a query of many samples with every 64th sample.
+        window: the part of each frame that the model gets.
 
     Raises:
         UsageError: there is no such scenario, there are no frames, or a duration, rate or bound is not above 0.
     """
     rules = rules_of(name)
     if not frames:
-        raise UsageError("A scenario needs frames.", "Give a source that delivers some.")
+        raise UsageError("A scenario needs frames.", "Give a source that delivers frames.")
     for value, name_of_value in ((duration_s, "duration"), (latency_ms, "latency"), (qps, "rate")):
         if value is not None and value <= 0:
             raise UsageError(
-                f"A {name_of_value} of {value:g} is not above 0.", "Leave it out to use that of the rules."
+                f"A {name_of_value} of {value:g} is not above 0.",
+                "Leave it out to use the value of the rules.",
             )
     clock = clock or WallClock()
     seconds = duration_s if duration_s is not None else QUICK_DURATION_S if quick else rules.min_s
@@ -74,7 +76,7 @@ def run_scenario(
 
 
 def rules_of(name: str) -> Rules:
-    """Return the rules of a scenario. Raises ``UsageError`` when there is none of that name."""
+    """Return the rules of a scenario. Raises ``UsageError`` if there is no scenario with that name."""
     known_rules = RULES.get(name.lower().replace("_", "-"))
     if known_rules is None:
         raise UsageError(f"There is no scenario '{name}'.", f"Give one of {', '.join(RULES)}.")

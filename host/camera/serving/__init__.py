@@ -1,1 +1,1 @@
-"""Serve frames: the loop, one model on one runtime, motion gate, cache, real-time requests."""
+"""Serve frames: the loop, one model on one runtime, motion gate, cache, real-time settings."""

@@ -1,1 +1,1 @@
-"""Meters for a microcontroller: one driver per instrument, and the recording that all of them give."""
+"""Meters for a microcontroller: one driver per instrument, and the recording that every driver returns."""

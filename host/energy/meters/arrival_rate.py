@@ -1,4 +1,4 @@
-"""The data rate of an instrument, from the arrival times of its bytes."""
+"""Compute the data rate of an instrument from the arrival times of its bytes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,16 @@ from arenite.host.energy.meters.trace import Floats
 
 
 def steady_rate(times: Floats, totals: Floats) -> float:
-    """Slope of the line that is on no point's lower side and nearest to all: units of ``totals`` per second.
+    """Return the data rate in units of ``totals`` per second: the slope of the line that is below no point and nearest
+    to all points.
 
-    A busy computer only ever reads bytes late, so the line of the sent bytes is above all points. Of these
-    lines, the one with the smallest sum of distances is the edge of the upper convex hull over the mean time.
+    A busy computer reads bytes late and never early, so the line of the sent bytes is above all points. The line with
+    the smallest sum of distances among these is the edge of the upper convex hull over the mean time.
     A least-squares line would follow every stall instead.
 
     Args:
         times: (n,) seconds, rising, n > 1.
-        totals: (n,) bytes that had arrived by then, rising.
+        totals: (n,) bytes that had arrived at each of ``times``, rising.
     """
     hull: list[tuple[float, float]] = []
     for time, total in zip(times.tolist(), totals.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""The interface of every meter, and what drivers that stream have in common.
+"""The interface of every meter, and the common part of drivers whose meter sends samples by itself.
 
 with open_meter("ppk2", "/dev/ttyACM0", supply_v=3.3) as meter:
     meter.start()
@@ -27,8 +27,8 @@ from arenite.host.link.transport import Transport
 
 
 class Meter(ABC):
-    """``open`` connects and identifies the instrument; ``start`` … ``stop`` records; all of it can be
-    repeated."""
+    """A meter. ``open`` connects to the instrument and identifies it; ``start`` and ``stop`` make a recording. All of
+    them can be repeated."""
 
     name: str
 
@@ -43,7 +43,7 @@ class Meter(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect, and set the supply where the meter has one. Raises DeviceError, UsageError."""
+        """Connect, and set the supply if the meter has one. Raises DeviceError, UsageError."""
 
     @abstractmethod
     def start(self) -> None:
@@ -51,22 +51,21 @@ class Meter(ABC):
 
     @abstractmethod
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
-        """Pieces of the recording as they arrive; ends when nothing arrived for ``timeout_s``.
+        """Yield pieces of the recording as they arrive; end when nothing arrived for ``timeout_s``.
 
         The Trace of ``stop`` contains these samples too.
         """
 
     @abstractmethod
     def stop(self) -> Trace:
-        """End the recording; returns everything since ``start``. Raises DeviceError when the connection broke
-        meanwhile."""
+        """End the recording and return it. Raises DeviceError if the connection broke during the recording."""
 
     @abstractmethod
     def close(self) -> None:
         """Release the instrument; a second call does nothing."""
 
     def record(self, seconds: float) -> Trace:
-        """Record for that long by the host's clock."""
+        """Record for ``seconds`` by the host's clock, and return the recording."""
         self.start()
         time.sleep(seconds)
         return self.stop()
@@ -85,8 +84,7 @@ class Decoder(Protocol):
 
 
 class StreamMeter(Meter):
-    """A meter that sends samples by itself: a thread reads the bytes so that no buffer of the system
-    overflows.
+    """A meter that sends samples by itself. A thread reads the bytes, so that no buffer of the system overflows.
 
     Drivers implement ``_open_line``, ``_begin`` (send the start command; returns the decoder, and bytes that
     arrived already) and ``_end`` (send the stop command).
@@ -125,13 +123,13 @@ class StreamMeter(Meter):
         self._arrivals: list[tuple[float, int]] = []
         self._running = threading.Event()
         self._running.set()
-        self._decoder, already = self._begin()
+        self._decoder, early_bytes = self._begin()
         self._started = time.monotonic()
         self._last_byte = self._started
         self._stopped_at = float("inf")
-        self._received = len(already)
-        if already:
-            self._bytes.put(already)
+        self._received = len(early_bytes)
+        if early_bytes:
+            self._bytes.put(early_bytes)
         self._thread = threading.Thread(target=self._pump, daemon=True, name=f"meter {self.name}")
         self._thread.start()
 
@@ -169,12 +167,12 @@ class StreamMeter(Meter):
             data = self._bytes.get(timeout=timeout_s) if timeout_s else self._bytes.get_nowait()
         except queue.Empty:
             return None
-        gathered = [data]
+        chunks = [data]
         with suppress(queue.Empty):
-            while len(gathered) < 64:
-                gathered.append(self._bytes.get_nowait())
+            while len(chunks) < 64:
+                chunks.append(self._bytes.get_nowait())
         assert self._decoder is not None
-        part = replace(self._decoder.feed(b"".join(gathered)), started_s=self._started)
+        part = replace(self._decoder.feed(b"".join(chunks)), started_s=self._started)
         self._parts.append(part)
         return part
 
@@ -191,7 +189,7 @@ class StreamMeter(Meter):
             raise UsageError(f"The meter {self.name} is not recording.", "Call start() first.")
         if self._error is None:
             self._end()
-        # Bytes in transit still count: the quiet time is measured from here.
+        # Bytes in transit belong to the recording, so the quiet time is measured from here.
         self._stopped_at = time.monotonic()
         self._last_byte = max(self._last_byte, self._stopped_at)
         self._running.clear()

@@ -1,4 +1,4 @@
-"""The connection to an instrument: a serial port or a TCP socket, as bytes in and bytes out."""
+"""Connect to an instrument over a serial port or a TCP socket."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import time
 from arenite.errors import DeviceError, UsageError
 from arenite.host.link.transport import SerialTransport, Transport
 
-#: ``tcp:``, pyserial's ``socket://``, or nothing before HOST:PORT, a form that no serial port has.
+#: The start of a network address: ``tcp:``, pyserial's ``socket://``, or a bare HOST:PORT, which no serial port's name
+#: looks like.
 _NETWORK = re.compile(r"^(?:tcp:(?://)?|socket://|(?=[\w.-]+:\d+$))")
 
 
@@ -24,7 +25,7 @@ class TcpConnection:
         except OSError as error:
             raise DeviceError(
                 f"Nothing answers at {self.port}: {error.strerror or error}.",
-                "Is the instrument on, its server started, and the port right?",
+                "Check that the instrument is on, that its server is started, and that the port is right.",
             ) from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
@@ -39,7 +40,7 @@ class TcpConnection:
             raise DeviceError(f"The connection to {self.port} broke: {error}.", "Connect again.") from error
         if not data:
             raise DeviceError(
-                f"{self.port} closed the connection.", "Does another program use the instrument?"
+                f"{self.port} closed the connection.", "Close other programs that use the instrument."
             )
         return data
 
@@ -62,11 +63,11 @@ class TcpConnection:
 
 
 def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
-    """``/dev/ttyACM0`` or ``COM3``: a serial port; ``tcp:HOST[:PORT]``: a socket, ``tcp_port`` when it names
-    none.
+    """Open a serial port such as ``/dev/ttyACM0`` or ``COM3``, or a socket ``tcp:HOST[:PORT]``. ``tcp_port`` is the
+    port of an address that names none.
 
     Raises:
-        UsageError: an address without a valid port number.
+        UsageError: the address has no valid port number.
         DeviceError: the connection fails.
     """
     if not _NETWORK.match(where):
@@ -83,14 +84,14 @@ def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None)
 
 
 def drain(transport: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
-    """Discard the data that an instrument still sends, until it is quiet. Raises DeviceError when it never
-    is."""
+    """Discard the data that an instrument still sends, until it is quiet for ``quiet_s``. Raises DeviceError if it is
+    not quiet within ``at_most_s``."""
     end = time.monotonic() + at_most_s
     while transport.read(quiet_s):
         if time.monotonic() > end:
             raise DeviceError(
                 f"The instrument on {transport.port} does not stop sending.",
-                "Unplug and plug it again, and close its own program.",
+                "Unplug it and plug it in again, and close its own program.",
             )
 
 

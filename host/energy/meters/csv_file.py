@@ -1,7 +1,7 @@
-"""Recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power,
+"""Read recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power,
 and other tables.
 
-Columns are recognised by their names, and units by the text in the names: ``Timestamp(ms)``, ``Current(uA)``,
+Columns are recognized by their names, and units by the text in the names: ``Timestamp(ms)``, ``Current(uA)``,
 ``D0``-``D7``, ``Main current (A)``, ``Main voltage (V)``, ``current_a``. Separator (``,``, ``;``, tab) and
 decimal comma are detected.
 """
@@ -22,18 +22,18 @@ _TIME = re.compile(r"time|^t\b|^t_|^seconds$|^s$", re.IGNORECASE)
 _CURRENT = re.compile(r"current|(?<![a-z])amp|^i\b|^i_|^a$", re.IGNORECASE)
 _VOLTAGE = re.compile(r"volt|^v\b|^v_|^u\b", re.IGNORECASE)
 _DIGITAL = re.compile(r"^(?:d|gpi|in|bit)\s*_?([0-7])$", re.IGNORECASE)
-#: Eight zeros and ones in one field.
-_TOGETHER = re.compile(r"^d0\s*-\s*d7$", re.IGNORECASE)
+#: All digital inputs as eight zeros and ones in one field.
+_ALL_DIGITAL = re.compile(r"^d0\s*-\s*d7$", re.IGNORECASE)
 _UNIT = re.compile(r"[\(\[]\s*([^\)\]]*?)\s*[\)\]]|_([numµμ]?[sav])$", re.IGNORECASE)
 _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0}
 
 
 def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | None = None) -> Trace:
-    """Return a recording; rows that are not numbers count as lost samples, and so do gaps in time.
+    """Return the recording in ``path``. Rows that are not numbers count as lost samples, and so do gaps in time.
 
     Args:
-        supply_v: where the file has no voltage; it does not replace one that the file has.
-        rate_hz: where the file has no times.
+        supply_v: the voltage if the file has no column of it; ignored otherwise.
+        rate_hz: the samples per second if the file has no times.
 
     Raises:
         UsageError: the file does not exist, or lacks a column of current, time or voltage.
@@ -43,7 +43,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
         text = path.read_text(encoding="utf-8-sig", errors="replace")
     except OSError as error:
         raise UsageError(
-            f"Cannot read {path}: {error.strerror}.", "Give a CSV file that a meter's program wrote."
+            f"Cannot read {path}: {error.strerror}.", "Give a CSV file that the program of a meter wrote."
         ) from error
     header, rows, separator = _table(text, path)
     decimal_comma = separator != "," and any("," in cell for row in rows[:20] for cell in row)
@@ -62,17 +62,17 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
     if voltage_at is None and supply_v is None:
         raise UsageError(f"{path} has no column of voltage.", "Give the supply in volts (--supply 3.3).")
     required = [at for at in (time_at, current_at, voltage_at) if at is not None]
-    digital, together = _digital(header), _column(header, _TOGETHER)
-    extra = [at for _, at in digital] + ([] if together is None else [together])
+    digital, all_digital = _digital(header), _column(header, _ALL_DIGITAL)
+    extra = [at for _, at in digital] + ([] if all_digital is None else [all_digital])
     table = _numbers(rows, [*required, *extra], decimal_comma)
-    good = np.isfinite(table).all(axis=1)
-    lost = int(np.count_nonzero(~good))
-    table = table[good]
+    valid = np.isfinite(table).all(axis=1)
+    lost = int(np.count_nonzero(~valid))
+    table = table[valid]
     if len(table) < 2:
         raise UsageError(f"{path} has {len(table)} rows of numbers.", "At least two samples are needed.")
     columns = {at: table[:, k] for k, at in enumerate([*required, *extra])}
     if time_at is None:
-        times = np.flatnonzero(good) / float(rate_hz or 1)
+        times = np.flatnonzero(valid) / float(rate_hz or 1)
     else:
         times = columns[time_at] * _scale(header[time_at], "s")
     if np.any(np.diff(times) <= 0):
@@ -85,9 +85,9 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
     marks = None
     if extra:
         marks = np.zeros(len(table), dtype=np.uint8)
-        if together is not None:
+        if all_digital is not None:
             # Read as one decimal number: its first digit is D0.
-            digits = columns[together].astype(np.int64)
+            digits = columns[all_digital].astype(np.int64)
             for bit in range(8):
                 marks |= (digits // 10 ** (7 - bit) % 10).astype(np.uint8) << np.uint8(bit)
         for bit, at in digital:
@@ -110,7 +110,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
 
 
 def _table(text: str, path: Path) -> tuple[list[str], list[list[str]], str]:
-    """Header, rows and separator; lines before the header are comments."""
+    """Return header, rows and separator. Lines before the header are comments."""
     lines = [line for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines[:40]):
         separator = max(",;\t", key=line.count)
@@ -143,7 +143,7 @@ def _digital(header: Sequence[str]) -> list[tuple[int, int]]:
 
 
 def _scale(name: str, base: str) -> float:
-    """Return the factor of the unit in a column's name; without a unit it is seconds, amperes or volts."""
+    """Return the factor of the unit in a column's name. A column without a unit is in seconds, amperes or volts."""
     match = _UNIT.search(name)
     unit = (match[1] or match[2] or "").lower() if match else ""
     if unit == "" or not unit.endswith(base) or unit[:-1] not in _SCALE:
@@ -152,7 +152,7 @@ def _scale(name: str, base: str) -> float:
 
 
 def _numbers(rows: list[list[str]], columns: list[int], decimal_comma: bool) -> Floats:
-    """Return the numbers of a column; NaN for text that is not a number."""
+    """Return the numbers of the columns, shape (rows, columns). A row with text that is not a number is NaN."""
     table = np.full((len(rows), len(columns)), np.nan)
     for n, row in enumerate(rows):
         try:

@@ -1,7 +1,7 @@
-"""Registers of TI's INA219, INA226 and INA228: shunt voltage and bus voltage from their raw bytes.
+"""Registers of TI's INA219, INA226 and INA228: compute shunt voltage and bus voltage from their raw bytes.
 
-Current is shunt voltage over shunt resistance, computed here: the chips' own current registers only round it
-again. Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
+Current is shunt voltage divided by shunt resistance. The drivers compute it, because the chips' own current registers
+would only round it again. Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from arenite.errors import DeviceError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class InaChip:
-    """One type. Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
+    """One type of chip. Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
 
     name: str
     shunt_register: int
@@ -29,11 +29,11 @@ class InaChip:
     conversion_s: float  # of both values with this configuration
 
     def volts(self, shunt: bytes, bus: bytes) -> tuple[float, float]:
-        """Shunt voltage and bus voltage, from the registers' bytes."""
-        over = int.from_bytes(shunt, "big", signed=True) >> self.shift
+        """Return shunt voltage and bus voltage, from the registers' bytes."""
+        shunt_steps = int.from_bytes(shunt, "big", signed=True) >> self.shift
         # The bus voltage is never negative, although INA228 encodes it as signed.
-        at = int.from_bytes(bus, "big") >> self.bus_shift
-        return over * self.shunt_step_v, at * self.bus_step_v
+        bus_steps = int.from_bytes(bus, "big") >> self.bus_shift
+        return shunt_steps * self.shunt_step_v, bus_steps * self.bus_step_v
 
 
 INA219 = InaChip(
@@ -85,7 +85,7 @@ CHIPS = {chip.name: chip for chip in (INA219, INA226, INA228)}
 
 
 def chip_by_name(name: str) -> InaChip:
-    """Return the chip of this name. Raises UsageError for an unknown one."""
+    """Return the chip with this name. Raises UsageError for an unknown name."""
     if name not in CHIPS:
         raise UsageError(
             f"There is no driver for '{name}'.", f"The chips with a driver are {', '.join(CHIPS)}."
@@ -94,7 +94,7 @@ def chip_by_name(name: str) -> InaChip:
 
 
 def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
-    """``raw``: the identity register's two bytes. Raises DeviceError for another chip."""
+    """Check the two bytes ``raw`` of the identity register. Raises DeviceError for another chip."""
     if chip.identity is None:
         return
     register, mask, expected = chip.identity
@@ -103,5 +103,5 @@ def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
         raise DeviceError(
             f"{where} is not an {chip.name.upper()}: "
             f"register {register:#04x} reads {identity_value:#06x}, expected {expected:#06x}.",
-            "Is the address right, and is it another chip of the family?",
+            "Check the address, and whether it is another chip of the family.",
         )

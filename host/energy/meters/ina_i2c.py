@@ -1,7 +1,7 @@
 """INA219, INA226 or INA228 on an I²C bus of this computer (``/dev/i2c-N``): one shunt and bus voltage per
 read.
 
-Never run on hardware: the register arithmetic is tested, the calls to the kernel follow i2c-dev's
+This driver has never run on hardware. The register arithmetic is tested; the calls to the kernel follow i2c-dev's
 documentation.
 """
 
@@ -19,8 +19,8 @@ I2C_SLAVE = 0x0703  # linux/i2c-dev.h
 
 
 class InaI2c(PolledMeter):
-    """``where``: ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``; ``shunt_ohm``: the fitted shunt, whose tolerance adds
-    to that of the current."""
+    """An INA chip. ``where`` is ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``. ``shunt_ohm`` is the resistance of the shunt on
+    the module; its tolerance adds to the error of the current."""
 
     def __init__(self, where: str, chip: str = "ina226", shunt_ohm: float = 0.1) -> None:
         """Raises UsageError for an unknown chip, or an address or a shunt out of range."""
@@ -45,7 +45,7 @@ class InaI2c(PolledMeter):
 
     def open(self) -> None:
         """Open the bus, check the chip, and start continuous conversion."""
-        # Not available on every system.
+        # fcntl is not available on every system.
         import fcntl
 
         try:

@@ -1,4 +1,4 @@
-"""A microcontroller that reads an INA chip and logs over serial: one line per sample.
+"""Read a logger: a microcontroller that reads an INA chip and sends one line per sample over serial.
 
     start⏎ stop⏎ info⏎                                   to the logger
     # arenite-ina 1 chip=ina226 rate=1000                its answer to info
@@ -6,7 +6,7 @@
 
 ``number`` counts samples modulo 2³² and shows losses, ``µs`` is the logger's timer modulo 2³², ``nA`` and ``µV``
 are decimal, ``marks`` the digital inputs as a number up to 255, CRC two hexadecimal digits of CRC-8 (polynomial
-0x07, start 0) over what stands before ``*``.  Tested against a simulated logger on a pseudo-terminal.
+0x07, start 0) over the text before ``*``.  Tested against a simulated logger on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INFO = re.compile(r"#\s*arenite-ina\s+1\b(.*)")
 
 
 def crc8(data: bytes) -> int:
-    """CRC-8 with polynomial x⁸+x²+x+1, start 0, as in SMBus."""
+    """Return the CRC-8 with polynomial x⁸+x²+x+1, start 0, as in SMBus."""
     value = 0
     for byte in data:
         value ^= byte
@@ -60,7 +60,7 @@ class LoggerDecoder:
             if self._number is None:
                 self._number, self._micros = number - 1, micros
             step = (number - self._number) % (1 << 32)
-            # A repeated old sample.
+            # Skip a repeated old sample.
             if step == 0 or step > 1 << 31:
                 continue
             lost += step - 1
@@ -78,7 +78,7 @@ class LoggerDecoder:
 
 
 class InaLogger(StreamMeter):
-    """The board has its own supply, through the logger's shunt."""
+    """An INA logger on a serial port. The board has its own supply, whose current flows through the logger's shunt."""
 
     name = "ina-logger"
 
@@ -107,7 +107,7 @@ class InaLogger(StreamMeter):
                 return
         raise DeviceError(
             f"No INA logger answers on {self._port}.",
-            "Is its firmware flashed, and is this the logger's port?",
+            "Check that its firmware is flashed, and that this is the logger's port.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:

@@ -1,8 +1,8 @@
 """Joulescope JS110 and JS220 through the manufacturer's package (extra ``joulescope``): current and voltage,
 no marks.
 
-Never run on a Joulescope: the calls follow the package (1.x), tested up to its search for a device that is
-not connected.
+This driver has never run on a Joulescope. The calls follow the package (1.x); they are tested up to the package's
+search for a device, which finds none.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ FIELDS = ["current", "voltage"]
 
 
 class _Collector:
-    """The package calls this with every block; samples that it marks as missing (NaN) are lost."""
+    """Collects the samples: the package calls ``stream_notify`` with every block. Samples that the package marks as
+    missing (NaN) count as lost."""
 
     driver_active = True
 
@@ -36,7 +37,7 @@ class _Collector:
         self._lock = threading.Lock()
 
     def stream_notify(self, buffer: Any) -> bool:
-        """Returns False to continue."""
+        """Add the samples of ``buffer``. Return False, so that the stream continues."""
         with self._lock:
             start, stop = buffer.sample_id_range
             if self._first is None:
@@ -48,14 +49,14 @@ class _Collector:
                 return False
             signals = buffer.samples_get(start, stop, fields=FIELDS)["signals"]
             current, volts = (np.asarray(signals[name]["value"], dtype=np.float64) for name in FIELDS)
-            good = np.isfinite(current) & np.isfinite(volts)
+            valid = np.isfinite(current) & np.isfinite(volts)
             self.parts.append(
                 Trace(
-                    (start - self._first + np.flatnonzero(good)) / self._rate,
-                    current[good],
-                    volts[good],
+                    (start - self._first + np.flatnonzero(valid)) / self._rate,
+                    current[valid],
+                    volts[valid],
                     self._rate,
-                    lost_samples=skipped + int(np.count_nonzero(~good)),
+                    lost_samples=skipped + int(np.count_nonzero(~valid)),
                 )
             )
             self._next = stop
@@ -68,17 +69,17 @@ class JoulescopeMeter(Meter):
     name = "joulescope"
 
     def __init__(self, where: str = "", rate_hz: int = 100_000) -> None:
-        del where  # the package finds it
+        del where  # the package finds the device
         self._rate = rate_hz
         self._device: Any = None
         self._collector: _Collector | None = None
 
     def open(self) -> None:
-        """Find it and set its rate. Raises UsageError without the package, DeviceError unless exactly one is
-        connected."""
+        """Find the Joulescope and set its rate. Raises UsageError if the package is missing, and DeviceError unless
+        exactly one Joulescope is connected."""
         try:
-            # Not in every installation, because it is a megabyte of native code.
-            # By name, because type checkers take `import joulescope` for this file.
+            # The package is not in every installation, because it is a megabyte of native code.
+            # It is imported by name, because type checkers would resolve `import joulescope` to this file.
             joulescope = importlib.import_module("joulescope")
         except ImportError as error:
             raise UsageError(
@@ -102,7 +103,7 @@ class JoulescopeMeter(Meter):
                 "The Joulescope is not open, or is already recording.", "Call open() once, then start()."
             )
         self._collector = _Collector(self._rate)
-        self._taken = 0
+        self._yielded = 0
         self._started = time.monotonic()
         self._device.stream_process_register(self._collector)
         self._device.start()
@@ -111,9 +112,9 @@ class JoulescopeMeter(Meter):
         """See :class:`Meter`."""
         end = time.monotonic() + timeout_s
         while self._collector is not None and time.monotonic() < end:
-            if self._taken < len(self._collector.parts):
-                self._taken += 1
-                yield self._collector.parts[self._taken - 1]
+            if self._yielded < len(self._collector.parts):
+                self._yielded += 1
+                yield self._collector.parts[self._yielded - 1]
                 end = time.monotonic() + timeout_s
             else:
                 time.sleep(0.01)
@@ -125,8 +126,8 @@ class JoulescopeMeter(Meter):
         self._device.stop()
         self._device.stream_process_unregister(self._collector)
         parts, self._collector = self._collector.parts, None
-        whole = join(parts) if parts else empty(self._rate, 0.0)
-        return replace(whole, started_s=self._started, meta={"meter": self.name, "device": str(self._device)})
+        trace = join(parts) if parts else empty(self._rate, 0.0)
+        return replace(trace, started_s=self._started, meta={"meter": self.name, "device": str(self._device)})
 
     def close(self) -> None:
         """See :class:`Meter`."""

@@ -1,7 +1,8 @@
 """ST X-NUCLEO-LPM01A: text commands over USB serial; it supplies the board with 1.8 to 3.3 V.
 
-``format ascii_dec`` up to 10,000 samples per second, ``bin_hexa`` up to 100,000. It has no digital inputs.
-Never run on an LPM01A: tested against a simulated one that speaks this protocol on a pseudo-terminal.
+The meter sends up to 10,000 samples per second as ``format ascii_dec``, up to 100,000 as ``bin_hexa``. It has no
+digital inputs. This driver has never run on an LPM01A; it is tested against a simulated one that speaks this protocol
+on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from arenite.host.energy.meters.trace import Trace
 BAUD = 3_686_400
 PROMPT = "PowerShield >"
 MIN_V, MAX_V = 1.8, 3.3
-#: Settings that another program may have changed: a trigger by a pin would never start a recording; some
-#: firmware versions lack a setting. The board is powered from here on, not only while the meter records.
+#: Settings that another program may have changed: a trigger by a pin would never start a recording. Some firmware
+#: versions lack one of these settings. After ``pwr on`` the board has power even while the meter does not record.
 SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
 #: The rates that the meter's ``freq`` accepts, per second.
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 ASCII_LIMIT = 10_000
-#: Recalled from the manufacturer's sheet (2 % in its dynamic range).
+#: Recalled from the manufacturer's data sheet (2 % in its dynamic range).
 GAIN_ERROR = 0.02
-#: Losses that the host's clock can detect: fewer are hidden by the delays of USB, more mean a stream in
-#: bursts.
+#: The range of losses that the host's clock can detect, as shares of the samples. Smaller losses are hidden by the
+#: delays of USB; a larger share means that the meter sends in bursts.
 HOST_LOSS = (0.005, 0.05)
 
 
@@ -37,8 +38,8 @@ class _RefusedError(DeviceError):
 
 
 class Lpm01a(StreamMeter):
-    """``rate_hz`` above 10,000 is read in the binary format; None: 10,000, or the next rate that the meter
-    accepts."""
+    """An LPM01A. A ``rate_hz`` above 10,000 is read in the binary format. None means 10,000, or the next lower rate
+    that the meter accepts."""
 
     name = "lpm01a"
 
@@ -64,7 +65,7 @@ class Lpm01a(StreamMeter):
         """Connect, take control, and set the voltage, the rate and the format."""
         self._transport = open_connection(self._port, BAUD)
         self._lines = TextLines(self.transport)
-        # Ends a recording that was left running, and half a command that was left in the buffer.
+        # End a recording that still runs, and complete half a command that is still in the buffer.
         self.transport.write(b"\nstop\n")
         drain(self.transport)
         self._command("htc")
@@ -78,7 +79,7 @@ class Lpm01a(StreamMeter):
                 self._command(setting, 0.3)
 
     def _set_rate(self) -> None:
-        """Set the requested rate; without one the highest that the meter accepts. Raises DeviceError."""
+        """Set the requested rate, or the highest that the meter accepts if none was requested. Raises DeviceError."""
         rates = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
         refused: _RefusedError | None = None
         for rate in rates:
@@ -93,7 +94,7 @@ class Lpm01a(StreamMeter):
         raise refused
 
     def _command(self, text: str, timeout_s: float = 2.0) -> None:
-        """Raises DeviceError unless the meter acknowledges."""
+        """Send a command. Raises DeviceError unless the meter acknowledges it."""
         self.transport.write(text.encode() + b"\n")
         end = time.monotonic() + timeout_s
         while (remaining := end - time.monotonic()) > 0:
@@ -101,17 +102,17 @@ class Lpm01a(StreamMeter):
             if answer is None:
                 break
             answer = answer.replace(PROMPT, "").strip()
-            # Not the late answer to the previous command.
+            # An acknowledgement that names another command is a late answer to an earlier one.
             if answer == "ack" or (answer.startswith("ack") and text.split()[0] in answer):
                 return
             if answer.startswith("err"):
                 raise _RefusedError(
                     f"The LPM01A on {self._port} refused '{text}': {answer}.",
-                    "Press its reset button; does its firmware know this command?",
+                    "Press its reset button, and check that its firmware supports this command.",
                 )
         raise DeviceError(
             f"No LPM01A answers '{text}' on {self._port}.",
-            "Is this the USB port of the PowerShield (not the board's), and does no other program use it?",
+            "Check that this is the USB port of the PowerShield (not the board's), and that no other program uses it.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
@@ -124,7 +125,7 @@ class Lpm01a(StreamMeter):
 
     def stop(self) -> Trace:
         """See :class:`Meter`."""
-        trace = self._by_the_host(super().stop())
+        trace = self._with_host_losses(super().stop())
         meta = {
             "meter": self.name,
             "format": "bin_hexa" if self._binary else "ascii_dec",
@@ -139,9 +140,9 @@ class Lpm01a(StreamMeter):
             )
         return replace(trace, meta=meta, gain_error=GAIN_ERROR, notes=notes)
 
-    def _by_the_host(self, trace: Trace) -> Trace:
-        """Losses by the host's clock where the meter sent no time mark at all, and the samples arrived as
-        they were taken."""
+    def _with_host_losses(self, trace: Trace) -> Trace:
+        """Return ``trace`` with the losses that the host's clock shows. This is done only if the meter sent no time
+        mark and the samples arrived as they were taken."""
         decoder, speed = self._decoder, self.bytes_per_s
         assert isinstance(decoder, (AsciiDecoder, BinaryDecoder))
         if decoder.timed.marks or speed is None or not self._received:
@@ -159,12 +160,12 @@ class Lpm01a(StreamMeter):
         )
 
     def close(self) -> None:
-        """Also during a recording: switch the board off and the meter's own buttons on."""
+        """End a recording that runs, switch the board off, and enable the meter's own buttons."""
         if self._transport is not None:
             if self._thread is not None:
                 with suppress(DeviceError):
                     self.stop()
-            for last in ("pwr off", "hrc"):
+            for command in ("pwr off", "hrc"):
                 with suppress(DeviceError):
-                    self._command(last, 0.5)
+                    self._command(command, 0.5)
         super().close()

@@ -1,8 +1,8 @@
-"""The two sample formats of ST's LPM01A, and the seconds that its own time marks give to each sample.
+"""Decode the two sample formats of ST's LPM01A, and compute the time of each sample from the meter's time marks.
 
-ASCII: ``6409-07`` is 6409·10⁻⁷ A, a line each.  Binary: two bytes, four bits of n and twelve of value: value·16⁻ⁿ
-A; n = 15 is no sample but ``F0``, a kind (``F1`` error, ``F2`` information, ``F3`` time, ``F4`` end, ``F5``
-overcurrent, ``F6`` off, ``F7`` voltage), its data, and ``FF FF``.
+ASCII: one sample per line; ``6409-07`` is 6409·10⁻⁷ A.  Binary: two bytes per sample, four bits of n and twelve of
+value: value·16⁻ⁿ A. n = 15 begins a message instead: ``F0``, a kind (``F1`` error, ``F2`` information, ``F3`` time,
+``F4`` end, ``F5`` overcurrent, ``F6`` off, ``F7`` voltage), its data, and ``FF FF``.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 
 from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 
-#: Time marks are in milliseconds: a gap below half a millisecond is not a loss.
+#: Time marks are in milliseconds, so a gap below half a millisecond is not a loss.
 MARK_TOLERANCE_S = 0.0005
-#: Several values are in one line where the meter lost the end of a line.
+#: One line holds several values if the meter lost the end of a line.
 _LINE = re.compile(r"^(?:\d{4}[+-]\d\d)+$")
 _SAMPLE = re.compile(r"(\d{4})([+-]\d\d)")
 _SECONDS = re.compile(r"(\d+)\s*s\b")
@@ -25,8 +25,8 @@ _FIXED = {0xF3: 5, 0xF4: 0, 0xF5: 0, 0xF6: 0, 0xF7: 2}
 
 
 class TimedSamples:
-    """Samples between the meter's time marks: samples that are missing at a mark were lost somewhere before
-    it."""
+    """The samples between the meter's time marks. If samples are missing at a mark, they were lost somewhere between
+    the previous mark and this one."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self._rate, self._supply = rate_hz, supply_v
@@ -36,47 +36,47 @@ class TimedSamples:
         self.notes: list[str] = []
 
     def add(self, current: Floats) -> None:
-        """Samples in the order of their arrival."""
+        """Add samples in the order of their arrival."""
         if len(current):
             self._waiting.append(current)
 
     def mark(self, seconds: float) -> Trace:
         """Return the samples up to a mark, spread over the time that the mark gives."""
         self.marks += 1
-        current = self._gathered()
+        current = self._take_waiting()
         expected = round(seconds * self._rate) - self._index
         lost = expected - len(current)
         if lost <= MARK_TOLERANCE_S * self._rate:
-            return self._place(current, len(current))
-        return self._place(current, expected)
+            return self._with_times(current, len(current))
+        return self._with_times(current, expected)
 
     def finish(self) -> Trace:
         """Return the samples after the last mark, where losses cannot be detected."""
-        current = self._gathered()
-        return self._place(current, len(current))
+        current = self._take_waiting()
+        return self._with_times(current, len(current))
 
-    def nothing(self) -> Trace:
-        """No mark yet, so no sample with a time."""
+    def no_samples(self) -> Trace:
+        """Return a trace without samples, for the time before the first mark."""
         return empty(self._rate, self._supply)
 
-    def _gathered(self) -> Floats:
+    def _take_waiting(self) -> Floats:
         current = np.concatenate(self._waiting) if self._waiting else np.empty(0)
         self._waiting = []
         return current
 
-    def _place(self, current: Floats, slots: int) -> Trace:
+    def _with_times(self, current: Floats, slots: int) -> Trace:
         count = len(current)
         # Each sample in the middle of its share of the slots; without a loss these are the slots themselves.
-        at = self._index + ((np.arange(count) + 0.5) * (slots / count) - 0.5 if count else np.empty(0))
+        offset = self._index + ((np.arange(count) + 0.5) * (slots / count) - 0.5 if count else np.empty(0))
         self._index += slots
         lost = slots - count
         notes, self.notes = tuple(self.notes), []
-        times = np.asarray(at / self._rate, np.float64)
+        times = np.asarray(offset / self._rate, np.float64)
         return Trace(times, current, self._supply, self._rate, lost_samples=lost, notes=notes)
 
 
 class AsciiDecoder:
-    """``format ascii_dec``. A garbled line is skipped; the next time mark shows that it is missing."""
+    """Decodes ``format ascii_dec``. A garbled line is skipped; the next time mark shows that it is missing."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self.timed = TimedSamples(rate_hz, supply_v)
@@ -85,7 +85,7 @@ class AsciiDecoder:
     def feed(self, data: bytes) -> Trace:
         """See :class:`Decoder`."""
         *lines, self._rest = (self._rest + data).split(b"\n")
-        pieces: list[Trace] = []
+        traces: list[Trace] = []
         values: list[float] = []
         for raw in lines:
             text = raw.decode("ascii", "replace").replace("PowerShield >", "").strip()
@@ -94,11 +94,11 @@ class AsciiDecoder:
             elif text.lower().startswith("timestamp"):
                 self.timed.add(np.array(values, dtype=np.float64))
                 values = []
-                pieces.append(self.timed.mark(_stamp(text)))
+                traces.append(self.timed.mark(_stamp(text)))
             elif text.lower().startswith(("error", "err ")):
                 self.timed.notes.append(f"the meter reports: {text}")
         self.timed.add(np.array(values, dtype=np.float64))
-        return join(pieces) if pieces else self.timed.nothing()
+        return join(traces) if traces else self.timed.no_samples()
 
     def finish(self) -> Trace:
         """See :class:`Decoder`."""
@@ -112,7 +112,7 @@ def _stamp(text: str) -> float:
 
 
 class BinaryDecoder:
-    """``format bin_hexa``."""
+    """Decodes ``format bin_hexa``."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self.timed = TimedSamples(rate_hz, supply_v)
@@ -123,26 +123,27 @@ class BinaryDecoder:
         """See :class:`Decoder`."""
         # The answer to the stop command arrives as text among the samples.
         raw = self._rest + _STOPPED.sub(b"", data)
-        pieces: list[Trace] = []
-        at = 0
-        while at + 1 < len(raw) and not self._ended:
-            words = np.frombuffer(raw[at : at + (len(raw) - at) // 2 * 2], dtype=">u2")
+        traces: list[Trace] = []
+        offset = 0
+        while offset + 1 < len(raw) and not self._ended:
+            words = np.frombuffer(raw[offset : offset + (len(raw) - offset) // 2 * 2], dtype=">u2")
             special = np.flatnonzero(words >= 0xF000)
             count = int(special[0]) if len(special) else len(words)
             power = (words[:count] >> 12).astype(np.float64)
             self.timed.add((words[:count] & 0xFFF) * 16.0**-power)
-            at += 2 * count
+            offset += 2 * count
             if count == len(words):
                 break
-            length = self._message(raw[at:], pieces)
+            length = self._message(raw[offset:], traces)
             if length == 0:
                 break
-            at += length
-        self._rest = b"" if self._ended else raw[at:]
-        return join(pieces) if pieces else self.timed.nothing()
+            offset += length
+        self._rest = b"" if self._ended else raw[offset:]
+        return join(traces) if traces else self.timed.no_samples()
 
-    def _message(self, raw: bytes, pieces: list[Trace]) -> int:
-        """Read one message; returns its length, 0 when it is incomplete. Other bytes are skipped one by one."""
+    def _message(self, raw: bytes, traces: list[Trace]) -> int:
+        """Read one message and return its length; 0 if it is incomplete. Bytes that begin no message are skipped one
+        by one."""
         kind = raw[1]
         if raw[0] != 0xF0 or kind >> 4 != 0xF:
             return 1
@@ -163,7 +164,7 @@ class BinaryDecoder:
         self._ended = kind == 0xF4
         if kind == 0xF3:
             milliseconds = int.from_bytes(raw[2:6], "big") & 0x7FFFFFFF
-            pieces.append(self.timed.mark(milliseconds / 1000))
+            traces.append(self.timed.mark(milliseconds / 1000))
         elif kind in (0xF5, 0xF6):
             self.timed.notes.append(
                 "the meter reports: " + ("overcurrent" if kind == 0xF5 else "target switched off")

@@ -1,4 +1,4 @@
-"""Creates a meter by its name."""
+"""Create a meter by its name."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def _ina(chip: str) -> Callable[..., Meter]:
     return make
 
 
-#: The INA chips and a Joulescope measure the supply, so they ignore the given one.
+#: Drivers by name. The INA chips and a Joulescope measure the supply, so they ignore ``supply_v``.
 METERS: dict[str, Callable[..., Meter]] = {
     "ppk2": _ppk2,
     "lpm01a": _lpm01a,
@@ -76,13 +76,13 @@ METERS: dict[str, Callable[..., Meter]] = {
 
 
 def open_meter(name: str, where: str, supply_v: float = 3.3, **options: Any) -> Meter:
-    """A meter that is not open yet: use it with ``with``.
+    """Return a meter that is not open yet. Use it in a ``with`` statement.
 
     Args:
         name: a key of METERS.
         where: serial port, ``tcp:HOST:PORT``, or ``/dev/i2c-N:ADDRESS``.
-        supply_v: the voltage that the meter supplies, or that of another supply.
-        options: of the driver's constructor.
+        supply_v: the voltage that the meter or another supply gives.
+        options: passed to the driver's constructor.
 
     Raises:
         UsageError: an unknown name, or a value that the meter does not support.

@@ -1,9 +1,9 @@
 """Qoitech Otii Arc and Ace, through the TCP server of the Otii program (port 1905): one JSON object per line.
 
-Requests carry ``type``, ``cmd``, ``data`` and ``trans_id``; answers the same ``trans_id`` and ``type``
+A request has ``type``, ``cmd``, ``data`` and ``trans_id``. Its answer has the same ``trans_id`` and the ``type``
 response or error; ``progress`` and ``information`` arrive between them. The program holds the recording, so
 samples arrive at the end. Newer programs need a licence for automation, which is set up in the program
-itself. Never run on an Otii: tested against a simulated server on a TCP socket.
+itself. This driver has never run on an Otii; it is tested against a simulated server on a TCP socket.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from arenite.host.link.transport import Transport
 
 PORT = 1905
 CHUNK = 40_000  # values per request, as in the program's own clients
-#: Recalled from the manufacturer's sheet: 0.1 % of the reading (and 50 nA).
+#: Recalled from the manufacturer's data sheet: 0.1 % of the reading (and 50 nA).
 GAIN_ERROR = 0.001
 MIN_V, MAX_V = 0.5, 5.0
 
 
 class Otii(Meter):
-    """The first connected device, or the one named ``device``. ``marks``: the inputs i1 and i2 as bits 0 and
-    1."""
+    """The first connected Otii, or the one named ``device``. With ``marks`` the inputs i1 and i2 are recorded as bits 0
+    and 1."""
 
     name = "otii"
 
@@ -75,7 +75,7 @@ class Otii(Meter):
                 )
             return dict(answer.get("data") or {})
         raise DeviceError(
-            f"The Otii program does not answer {command}.", "Is the server of the Otii program started?"
+            f"The Otii program does not answer {command}.", "Start the server in the Otii program."
         )
 
     def _next(self, end: float) -> dict[str, Any] | None:
@@ -90,7 +90,8 @@ class Otii(Meter):
             answer = json.loads(raw)
         except ValueError:
             raise DeviceError(
-                f"{self._where} is not an Otii server: it sent {raw[:40]!r}.", "Its port is 1905."
+                f"{self._where} is not an Otii server: it sent {raw[:40]!r}.",
+                "Give the address of the Otii program's server; its port is 1905.",
             ) from None
         return answer if isinstance(answer, dict) else None
 
@@ -107,7 +108,7 @@ class Otii(Meter):
             names = ", ".join(str(device.get("name")) for device in devices) or "none"
             raise DeviceError(
                 f"No Otii {self._device_name or 'device'} is connected; connected are: {names}.",
-                "Plug it in.",
+                "Connect it to the computer that runs the Otii program.",
             )
         self._device, self._id = chosen[0], chosen[0]["device_id"]
         project = self._request("otii_get_active_project").get("project_id", -1)
@@ -136,7 +137,7 @@ class Otii(Meter):
         self._recording = True
 
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
-        """No samples: the program gives its recording at the end."""
+        """Return no samples, because the program gives its recording at the end."""
         return iter(())
 
     def stop(self) -> Trace:
@@ -149,12 +150,12 @@ class Otii(Meter):
         recording = last.get("recording_id", -1)
         if recording == -1:
             raise DeviceError(
-                "The Otii program has no recording.", "Was it stopped in the program meanwhile?"
+                "The Otii program has no recording.", "Do not stop the recording in the program itself."
             )
         times, current = self._analog(recording, "mc")
         if len(current) < 2:
             raise DeviceError("The Otii program's recording is empty.", "Record for longer.")
-        good = np.isfinite(current)
+        valid = np.isfinite(current)
         marks = None
         if {"i1", "i2"} <= set(self._channels):
             # A device that cannot return a recorded channel has no marks; its current is valid all the same.
@@ -162,14 +163,14 @@ class Otii(Meter):
                 bits = [
                     self._digital(recording, channel, times) << k for k, channel in enumerate(("i1", "i2"))
                 ]
-                marks = np.asarray(bits[0] | bits[1], dtype=np.uint8)[good]
+                marks = np.asarray(bits[0] | bits[1], dtype=np.uint8)[valid]
         return Trace(
-            times[good],
-            current[good],
-            self._volts(recording, times[good]),
+            times[valid],
+            current[valid],
+            self._volts(recording, times[valid]),
             float((len(times) - 1) / (times[-1] - times[0])),
             marks=marks,
-            lost_samples=int(np.count_nonzero(~good)),
+            lost_samples=int(np.count_nonzero(~valid)),
             started_s=self._started,
             gain_error=GAIN_ERROR,
             meta={
@@ -180,12 +181,12 @@ class Otii(Meter):
         )
 
     def _volts(self, recording: int, times: Floats) -> Floats | float:
-        """Return the measured voltage; the set one where the device does not measure it."""
+        """Return the measured voltage, or the voltage that was set if the device does not measure it."""
         if "mv" not in self._channels:
             return self._supply
         volt_times, volts = self._analog(recording, "mv")
-        good = np.isfinite(volts)
-        return np.interp(times, volt_times[good], volts[good]) if good.any() else self._supply
+        valid = np.isfinite(volts)
+        return np.interp(times, volt_times[valid], volts[valid]) if valid.any() else self._supply
 
     def _values(self, recording: int, channel: str) -> tuple[list[Any], dict[str, Any]]:
         request: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
@@ -207,7 +208,7 @@ class Otii(Meter):
         return values, first
 
     def _analog(self, recording: int, channel: str) -> tuple[Floats, Floats]:
-        """Return the times and values; NaN where the program has none.
+        """Return times and values; NaN for a value that the program does not have.
 
         A value is the mean of the interval that starts at its time, so it is placed in the middle of that
         interval.
@@ -218,7 +219,7 @@ class Otii(Meter):
         return times, np.array(values, dtype=np.float64)
 
     def _digital(self, recording: int, channel: str, times: Floats) -> Any:
-        """Level at each time; the channel holds only changes, and is low before the first rising one."""
+        """Return the level at each time. The channel holds only changes, and is low before the first rising one."""
         values, _ = self._values(recording, channel)
         if not values:
             return np.zeros(len(times), dtype=np.uint8)

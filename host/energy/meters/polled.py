@@ -16,11 +16,10 @@ from arenite.host.energy.meters.trace import Trace, empty
 
 
 class PolledMeter(Meter):
-    """A meter that is polled for each sample: a thread polls as fast as the meter answers, at most
-    ``rate_hz``.
+    """A meter that is polled for each sample. A thread polls as fast as the meter answers, at most ``rate_hz``.
 
-    Drivers implement ``read_sample``: amperes and volts now. The clock is the host's; a late answer is late
-    in ``time_s`` too, so no sample is counted as lost.
+    Drivers implement ``read_sample``, which returns the present amperes and volts. The clock is the host's; a late
+    answer is late in ``time_s`` too, so no sample is counted as lost.
     """
 
     def __init__(self, rate_hz: float, gain_error: float | None = None) -> None:
@@ -36,7 +35,7 @@ class PolledMeter(Meter):
         if self._thread is not None:
             raise UsageError(f"The meter {self.name} is already recording.", "Call stop() first.")
         self._rows: list[tuple[float, float, float]] = []
-        self._taken = 0
+        self._yielded = 0
         self._error: Exception | None = None
         self._stopped = threading.Event()
         self._started = time.monotonic()
@@ -78,9 +77,9 @@ class PolledMeter(Meter):
         """See :class:`Meter`."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            rows = self._rows[self._taken :]
+            rows = self._rows[self._yielded :]
             if rows:
-                self._taken += len(rows)
+                self._yielded += len(rows)
                 yield self._trace(rows)
                 end = time.monotonic() + timeout_s
             elif self._error is not None:

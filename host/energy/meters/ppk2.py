@@ -1,7 +1,7 @@
 """Nordic Power Profiler Kit II: USB serial, one byte per command, 100,000 samples per second.
 
-It answers only the request for its calibration, and sends samples between start and stop. Never run on a
-PPK2: tested against a simulated one that speaks this protocol on a pseudo-terminal.
+It answers only the request for its calibration, and sends samples between start and stop. This driver has never run on
+a PPK2; it is tested against a simulated one that speaks this protocol on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ AVERAGE_START, AVERAGE_STOP = 0x06, 0x07
 DEVICE_RUNNING_SET, REGULATOR_SET, SET_POWER_MODE, GET_META_DATA = 0x0C, 0x0D, 0x11, 0x19
 AMPERE_MODE, SOURCE_MODE = 1, 2
 MIN_V, MAX_V = 0.8, 5.0
-#: A typical error, recalled from the manufacturer's sheet; it is not the calibration of a unit.
+#: A typical error, recalled from the manufacturer's data sheet; it is not the calibration of a unit.
 GAIN_ERROR = 0.10
-#: The counter detects losses modulo 64; the host's clock shows the rest when they are more than this share of
-#: all samples.
-UNSEEN = 0.02
+#: The counter detects losses modulo 64. The host's clock shows the others if they are more than this share of all
+#: samples.
+MIN_UNCOUNTED_SHARE = 0.02
 
 
 class Ppk2(StreamMeter):
-    """``source``: the PPK2 supplies the board with ``supply_v``; else it carries the current of another
-    supply of that voltage. ``leave_on``: the board stays powered when the meter is closed."""
+    """A PPK2. With ``source`` it supplies the board with ``supply_v``; else it carries the current of another supply
+    of that voltage. With ``leave_on`` the board stays powered when the meter is closed."""
 
     name = "ppk2"
 
@@ -47,7 +47,7 @@ class Ppk2(StreamMeter):
     def open(self) -> None:
         """Connect, read the calibration, set mode and voltage, and switch the board on."""
         self._transport = open_connection(self._port)
-        # A recording that a killed program left running would mix with the calibration.
+        # Samples of a recording that a killed program left running would mix with the calibration.
         self._command(AVERAGE_STOP)
         drain(self.transport)
         self.calibration = Calibration.parse(self._metadata())
@@ -67,11 +67,11 @@ class Ppk2(StreamMeter):
                 text += self.transport.read(0.1)
                 if b"END" in text:
                     return text.decode("ascii", "replace").partition("END")[0]
-        reaction = "said nothing" if not text else f"said {text[:40]!r}"
+        reaction = "sent nothing" if not text else f"sent {text[:40]!r}"
         raise DeviceError(
             f"No PPK2 answers on {self._port}: it {reaction} after the request for its calibration.",
-            "Is this its data port (it may show two), and is its application programmed? Unplug and"
-            " plug it again.",
+            "Check that this is its data port (it may show two), and that its application is programmed. Unplug it"
+            " and plug it in again.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
@@ -92,12 +92,12 @@ class Ppk2(StreamMeter):
                 f"no calibration of {', '.join(self.calibration.missing[:4])}: nominal values are used"
             )
         counted = len(trace) + trace.lost_samples
-        wall = self._stopped - self._started
-        unseen = wall * RATE_HZ - counted
-        # 50 ms: the most that USB may hold back at both ends.
-        if unseen > max(UNSEEN * wall, 0.05) * RATE_HZ:
+        elapsed_s = self._stopped - self._started
+        uncounted = elapsed_s * RATE_HZ - counted
+        # USB may hold back up to 50 ms of samples at both ends.
+        if uncounted > max(MIN_UNCOUNTED_SHARE * elapsed_s, 0.05) * RATE_HZ:
             notes.append(
-                f"by the host's clock about {unseen:.0f} more samples are missing than by the counter,"
+                f"by the host's clock about {uncounted:.0f} more samples are missing than by the counter,"
                 " which cannot detect losses of 64 in a row"
             )
         meta: dict[str, Any] = {

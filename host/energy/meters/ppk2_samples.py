@@ -1,6 +1,6 @@
-"""The PPK2's sample words: 100,000 per second, 4 bytes little-endian each.
+"""Decode the PPK2's sample words: 100,000 per second, 4 bytes little-endian each.
 
-Bits 0–13 the ADC (in units of four steps), 14–16 the range, 18–23 a counter that shows losses, 24–31 eight
+Bits 0–13 hold the ADC value (in units of four steps), 14–16 the range, 18–23 a counter that shows losses, 24–31 eight
 digital inputs.
 """
 
@@ -20,10 +20,10 @@ from arenite.host.energy.meters.trace import Trace
 RATE_HZ = 100_000.0
 RANGES = 5
 ADC_MULT = 1.8 / 163840  # volts per ADC step over the shunt
-#: Ohm of the shunts where the device's own metadata lacks them.
+#: The shunts in ohms, for a device whose metadata lacks them.
 NOMINAL_R = (1031.64, 101.65, 10.15, 0.94, 0.043)
-#: Samples that a range needs to settle; until then it shows spikes that the board never drew.
-SETTLE = 3
+#: The number of samples that a range needs to settle. Until then it shows spikes that the board never drew.
+SETTLING_SAMPLES = 3
 _FIELD = re.compile(r"^([A-Za-z]+)([0-4])?\s*:\s*(\S+)$")
 
 
@@ -43,9 +43,9 @@ class Calibration:
 
     @staticmethod
     def parse(text: str) -> Calibration:
-        """From the lines ``NAME: VALUE`` before ``END``."""
+        """Return the calibration in the lines ``NAME: VALUE`` before ``END``."""
         values = {name: list(getattr(Calibration, name)) for name in ("r", "gs", "gi", "o", "s", "i", "ug")}
-        fields: set[str] = set()
+        parsed: set[str] = set()
         other: dict[str, str] = {}
         for line in text.splitlines():
             match = _FIELD.match(line.strip())
@@ -62,15 +62,15 @@ class Calibration:
             # A shunt or a gain of zero is impossible: an unprogrammed unit sends 0 or nan. GS may be 0.
             if math.isfinite(number) and (number != 0 or name not in ("r", "gi", "ug")):
                 values[name][int(index)] = number
-                fields.add(name + index)
-        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in fields)
-        told_values: dict[str, Any] = {name: tuple(column) for name, column in values.items()}
-        return Calibration(**told_values, other=other, missing=missing)
+                parsed.add(name + index)
+        missing = tuple(f"{n}{k}".upper() for n in values for k in range(RANGES) if f"{n}{k}" not in parsed)
+        fields_by_name: dict[str, Any] = {name: tuple(column) for name, column in values.items()}
+        return Calibration(**fields_by_name, other=other, missing=missing)
 
     def amperes(
         self, adc: NDArray[np.int64], ranges: NDArray[np.int64], supply_v: float
     ) -> NDArray[np.float64]:
-        """Current of 14-bit readings: ``UG·(x·(GS·x + GI) + S·V + I)`` with ``x = (4·adc − O)·mult / R``."""
+        """Return the current of 14-bit readings: ``UG·(x·(GS·x + GI) + S·V + I)`` with ``x = (4·adc − O)·mult / R``."""
         r, gs, gi, o, s, i, ug = (
             np.array(c)[ranges] for c in (self.r, self.gs, self.gi, self.o, self.s, self.i, self.ug)
         )
@@ -79,7 +79,8 @@ class Calibration:
 
 
 class Ppk2Decoder:
-    """One recording. A piece holds back its last samples until it is known whether a range switch follows."""
+    """Decodes one recording. The last samples of each piece are held back until it is known whether a range switch
+    follows."""
 
     def __init__(self, calibration: Calibration, supply_v: float) -> None:
         self._calibration = calibration
@@ -100,24 +101,25 @@ class Ppk2Decoder:
                 return self._take(0)
             raw = raw[_alignment(raw) :]
             self._aligned = True
-        whole = len(raw) // 4 * 4
-        self._rest = raw[whole:]
-        self._held = np.concatenate([self._held, np.frombuffer(raw[:whole], dtype="<u4")])
+        size = len(raw) // 4 * 4
+        self._rest = raw[size:]
+        self._held = np.concatenate([self._held, np.frombuffer(raw[:size], dtype="<u4")])
         return self._take(self._cut())
 
     def _cut(self) -> int:
-        """Return how many samples can be returned: the next ones are known, and no range settles across the cut."""
-        cut = len(self._held) - 2 * SETTLE
+        """Return the number of samples that can be returned: the samples after them are known, and no range settles
+        across the cut."""
+        cut = len(self._held) - 2 * SETTLING_SAMPLES
         if cut <= 0:
             return 0
         ranges = (self._held >> 14) & 7
         switches = np.flatnonzero(ranges[1:] != ranges[:-1]) + 1
         limit = cut
         for switch in switches[::-1]:
-            if switch <= limit - SETTLE:
+            if switch <= limit - SETTLING_SAMPLES:
                 break
             limit = min(limit, int(switch))
-        # A range that switches all the time settles nowhere: do not hold its samples for ever.
+        # A range that switches all the time never settles: do not hold its samples back for ever.
         return limit if limit or cut < 4096 else cut
 
     def finish(self) -> Trace:
@@ -128,26 +130,26 @@ class Ppk2Decoder:
         return self._take(len(self._held))
 
     def _take(self, count: int) -> Trace:
-        """Return the first ``count`` of the held words; those after them only show whether a switch follows."""
+        """Return the first ``count`` of the held words. The words after them only show whether a switch follows."""
         words = self._held.astype(np.int64)
         counters = (words >> 18) & 63
         before = self._counter if self._counter is not None else int(counters[0]) - 1 if len(words) else 0
         delta = np.diff(counters, prepend=before)
         steps = (delta - 1) % 64 + 1
         ranges = (words >> 14) & 7
-        good = ranges < RANGES
+        valid = ranges < RANGES
         # A wrong counter in one word: the steps to it and from it are 2 together, modulo 64.
         broken = np.flatnonzero((steps[:-1] != 1) & (steps[:-1] + steps[1:] == 66))
         steps[broken] = 1
         steps[broken + 1] = 1
-        good[broken] = False
+        valid[broken] = False
         index = self._index + np.cumsum(steps)
-        ranges = np.where(good, ranges, 0)
+        ranges = np.where(valid, ranges, 0)
         current = self._calibration.amperes(words & 0x3FFF, ranges, self._supply)
-        current = self._settled(current, ranges, good)
+        current = self._settled(current, ranges, valid)
         last = int(index[count - 1]) if count else self._index
-        keep = good[:count]
-        piece = Trace(
+        keep = valid[:count]
+        trace = Trace(
             index[:count][keep] / RATE_HZ,
             current[:count][keep],
             self._supply,
@@ -161,20 +163,20 @@ class Ppk2Decoder:
             if keep.any():
                 self._range = int(ranges[:count][keep][-1])
         self._held = self._held[count:]
-        return piece
+        return trace
 
     def _settled(
         self,
         current: NDArray[np.float64],
         ranges: NDArray[np.int64],
-        good: NDArray[np.bool_],
+        valid: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
         """Replace the first samples after a switch by the first settled one of the same range.
 
         The current has changed before the range does, so the new range's level is nearer to the true one than
         a mean with the old range. A stay too short to settle keeps its last sample.
         """
-        indices = np.flatnonzero(good)
+        indices = np.flatnonzero(valid)
         if len(indices) == 0:
             return current
         settled_ranges = ranges[indices]
@@ -186,13 +188,14 @@ class Ppk2Decoder:
         ends = np.append(np.flatnonzero(switch[1:]) + 1, len(settled_ranges))
         for start in starts:
             end = ends[np.searchsorted(ends, start, side="right")]
-            settled = min(start + SETTLE, end - 1)
+            settled = min(start + SETTLING_SAMPLES, end - 1)
             out[indices[start:settled]] = current[indices[settled]]
         return out
 
 
 def _alignment(raw: bytes) -> int:
-    """Return the bytes to skip so that the counters count up: a running stream may be joined in the middle of a word."""
+    """Return the number of bytes to skip so that the counters count up. Reading may begin in the middle of a word if
+    the meter already sends."""
     scores = []
     for skip in range(4):
         words = np.frombuffer(raw[skip : skip + (len(raw) - skip) // 4 * 4], dtype="<u4")[:4096]

@@ -2,7 +2,7 @@
 
 ``ScpiMeter`` lets the instrument sample by its own timer into its memory and reads that memory while it
 records; the commands are those of the Keysight Truevolt family (34465A, 34470A). It reads only current, so
-give the supply. Never run on an instrument: tested against a simulated one on a TCP socket.
+give the supply. This driver has never run on an instrument; it is tested against a simulated one on a TCP socket.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NO_ERROR = re.compile(r"^[+-]?0\b")
 
 
 class ScpiLine:
-    """Commands and queries, one text line each."""
+    """A connection to a SCPI instrument. Commands and queries are one text line each."""
 
     def __init__(self, where: str, baud: int = 115200) -> None:
         """Connect and send ``*IDN?``. Raises DeviceError when nothing answers."""
@@ -42,28 +42,28 @@ class ScpiLine:
             raise
 
     def send(self, command: str) -> None:
-        """A command without an answer."""
+        """Send a command that has no answer."""
         self._transport.write(command.encode() + b"\n")
 
     def query(self, question: str, timeout_s: float = 5.0) -> str:
-        """Return the answer to a query. Raises DeviceError when none arrives in time."""
+        """Send a query and return its answer. Raises DeviceError if no answer arrives in time."""
         self.send(question)
         answer = self._lines.read(timeout_s)
         if answer is None:
             raise DeviceError(
                 f"The instrument at {self.where} does not answer '{question}'.",
-                "Is its remote interface on, and is this its SCPI port (often tcp:HOST:5025)?",
+                "Check that its remote interface is on, and that this is its SCPI port (often tcp:HOST:5025).",
             )
         return answer
 
     def check(self, action: str) -> None:
-        """Raises DeviceError with the instrument's own message when it has recorded an error."""
+        """Query the instrument's errors. Raises DeviceError with the instrument's own message if it recorded one."""
         error = self.query("SYST:ERR?")
         if not _NO_ERROR.match(error):
             model = ",".join(self.identity.split(",")[:2])
             raise DeviceError(
                 f"The instrument {model} refused {action}: {error}.",
-                "ScpiPolled (--meter scpi-polled) works with any instrument that supports READ?.",
+                "Use --meter scpi-polled, which works with any instrument that supports READ?.",
             )
 
     def close(self) -> None:
@@ -72,7 +72,7 @@ class ScpiLine:
 
 
 def values_of(text: str) -> Floats:
-    """Return the numbers of ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
+    """Return the numbers in a text such as ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
     if text.startswith("#") and len(text) > 1 and text[1].isdigit():
         text = text[2 + int(text[1]) :]
     try:
@@ -82,8 +82,8 @@ def values_of(text: str) -> Floats:
 
 
 class ScpiMeter(Meter):
-    """Samples by the instrument's timer, at ``rate_hz``; ``range_a`` fixes the range, None lets the
-    instrument choose."""
+    """A SCPI instrument that samples by its own timer, at ``rate_hz``. ``range_a`` fixes the range; None lets the
+    instrument choose it."""
 
     name = "scpi"
 
@@ -118,7 +118,7 @@ class ScpiMeter(Meter):
         self.open_on(ScpiLine(self._where))
 
     def open_on(self, connection: ScpiLine) -> None:
-        """The same on a connection that is already open."""
+        """Set up the instrument as ``open`` does, on a connection that is already open."""
         self._scpi = connection
         for command in (
             "*RST",
@@ -133,7 +133,7 @@ class ScpiMeter(Meter):
         ):
             self.scpi.send(command)
         self.scpi.check("sampling by its own timer")
-        # Its timer may not support the exact rate.
+        # The timer may not support the exact rate, so read back the actual interval.
         step = values_of(self.scpi.query("SAMP:TIM?"))
         if len(step) != 1 or not step[0] > 0:
             raise DeviceError(
@@ -146,7 +146,7 @@ class ScpiMeter(Meter):
         if self._thread is not None:
             raise UsageError("The SCPI instrument is already recording.", "Call stop() first.")
         self._parts: list[Trace] = []
-        self._taken = self._count = 0
+        self._yielded = self._count = 0
         self._error: DeviceError | None = None
         self._stopped = threading.Event()
         self.scpi.send("INIT")
@@ -166,16 +166,16 @@ class ScpiMeter(Meter):
         if waiting == 0:
             return False
         values = values_of(self.scpi.query(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
-        good = np.abs(values) < NO_READING
-        times = (self._count + np.flatnonzero(good)) / self._rate
+        valid = np.abs(values) < NO_READING
+        times = (self._count + np.flatnonzero(valid)) / self._rate
         self._count += len(values)
         self._parts.append(
             Trace(
                 times,
-                values[good],
+                values[valid],
                 self._supply,
                 self._rate,
-                lost_samples=int(np.count_nonzero(~good)),
+                lost_samples=int(np.count_nonzero(~valid)),
                 started_s=self._started,
                 gain_error=self._gain_error,
                 meta={"meter": self.name, "instrument": self.scpi.identity},
@@ -187,9 +187,9 @@ class ScpiMeter(Meter):
         """See :class:`Meter`."""
         end = time.monotonic() + timeout_s
         while time.monotonic() < end:
-            if self._taken < len(self._parts):
-                self._taken += 1
-                yield self._parts[self._taken - 1]
+            if self._yielded < len(self._parts):
+                self._yielded += 1
+                yield self._parts[self._yielded - 1]
                 end = time.monotonic() + timeout_s
             elif self._error is not None:
                 raise self._error
@@ -205,7 +205,7 @@ class ScpiMeter(Meter):
         self._thread = None
         if self._error is not None:
             raise self._error
-        # Samples until now still count; more may arrive while they are read.
+        # Samples until now belong to the recording; later ones may arrive while they are read.
         until = round((time.monotonic() - self._started) * self._rate)
         while self._fetch() and self._count < until:
             pass

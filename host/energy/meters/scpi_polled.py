@@ -1,8 +1,8 @@
-"""A SCPI instrument that is polled for each reading, and the choice between polling and its own sample timer.
+"""Poll a SCPI instrument for each reading, and choose between polling and the instrument's own sample timer.
 
 Every instrument that measures current supports ``READ?``, at some ten readings per second; simple ones only
-support ``MEASure``. The times are the host's. Never run on an instrument: tested against a simulated one on a
-TCP socket.
+support ``MEASure``. The times are the host's. This driver has never run on an instrument; it is tested against a
+simulated one on a TCP socket.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from arenite.host.energy.meters.polled import PolledMeter
 from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter, values_of
 from arenite.host.energy.meters.trace import Trace
 
-#: Tried in this order when the instrument is opened.
+#: Queries that return a current. They are tried in this order when the instrument is opened.
 QUESTIONS = ("READ?", "MEAS:CURR:DC?", "MEAS:CURR?")
 POLL_HZ = 2000.0
 
 
 class ScpiPolled(PolledMeter):
-    """One query per sample: slow, for averages and sleep currents, or an instrument without a sample timer."""
+    """A SCPI instrument with one query per sample. This is slow: use it for averages and sleep currents, or for an
+    instrument without a sample timer."""
 
     name = "scpi-polled"
 
@@ -40,8 +41,8 @@ class ScpiPolled(PolledMeter):
         self.open_on(ScpiLine(self._where))
 
     def open_on(self, connection: ScpiLine) -> None:
-        """The same on a connection that is already open. Raises DeviceError when no query for a current is
-        answered."""
+        """Set up the instrument as ``open`` does, on a connection that is already open. Raises DeviceError if the
+        instrument answers no query for a current."""
         self._scpi = connection
         connection.send("CONF:CURR:DC")
         for question in QUESTIONS:
@@ -51,11 +52,11 @@ class ScpiPolled(PolledMeter):
                     return
         raise DeviceError(
             f"The instrument at {connection.where} does not return a current.",
-            f"It must answer {', '.join(QUESTIONS)}.",
+            f"Use an instrument that answers one of {', '.join(QUESTIONS)}.",
         )
 
     def read_sample(self) -> tuple[float, float]:
-        """Return one reading.  Raises DeviceError on overload."""
+        """Return one reading in amperes and volts. Raises DeviceError on overload."""
         if self._scpi is None:
             raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
         value = values_of(self._scpi.query(self._question, 10.0))
@@ -74,7 +75,8 @@ class ScpiPolled(PolledMeter):
 
 
 class Scpi(Meter):
-    """By the instrument's own timer where it has one, else one query per reading, with a note."""
+    """A SCPI instrument that samples by its own timer if it has one. Else each reading is one query, and the recording
+    has a note about it."""
 
     name = "scpi"
 
@@ -91,7 +93,7 @@ class Scpi(Meter):
         self._timed = ScpiMeter(where, supply_v, range_a=range_a, gain_error=gain_error, **timed)
         self._polled = ScpiPolled(where, supply_v, gain_error=gain_error, **timed)
         self._chosen: Meter | None = None
-        self._why = ""
+        self._fallback_reason = ""
 
     @property
     def chosen(self) -> Meter:
@@ -101,14 +103,14 @@ class Scpi(Meter):
         return self._chosen
 
     def open(self) -> None:
-        """Connect, and find out what the instrument supports. Raises DeviceError when nothing answers, or
-        without a current."""
+        """Connect, and find out whether the instrument has a sample timer. Raises DeviceError if nothing answers or if
+        the instrument does not measure a current."""
         connection = ScpiLine(self._where)
         try:
             self._timed.open_on(connection)
             self._chosen = self._timed
         except DeviceError as error:
-            self._why = error.problem
+            self._fallback_reason = error.problem
             connection.send("*CLS")
             try:
                 self._polled.open_on(connection)
@@ -130,9 +132,7 @@ class Scpi(Meter):
         trace = self.chosen.stop()
         if self.chosen is self._timed:
             return trace
-        note = (
-            f"the instrument does not sample by a timer of its own, so each reading was polled ({self._why})"
-        )
+        note = f"the instrument has no sample timer, so each reading was polled ({self._fallback_reason})"
         return replace(trace, notes=(*trace.notes, note))
 
     def close(self) -> None:

@@ -16,22 +16,20 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Samples that arrived, in order. Lost ones are gaps in ``time_s``, never made-up values.
+    """The samples that arrived, in order. Lost samples are gaps in ``time_s``, never invented values.
 
     Every array has one entry per sample; ``time_s`` starts anywhere and grows strictly.
     """
 
     time_s: Floats
     current_a: Floats
-    voltage_v: Floats | float  # measured per sample, or the set or given supply
+    voltage_v: Floats | float  # measured per sample, or the voltage that was set or stated
     rate_hz: float
     marks: NDArray[np.uint8] | None = None  # bit n: digital input n; None: the meter has none
     lost_samples: int = 0
     clock: str = "meter"  # the clock of time_s: meter or host
-    started_s: float | None = None  # time.monotonic() of the host at about time 0; delays of USB are in it
-    gain_error: float | None = (
-        None  # relative, of the whole reading, as the manufacturer states it; None: unknown
-    )
+    started_s: float | None = None  # time.monotonic() of the host at about time 0, with the delays of USB
+    gain_error: float | None = None  # relative to the reading, as the manufacturer states it; None: unknown
     notes: tuple[str, ...] = ()  # remarks on this recording
     meta: Mapping[str, Any] = field(default_factory=dict)
 
@@ -54,11 +52,11 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From the first sample to the last."""
+        """Seconds from the first sample to the last."""
         return float(self.time_s[-1] - self.time_s[0]) if len(self) > 1 else 0.0
 
     def cumulative(self) -> tuple[Floats, Floats]:
-        """Return times, and joules from the first sample to each of them; linear in between.
+        """Return times, and the joules from the first sample to each time; the joules are linear in between.
 
         Each sample represents the time that is nearer to it than to its neighbours. The sum is that of
         trapezoids; but at a step of the current, which is between two samples, no part of the step is counted
@@ -73,7 +71,7 @@ class Trace:
         return np.asarray(np.interp(times, *self.cumulative()), dtype=np.float64)
 
     def energy_j(self, start_s: float | None = None, end_s: float | None = None) -> float:
-        """Return the joules between two times of ``time_s``; the whole recording by default."""
+        """Return the joules between two times of ``time_s``; of the complete recording by default."""
         self.require(2)
         start = self.time_s[0] if start_s is None else start_s
         end = self.time_s[-1] if end_s is None else end_s
@@ -81,10 +79,10 @@ class Trace:
         return float(last - first)
 
     def require(self, samples: int) -> None:
-        """Raises DeviceError when fewer samples arrived."""
+        """Raise DeviceError if fewer than ``samples`` arrived."""
         if len(self) < samples:
             raise DeviceError(
-                f"The meter gave {len(self)} samples, at least {samples} are needed.",
+                f"The meter gave {len(self)} samples, but at least {samples} are needed.",
                 "Measure for longer, and check that the meter is connected and powers the board or"
                 " carries its current.",
             )

@@ -1,4 +1,4 @@
-"""Android: Termux's ``termux-battery-status`` (JSON) and ``dumpsys battery``.
+"""Read the battery of Android from Termux's ``termux-battery-status`` (JSON) and from ``dumpsys battery``.
 
 Both are commands on PATH that take a tenth of a second, so a reading is reused for two seconds. ``dumpsys`` needs the
 permission DUMP (adb, root, or granted); without it Termux:API still reports the battery. The parsers follow published
@@ -31,30 +31,32 @@ def run_command(name: str, *arguments: str, path: str | None = None) -> str:
     """Return the output of the command. Raises ``DeviceError`` when it is missing, fails, hangs or is not permitted."""
     import subprocess
 
-    place = shutil.which(name, path=path)
-    if place is None:
+    executable = shutil.which(name, path=path)
+    if executable is None:
         raise DeviceError(
             f"{name} is not on PATH.", "Install Termux:API (pkg install termux-api), or run by adb."
         )
     environment = os.environ | ({"PATH": path} if path else {})
     try:
-        done = subprocess.run([place, *arguments], capture_output=True, text=True, timeout=5, env=environment)
+        process = subprocess.run(
+            [executable, *arguments], capture_output=True, text=True, timeout=5, env=environment
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise DeviceError(
             f"{name} did not answer: {error}.", "Check that the Termux:API app is installed and running."
         ) from error
-    text = done.stdout
-    if done.returncode or "Permission Denial" in text[:200]:
-        first = ((done.stderr or text).strip().splitlines() or [f"exit code {done.returncode}"])[0][:200]
+    text = process.stdout
+    if process.returncode or "Permission Denial" in text[:200]:
+        lines = (process.stderr or text).strip().splitlines() or [f"exit code {process.returncode}"]
         raise DeviceError(
-            f"{name} refused: {first}",
+            f"{name} refused: {lines[0][:200]}",
             "Grant the permission: adb shell pm grant com.termux android.permission.DUMP",
         )
     return text
 
 
 class CachedReading:
-    """A parsed reading that is taken again when it is too old."""
+    """A parsed reading that is read again when it is older than ``MAX_AGE_S``."""
 
     def __init__(self, take: Callable[[], Any], clock: Callable[[], float]) -> None:
         self._take, self._clock = take, clock
@@ -68,7 +70,8 @@ class CachedReading:
 
 
 def termux_battery(path: str | None = None) -> dict[str, Any]:
-    """Return the JSON object. When its app is missing, Termux:API hangs without output, and the time limit ends it."""
+    """Return the JSON object that Termux:API prints. If its app is missing, the command hangs without output until the
+    time limit ends it."""
     text = run_command(TERMUX, path=path)
     try:
         status = json.loads(text)
@@ -89,8 +92,8 @@ def finite_number(value: object) -> float | None:
 
 
 class TermuxBattery:
-    """Power from ``voltage`` in mV and ``current`` in µA. Termux:API before 0.51 has no voltage: 3.85 V is assumed,
-    and the name says so."""
+    """The power of the battery from ``voltage`` in mV and ``current`` in µA. Termux:API before 0.51 has no voltage:
+    3.85 V is assumed, and the name says so."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "Termux battery"
@@ -109,7 +112,7 @@ class TermuxBattery:
             current = finite_number(status.get("current_average"))
         if not current:
             raise DeviceError(
-                f"{TERMUX} reports no current.", "This phone has no gauge for it; use an estimate."
+                f"{TERMUX} reports no current.", "Use an estimate, because this phone has no gauge for it."
             )
         millivolts = finite_number(status.get("voltage"))
         name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
@@ -124,7 +127,7 @@ def parse_battery(text: str) -> dict[str, str]:
 
 
 class DumpsysBattery:
-    """Mean power from the drop of the charge counter (µAh) since its last step; there is no current."""
+    """The mean power from the drop of the charge counter (µAh) since its last step. ``dumpsys`` has no current."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "dumpsys battery"
@@ -153,7 +156,7 @@ class DumpsysBattery:
         if self._watts is None:
             raise DeviceError(
                 "The charge counter has not changed yet.",
-                "The first figure is available within some minutes.",
+                "Wait some minutes for the first figure.",
             )
         return Power(plausible(self._watts, self.name), MEASURED, self.name)
 

@@ -1,4 +1,4 @@
-"""Temperatures of Android: ``dumpsys thermalservice``, and that of the battery from Termux:API.
+"""Read the temperatures of Android from ``dumpsys thermalservice``, or the battery's temperature from Termux:API.
 
 The parsers follow published outputs and have never run on a phone.
 """
@@ -24,7 +24,7 @@ from arenite.host.energy.sensors.android import (
 
 #: The framework returns NaN for getThermalHeadroom when it is called more often.
 HEADROOM_INTERVAL_S = 1.0
-#: Kelvins between headroom 0.0 and 1.0, which is the threshold of SEVERE (AOSP, ThermalManagerService).
+#: Kelvins from headroom 0.0 to headroom 1.0, which is the threshold of SEVERE (AOSP, ThermalManagerService).
 HEADROOM_SPAN_K = 30.0
 SEVERE = 3
 SKIN, BATTERY = 3, 2  # types of AOSP's Temperature
@@ -37,7 +37,7 @@ _THRESHOLD = re.compile(
 
 
 def parse_thermal(text: str) -> tuple[list[tuple[str, int, float]], dict[str, float]]:
-    """(name, type, °C) of the sensors, and the SEVERE threshold of those that have one.
+    """Return (name, type, °C) of each sensor, and the SEVERE threshold of the sensors that have one, by name.
 
     The section "Current temperatures from HAL" is preferred, because the cached values before it can be minutes old.
     """
@@ -64,7 +64,8 @@ def parse_thermal(text: str) -> tuple[list[tuple[str, int, float]], dict[str, fl
 
 
 class AndroidThermometer:
-    """The sensor nearest to its SEVERE threshold, at which Android certainly throttles, else that of the battery."""
+    """A thermometer that reads the sensor nearest to its SEVERE threshold, at which Android certainly throttles. If no
+    sensor has a threshold, it reads the sensors of skin and battery."""
 
     def __init__(
         self,
@@ -95,7 +96,8 @@ class AndroidThermometer:
         return Temperature(degrees, name, severe.get(name), tuple((n, d) for n, _, d in sensors))
 
     def headroom(self) -> float:
-        """As getThermalHeadroom(0): 1.0 at SEVERE, 0.0 at 30 K below it; NaN when called again within a second."""
+        """Return the same figure as getThermalHeadroom(0): 1.0 at SEVERE, 0.0 at 30 K below it; NaN if called again
+        within a second."""
         now = self._clock()
         if now - self._headroom_read_s < HEADROOM_INTERVAL_S:
             return math.nan
@@ -106,12 +108,13 @@ class AndroidThermometer:
 
 
 def headroom(degrees: float, severe: float) -> float:
-    """The skin temperature as a headroom, computed as AOSP does."""
+    """Return the skin temperature as a headroom, computed as AOSP does."""
     return max(0.0, (degrees - (severe - HEADROOM_SPAN_K)) / HEADROOM_SPAN_K)
 
 
 class TermuxThermometer:
-    """The battery's temperature, which is slow and far from the chip, but readable for every app."""
+    """A thermometer that reads the battery's temperature. It is slow and far from the chip, but every app can read
+    it."""
 
     def __init__(
         self,

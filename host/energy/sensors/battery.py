@@ -1,6 +1,7 @@
-"""Batteries in ``/sys/class/power_supply``: while a device runs on them, their output is the power of the whole device.
+"""Read batteries in ``/sys/class/power_supply``. While a device runs on them, their output is the power of the whole
+device.
 
-``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
+The units are ``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
 (Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so only ``status`` shows the
 direction; some phones report mA. Without power and current, the charge lost since the last change gives a coarse mean.
 Tested on simulated files in these formats, never on a battery.
@@ -29,13 +30,13 @@ def amperes(current: float) -> float:
 
 
 class Battery:
-    """All batteries of the device together."""
+    """A power meter that adds the output of all batteries of the device."""
 
     def __init__(self, folders: list[Path], clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "battery " + "+".join(folder.name for folder in folders)
         self._folders = folders
         self._clock = clock
-        self._marks: dict[Path, tuple[float, float]] = {}  # joules left, and when
+        self._marks: dict[Path, tuple[float, float]] = {}  # the remaining joules, and the time in seconds
         self._means: dict[Path, float] = {}
 
     def read(self, busy: float) -> Power:
@@ -72,14 +73,13 @@ class Battery:
         if folder not in self._means:
             raise DeviceError(
                 f"battery {folder.name} reports only its charge, and that has not changed yet.",
-                "The first figure is available with the next step of the fuel gauge, within some minutes.",
+                "Wait some minutes for the next step of the fuel gauge.",
             )
         return self._means[folder]
 
 
 def present_watts(folder: Path) -> float | None:
-    """Return the present watts from ``power_now``, or volts times amperes; None (or 0) when the gauge reports
-    neither."""
+    """Return the present watts from ``power_now``, or volts times amperes; None or 0 if the gauge reports neither."""
     power = read_number(folder / "power_now")
     if power:
         return abs(power) / 1e6
@@ -99,7 +99,7 @@ def joules_left(folder: Path) -> float | None:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """Return the device's own batteries; ``scope`` Device is that of a mouse or a pen."""
+    """Return the device's own batteries. A battery with the ``scope`` Device belongs to a mouse or a pen."""
     folders = [
         folder
         for folder in children(root / "sys/class/power_supply", "*")

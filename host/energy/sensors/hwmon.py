@@ -1,4 +1,4 @@
-"""Power from any other hwmon chip: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs; all in µW.
+"""Read the power of hwmon chips: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs; all in µW.
 
 ``power{N}_average``, the driver's mean, is preferred to ``power{N}_input``. Formats: the kernel's
 Documentation/hwmon/sysfs-interface.rst. Tested on simulated files in these formats, never on a Thor.
@@ -14,13 +14,14 @@ from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
 from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
-#: What the figure of a chip covers, where no label says it.
+#: Chips whose first channel covers the whole device, and chips that cover the processor package, if the channel has no
+#: label.
 WHOLE_DEVICE_CHIPS = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
 PACKAGE_CHIPS = ("fam15h_power", "zenpower")
 
 
 class HwmonPower:
-    """One channel of one chip."""
+    """A power meter that reads one channel of one chip."""
 
     def __init__(self, name: str, path: Path) -> None:
         self.name = name
@@ -34,7 +35,7 @@ class HwmonPower:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """Return every channel that has a power file; the INA3221 has a module of its own."""
+    """Return every channel that has a power file. The INA3221 has none; the module ``ina3221`` reads it."""
     sources = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or folder.name

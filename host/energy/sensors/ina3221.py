@@ -1,9 +1,9 @@
-"""The INA3221 of a Jetson: three rails per chip, in both generations of sysfs files.
+"""Read the INA3221 of a Jetson: three rails per chip, in both generations of sysfs files.
 
-hwmon (newer L4T): ``in{N}_label``, ``in{N}_input`` in mV, ``curr{N}_input`` in mA. iio (before): ``rail_name_N``,
-``in_powerN_input`` in mW. A rail called NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the whole module; the
-other rails are parts of it, and adding them would count them twice. Tested on simulated files in these formats,
-never on a Jetson.
+hwmon (newer L4T) has ``in{N}_label``, ``in{N}_input`` in mV, ``curr{N}_input`` in mA. iio (older L4T) has
+``rail_name_N``, ``in_powerN_input`` in mW. A rail named NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the
+whole module; the other rails are parts of it, and adding them would count them twice. Tested on simulated files in
+these formats, never on a Jetson.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from arenite.host.energy.sysfs import children, numbered, plausible, read_number
 
 #: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
-#: In modules without such a rail these rails together feed everything once (from NVIDIA's guides for AGX Orin, where
-#: VDDQ_VDD2_1V8AO is fed by VIN_SYS_5V0, and AGX Xavier; not checked against the documents).
+#: In modules without such a rail, the sum of one of these sets is the power of the module (from NVIDIA's guides for AGX
+#: Orin, where VDDQ_VDD2_1V8AO is fed by VIN_SYS_5V0, and AGX Xavier; not checked against the documents).
 SUPPLY_RAIL_SETS = (
     ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),
     ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
@@ -29,7 +29,7 @@ SUPPLY_RAIL_SETS = (
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """One channel: its name and a function that reads its watts, or None when it does not answer."""
+    """One channel: its name, and a function that returns its watts, or None if the channel does not answer."""
 
     name: str
     watts: Callable[[], float | None]
@@ -76,16 +76,17 @@ def rails(root: Path) -> list[Rail]:
 
 
 class Ina3221:
-    """A meter: the power is the sum of the rails in ``whole``; those in ``parts`` are reported separately."""
+    """A power meter. The power is the sum of the rails in ``summed``; the rails in ``parts`` are reported
+    separately."""
 
-    def __init__(self, whole: list[Rail], parts: list[Rail]) -> None:
-        self.name = "INA3221 " + "+".join(rail.name for rail in whole)
-        self._whole, self._parts = whole, parts
+    def __init__(self, summed: list[Rail], parts: list[Rail]) -> None:
+        self.name = "INA3221 " + "+".join(rail.name for rail in summed)
+        self._summed, self._parts = summed, parts
 
     def read(self, busy: float) -> Power:
-        """Return the power; the chip itself averages 512 samples, as NVIDIA configures it."""
+        """Return the power. The chip itself averages 512 samples, as NVIDIA configures it."""
         total = 0.0
-        for rail in self._whole:
+        for rail in self._summed:
             watts = rail.watts()
             if watts is None:
                 raise sensor_lost(f"INA3221 {rail.name}", rail.where)
@@ -100,29 +101,29 @@ class Ina3221:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """The rail of the whole module where it has one, else the rails that together feed everything, else single
+    """Return the rail of the whole module if it has one, else the rails that together feed the module, else single
     rails."""
-    every = rails(root)
-    if not every:
+    connected = rails(root)
+    if not connected:
         return []
-    by_name = {rail.name: rail for rail in every}
-    whole: list[Rail] = next(([by_name[name]] for name in TOTAL_RAILS if name in by_name), [])
-    if not whole:
-        fits = (names for names in SUPPLY_RAIL_SETS if all(name in by_name for name in names))
-        whole = [by_name[name] for name in next(fits, ())]
-    parts = [rail for rail in every if rail not in whole]
-    where = str(every[0].where)
-    if whole:
-        meter = Ina3221(whole, parts)
-        note = "the whole module" if len(whole) == 1 else "the rails that together feed the module"
+    by_name = {rail.name: rail for rail in connected}
+    summed: list[Rail] = next(([by_name[name]] for name in TOTAL_RAILS if name in by_name), [])
+    if not summed:
+        complete_sets = (names for names in SUPPLY_RAIL_SETS if all(name in by_name for name in names))
+        summed = [by_name[name] for name in next(complete_sets, ())]
+    parts = [rail for rail in connected if rail not in summed]
+    where = str(connected[0].where)
+    if summed:
+        meter = Ina3221(summed, parts)
+        note = "the whole module" if len(summed) == 1 else "the rails that together feed the module"
         return [PowerSource(meter.name, DEVICE, where, lambda: meter, note)]
     return [
         PowerSource(
             f"INA3221 {rail.name}",
             PART,
             str(rail.where),
-            partial(Ina3221, [rail], [other for other in every if other is not rail]),
+            partial(Ina3221, [rail], [other for other in connected if other is not rail]),
             "one rail, not the whole module",
         )
-        for rail in every
+        for rail in connected
     ]

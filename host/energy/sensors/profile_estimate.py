@@ -11,7 +11,7 @@ from arenite.profiles.hosts import HostProfile
 
 
 def frequency_ratio(root: Path) -> float:
-    """Return the mean ratio of the cores' frequencies to their highest; 1.0 where cpufreq does not report them."""
+    """Return the mean ratio of the cores' frequencies to their highest; 1.0 if cpufreq does not report them."""
     ratios = []
     for folder in children(root / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
         now, highest = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
@@ -21,7 +21,8 @@ def frequency_ratio(root: Path) -> float:
 
 
 class ProfileEstimate:
-    """idle_w + busy · core_w(f), without the share of an accelerator, which is not known."""
+    """A power meter that computes idle_w + busy · core_w(f). It leaves out the power of an accelerator, which is not
+    known."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
         self.name = f"estimate of profile {profile.name}"

@@ -1,7 +1,7 @@
-"""RAPL, the processor's own energy counter: ``/sys/class/powercap/intel-rapl:N`` (also on AMD).
+"""Read RAPL, the processor's own energy counter: ``/sys/class/powercap/intel-rapl:N`` (also on AMD).
 
-``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (about a minute at full load). Package domains are the
-processors; ``psys`` is the platform, on boards that support it. Since 2020 (CVE-2020-8694) only root may read it.
+``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (about a minute at full load). Package domains cover the
+processors; ``psys`` covers the platform, on boards that support it. Since 2020 (CVE-2020-8694) only root may read it.
 Tested on simulated files only.
 """
 
@@ -17,7 +17,7 @@ from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sysfs import children, forbidden, plausible, read_number, read_text, sensor_lost
 
-#: Over shorter intervals the counter's own step of 1 ms would show, so the last figure is repeated.
+#: Within this interval the last figure is repeated, because the counter is updated only every 1 ms.
 MIN_INTERVAL_S = 0.02
 
 
@@ -29,7 +29,8 @@ class _Domain:
     last_uj: float
 
     def joules(self) -> float:
-        """Return the joules since the last call. It handles one wrap; over several the figure is too small."""
+        """Return the joules since the last call. One wrap of the counter is handled; after several the figure is too
+        small."""
         now = read_number(self.folder / "energy_uj")
         if now is None or now < 0:
             raise sensor_lost(f"RAPL {self.name}", self.folder)
@@ -41,7 +42,7 @@ class _Domain:
 
 
 class Rapl:
-    """The sum of the domains in ``folders``: all packages, or psys alone."""
+    """A power meter that adds the domains in ``folders``: all packages, or psys alone."""
 
     def __init__(self, folders: list[Path], clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -76,7 +77,7 @@ class Rapl:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """psys, the packages together, and (as parts) the domains inside them."""
+    """Return psys, the sum of the packages, and (as parts) the domains inside the packages."""
     packages, platform, sources = [], [], []
     for folder in children(root / "sys/class/powercap", "intel-rapl:*"):
         name = read_text(folder / "name")

@@ -1,9 +1,9 @@
-"""Thermal zones: ``/sys/class/thermal/thermal_zone*/{type,temp,trip_point_*_{temp,type}}``, else hwmon chips.
+"""Read thermal zones: ``/sys/class/thermal/thermal_zone*/{type,temp,trip_point_*_{temp,type}}``, else hwmon chips.
 
-A zone throttles when it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). With several
-zones the one nearest to its bound counts, which is its trip point or the user's limit if that is lower: a skin at 44
-of 45 °C matters more than a chip at 70 of 95 °C. Tested on simulated files in the kernel's formats, never on a
-device that throttles.
+A zone throttles if it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). Of several zones, the
+one nearest to its bound is used. The bound is its trip point, or the user's limit if that is lower: a skin at 44 of
+45 °C matters more than a chip at 70 of 95 °C. Tested on simulated files in the kernel's formats, never on a device
+that throttles.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
 CHIP_ZONES = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
 #: hwmon chips of processors, for computers without usable thermal zones.
 PROCESSOR_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
-#: Parts of the names of surface sensors. Where there is one, a user's limit applies to it and not to the chip.
+#: Parts of the names of surface sensors. If the device has one, a user's limit applies to it and not to the chip.
 SKIN_ZONES = ("skin", "shell", "quiet-therm", "case")
-#: Another zone is used only when it is nearer to its bound by this, because the thermal model follows one zone.
+#: Another zone is used only if it is this many kelvins nearer to its bound, because the thermal model follows one zone.
 HYSTERESIS_K = 3.0
 
 
 def celsius(raw: float) -> float | None:
-    """°C from a raw value, in millidegrees as the kernel has it or in degrees as some vendors do; None when it is not
-    plausible."""
+    """Return °C from a raw value, which is in millidegrees as the kernel defines it or in degrees as some vendors
+    write it; None if it is not plausible."""
     value = raw if abs(raw) < 200 else raw / 1000
     return value if -40 <= value <= 150 and raw != 0 else None
 
@@ -49,7 +49,7 @@ class Zone:
 
 
 def passive_trip(folder: Path) -> float | None:
-    """Return the lowest plausible passive trip point; some vendors leave unused ones at 0 or far above any
+    """Return the lowest plausible passive trip point. Some vendors leave unused trip points at 0 or far above any
     temperature."""
     trips = []
     for index in numbered(folder, "trip_point_", "_type"):
@@ -62,16 +62,17 @@ def passive_trip(folder: Path) -> float | None:
 
 
 def zones(root: Path) -> list[Zone]:
-    """Return the zones to watch: those that throttle, else those of the chip, else processors in hwmon, else all."""
-    every = []
+    """Return the zones to watch: the zones that throttle, else the zones of the chip, else processors in hwmon, else
+    all zones."""
+    usable_zones = []
     for folder in children(root / "sys/class/thermal", "thermal_zone*"):
         name = read_text(folder / "type") or folder.name
         zone = Zone(name, folder / "temp", passive_trip(folder))
         if name not in IGNORED_ZONES and zone.read() is not None:
-            every.append(zone)
-    throttling = [zone for zone in every if zone.trip is not None]
-    chip = [zone for zone in every if any(part in zone.name.lower() for part in CHIP_ZONES)]
-    return throttling or chip or _hwmon(root) or every
+            usable_zones.append(zone)
+    throttling = [zone for zone in usable_zones if zone.trip is not None]
+    chip = [zone for zone in usable_zones if any(part in zone.name.lower() for part in CHIP_ZONES)]
+    return throttling or chip or _hwmon(root) or usable_zones
 
 
 def _hwmon(root: Path) -> list[Zone]:
@@ -92,8 +93,8 @@ def _hwmon(root: Path) -> list[Zone]:
 
 
 class ThermalZones:
-    """A thermometer of several zones. ``limit_c`` is the user's limit; ``trip_c`` is that of the host profile, for
-    zones without a trip point."""
+    """A thermometer of several zones. ``limit_c`` is the user's limit. ``trip_c`` is the trip point in the host profile
+    and is used for zones without one."""
 
     def __init__(
         self, watched: list[Zone], limit_c: float | None = None, trip_c: float | None = None
@@ -110,8 +111,8 @@ class ThermalZones:
     def read(self) -> Temperature:
         """Return the temperature of the zone nearest to its bound. Raises ``DeviceError`` when no zone answers any
         more."""
-        read = [(zone, zone.read()) for zone in self._zones]
-        values = [(zone, value) for zone, value in read if value is not None]
+        readings = [(zone, zone.read()) for zone in self._zones]
+        values = [(zone, value) for zone, value in readings if value is not None]
         if not values:
             raise DeviceError(
                 f"No thermal zone answers any more ({self.name}).", "Check that the driver is still loaded."
@@ -120,12 +121,13 @@ class ThermalZones:
             zone, value = max(values, key=lambda pair: pair[1])
         else:
             zone, value = min(values, key=lambda pair: self._headroom(*pair))
-            for held, now in values:
+            for current_zone, current_value in values:
                 if (
-                    held is self._current
-                    and self._headroom(held, now) < self._headroom(zone, value) + HYSTERESIS_K
+                    current_zone is self._current
+                    and self._headroom(current_zone, current_value)
+                    < self._headroom(zone, value) + HYSTERESIS_K
                 ):
-                    zone, value = held, now
+                    zone, value = current_zone, current_value
         self._current = zone
         return Temperature(value, zone.name, zone.trip, tuple((z.name, v) for z, v in values))
 

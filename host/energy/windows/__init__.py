@@ -1,1 +1,1 @@
-"""Finds the inferences in a recording of a meter, and the energy of each."""
+"""Find the inferences in a recording of a meter, and compute the energy of each."""

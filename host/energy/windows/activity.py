@@ -1,9 +1,9 @@
-"""Finds inferences in the current itself: a threshold with hysteresis, and each edge where the level changes
-most.
+"""Find inferences in the current itself, with a threshold with hysteresis. The edges of a window are where the level
+changes most.
 
-The threshold is searched: power is above it in an inference and below it between two. With a known length of
-one inference the threshold is the one whose windows have this length; otherwise it is chosen from the steps
-of the current (``thresholds.py``).
+Power is above the threshold in an inference and below it between two inferences. If the duration of one inference is
+known, the threshold whose windows have this length is used. Otherwise it is chosen from the steps of the current
+(``thresholds.py``).
 """
 
 from __future__ import annotations
@@ -17,14 +17,17 @@ from arenite.errors import DeviceError
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.energy.windows.thresholds import ThresholdResult, choose_threshold
 
-SMOOTH_S = 200e-6
-GRID = 1_000_000
+#: The minimum width of the smoothing, in seconds.
+SMOOTHING_S = 200e-6
+#: The maximum number of points of the smoothed power.
+MAX_GRID_POINTS = 1_000_000
+#: The number of thresholds that are tried.
 THRESHOLDS = 80
-#: A window ends when power is below this part of the threshold.
+#: A window ends when power is below this share of the threshold.
 RELEASE_SHARE = 0.85
 #: The total time above the highest threshold that is tried, in widths of the smoothing.
-SHORTEST = 20
-#: Windows with less energy than this part of the usual one are ignored.
+MIN_ACTIVE_WIDTHS = 20
+#: Windows with less than this share of the typical energy are ignored.
 NEGLIGIBLE_SHARE = 0.1
 
 
@@ -45,23 +48,23 @@ def find_active(
 ) -> tuple[list[InferenceWindow], float]:
     """Return the windows, and the threshold in watts.
 
-    ``expected``: how many inferences there were; ``duration_s``: how long one lasts by the device's own
-    clock. Windows that the recording cuts off are left out.
+    ``expected`` is the number of inferences, ``duration_s`` the duration of one inference by the device's own clock.
+    Windows that the recording cuts off are left out.
 
     Raises:
-        DeviceError: no inference stands out, or never ``expected`` of them.
+        DeviceError: the current shows no inference, or no threshold gives ``expected`` windows.
     """
     trace.require(16)
     times, power, width = _smoothed(trace)
-    # A few short inferences in a long recording still show; a glitch of the meter is shorter than all of
-    # them.
-    rare = min(0.001, SHORTEST * width / trace.seconds)
-    low, high = (float(level) for level in np.quantile(power, [0.02, 1 - rare]))
-    # Zero and less are noise around zero: thresholds start above it.
+    # The highest threshold is still exceeded if a long recording has only a few short inferences. A glitch of the
+    # meter is shorter than all of them together.
+    min_active_share = min(0.001, MIN_ACTIVE_WIDTHS * width / trace.seconds)
+    low, high = (float(level) for level in np.quantile(power, [0.02, 1 - min_active_share]))
+    # A power of zero or below is noise, so thresholds start above zero.
     low = max(low, high * 1e-6)
     if not high > 1.2 * low:
         raise DeviceError(
-            "The current hardly changes, so that no inference shows in it.",
+            "The current hardly changes, so it shows no inference.",
             "Let the board pause between inferences, or connect a GPIO mark to the meter.",
         )
     results = []
@@ -76,15 +79,15 @@ def find_active(
             raise DeviceError(
                 f"The current never shows {expected} inferences; it shows"
                 f" {', '.join(map(str, counts[:8])) or 'none'}.",
-                "Is the recording longer than the run at both ends? A GPIO mark gives exact windows.",
+                "Record from before the run until after its end, or connect a GPIO mark for exact windows.",
             )
     if not results:
         raise DeviceError(
-            "No inference shows in the current.",
+            "The current shows no inference.",
             "Record for longer, or connect a GPIO mark to the meter.",
         )
-    best = _by_length(results, duration_s) if duration_s else choose_threshold(trace, results, low)
-    spans = best.spans if expected is not None else _weighty(trace, best.spans)
+    best = _nearest_length(results, duration_s) if duration_s else choose_threshold(trace, results, low)
+    spans = best.spans if expected is not None else _without_negligible(trace, best.spans)
     windows = [
         InferenceWindow(_edge(trace, start, width), _edge(trace, end, width)) for start, end in spans.tolist()
     ]
@@ -92,9 +95,9 @@ def find_active(
 
 
 def _smoothed(trace: Trace) -> tuple[Floats, Floats, float]:
-    """Mean power over ``width`` seconds around points of an even grid."""
-    width = max(1 / trace.rate_hz, SMOOTH_S)
-    count = int(min(max(trace.seconds / width * 4, 16), GRID))
+    """Return the points of an even grid, the mean power over ``width`` seconds around each, and ``width``."""
+    width = max(1 / trace.rate_hz, SMOOTHING_S)
+    count = int(min(max(trace.seconds / width * 4, 16), MAX_GRID_POINTS))
     times = np.linspace(trace.time_s[0] + width / 2, trace.time_s[-1] - width / 2, count)
     before, after = trace.joules_at(np.stack([times - width / 2, times + width / 2]))
     return times, (after - before) / width, width
@@ -103,7 +106,8 @@ def _smoothed(trace: Trace) -> tuple[Floats, Floats, float]:
 def _spans(
     times: Floats, power: Floats, threshold: float, width: float, duration_s: float | None
 ) -> NDArray[np.float64]:
-    """Start and end of each period above the threshold; short dips are part of it, short peaks are ignored."""
+    """Return start and end of each period above the threshold. Short dips belong to a period; short peaks are
+    ignored."""
     known = np.where(power >= threshold, 1, np.where(power < RELEASE_SHARE * threshold, 0, -1)).astype(
         np.int8
     )
@@ -117,39 +121,40 @@ def _spans(
     if len(spans) == 0:
         return spans
     longest = float(np.max(spans[:, 1] - spans[:, 0]))
-    least_gap = max(3 * width, 0.02 * (duration_s or longest))
-    joined = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] >= least_gap)
-    spans = np.column_stack([spans[np.append(0, joined + 1), 0], spans[np.append(joined, len(spans) - 1), 1]])
+    min_gap = max(3 * width, 0.02 * (duration_s or longest))
+    gaps = np.flatnonzero(spans[1:, 0] - spans[:-1, 1] >= min_gap)
+    spans = np.column_stack([spans[np.append(0, gaps + 1), 0], spans[np.append(gaps, len(spans) - 1), 1]])
     lengths = spans[:, 1] - spans[:, 0]
-    min_length = max(2 * width, 0.3 * duration_s if duration_s else 0.2 * _usual(lengths))
+    min_length = max(2 * width, 0.3 * duration_s if duration_s else 0.2 * _typical(lengths))
     return np.asarray(spans[lengths >= min_length], dtype=np.float64)
 
 
-def _weighty(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the windows without those of little energy: a radio or a serial port between two inferences."""
+def _without_negligible(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the windows without those of little energy, such as a radio or a serial port between two inferences."""
     at = trace.joules_at(spans)
     joules = at[:, 1] - at[:, 0]
-    return np.asarray(spans[joules >= NEGLIGIBLE_SHARE * _usual(joules)], dtype=np.float64)
+    return np.asarray(spans[joules >= NEGLIGIBLE_SHARE * _typical(joules)], dtype=np.float64)
 
 
-def _usual(lengths: Floats) -> float:
-    """Return the length in which half of all the time above the threshold is spent or more, so that many glitches
-    weigh little; in the same way for joules."""
-    ranked = np.sort(lengths)
-    spent = np.cumsum(ranked)
-    return float(ranked[np.searchsorted(spent, spent[-1] / 2)])
+def _typical(amounts: Floats) -> float:
+    """Return the amount (seconds or joules) up to which the sorted amounts add up to half of the total. Unlike the
+    median it hardly changes with many small amounts, which are glitches."""
+    ranked = np.sort(amounts)
+    total = np.cumsum(ranked)
+    return float(ranked[np.searchsorted(total, total[-1] / 2)])
 
 
-def _by_length(results: list[ThresholdResult], duration_s: float) -> ThresholdResult:
-    """Return the candidate nearest in length; among equally near ones the middle threshold."""
-    misses = np.array([abs(result.length - duration_s) / duration_s for result in results])
-    near = np.flatnonzero(misses <= misses.min() + 0.005)
+def _nearest_length(results: list[ThresholdResult], duration_s: float) -> ThresholdResult:
+    """Return the candidate whose length is nearest to ``duration_s``; the middle threshold if several are equally
+    near."""
+    errors = np.array([abs(result.length - duration_s) / duration_s for result in results])
+    near = np.flatnonzero(errors <= errors.min() + 0.005)
     return results[int(near[len(near) // 2])]
 
 
 def _edge(trace: Trace, at: float, width: float) -> float:
-    """Return the time between the two samples near ``at`` where the means before and after differ most in the sense
-    of least squares."""
+    """Return the time near ``at`` that splits the power best into two constant levels (least squares). It is in the
+    middle between two samples."""
     first, last = np.searchsorted(trace.time_s, [at - 2 * width, at + 2 * width])
     power = trace.power_of(slice(first, last))
     count = len(power)

@@ -1,9 +1,9 @@
-"""Aligns intervals of one clock (serial timestamps) with the current of another: offset and drift of the
+"""Align the intervals of one clock (serial timestamps) with the current of another: find offset and drift of the
 clocks.
 
-The intervals are moved over the power as a template: joules within them, less those of their flanks, are
-largest at the right place. A coarse place comes from a correlation at a few drifts; then offset and drift are
-searched together on ever finer grids.
+The intervals are moved over the power as a template. At the right place, the joules within them minus the joules of
+their flanks are largest. A coarse place comes from a correlation at a few drifts. Then offset and drift are searched
+together on finer and finer grids.
 """
 
 from __future__ import annotations
@@ -18,21 +18,23 @@ from arenite.errors import DeviceError
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.energy.windows.activity import InferenceWindow
 
+#: The maximum number of bins of the coarse correlation.
 BINS = 1 << 17
 #: Two crystals differ by less than 200 ppm; a timer on an RC oscillator by up to a per cent (set
 #: ``max_drift``).
 MAX_DRIFT = 500e-6
+#: The number of refinements of the grid.
 ROUNDS = 8
 Curve = tuple[Floats, Floats]  # of Trace.cumulative
 
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """``trace time = offset_s + (1 + drift) · event time``."""
+    """The relation of two clocks: ``trace time = offset_s + (1 + drift) · event time``."""
 
     offset_s: float
     drift: float
-    contrast: float  # mean power within the intervals over that of their flanks
+    contrast: float  # mean power within the intervals divided by the mean power of their flanks
 
     def apply(self, events: Sequence[tuple[float, float]]) -> list[InferenceWindow]:
         """Return the intervals in the time of the trace."""
@@ -43,16 +45,17 @@ class Alignment:
 
 
 def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float = MAX_DRIFT) -> Alignment:
-    """Align ``events``: start and end of every inference in seconds of another clock, in order.
+    """Align ``events``, the start and end of every inference in seconds of another clock, in order.
 
     Raises:
-        DeviceError: there are no events, or at no place is the power within them higher than beside them.
+        DeviceError: there are no events, or the power within them is nowhere higher than beside them.
     """
     trace.require(16)
     spans = np.asarray(events, dtype=np.float64).reshape(-1, 2)
     if len(spans) == 0 or np.any(spans[:, 1] <= spans[:, 0]):
         raise DeviceError(
-            "There are no timestamps of inferences to align.", "Did the run end before it began?"
+            "There are no valid timestamps of inferences to align.",
+            "Give the start and end of each inference; the end must be later.",
         )
     middle = float(spans.mean())
     length = float(np.median(spans[:, 1] - spans[:, 0]))
@@ -77,7 +80,7 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
     if not contrast > 1.05:
         raise DeviceError(
             f"The timestamps do not match the current anywhere (contrast {contrast:.2f}).",
-            "Does the meter supply the board that ran, and does the recording cover the run?",
+            "Check that the meter is connected to the board that ran, and that the recording covers the run.",
         )
     return Alignment(result.offset_s, result.drift, contrast)
 
@@ -85,8 +88,8 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
 def _coarse(
     trace: Trace, energy: Curve, spans: Floats, length: float, reach: float, max_drift: float
 ) -> tuple[float, float, float]:
-    """Place of the middle of the events, drift, and the largest error of both; from correlations on even
-    bins."""
+    """Return the place of the middle of the events, the drift, and the largest error of the place. They come from
+    correlations on even bins."""
     seconds = max(trace.seconds, 2 * reach)
     width = max(length / 8, 1.5 * seconds / BINS)
     edges = np.arange(trace.time_s[0], trace.time_s[-1] + width, width)
@@ -97,8 +100,8 @@ def _coarse(
     tries = int(min(np.ceil(max_drift * reach / (length / 2)), 20))
     best = (-np.inf, 0.0, 0.0)
     for drift in np.linspace(-max_drift, max_drift, 2 * tries + 1) if tries else [0.0]:
-        moved = (spans + reach) * (1 + drift) / width
-        template = _boxes(moved, int(np.ceil(2 * reach * (1 + max_drift) / width)) + 2)
+        bins = (spans + reach) * (1 + drift) / width
+        template = _template(bins, int(np.ceil(2 * reach * (1 + max_drift) / width)) + 2)
         match = np.fft.irfft(spectrum * np.conj(np.fft.rfft(template, count)), count)
         at = int(np.argmax(match))
         if match[at] > best[0]:
@@ -107,8 +110,9 @@ def _coarse(
     return best[1], best[2], width
 
 
-def _boxes(spans: Floats, count: int) -> Floats:
-    """Return one within the spans, fractions where they begin and end; in units of bins."""
+def _template(spans: Floats, count: int) -> Floats:
+    """Return a template of ``count`` bins: 1 within the spans, a fraction in the bins in which they begin and end, else
+    0. Spans are in units of bins."""
     grid = np.arange(count + 1, dtype=np.float64)
     covered = np.zeros(count + 1)
     for start, end in spans:
@@ -117,7 +121,8 @@ def _boxes(spans: Floats, count: int) -> Floats:
 
 
 def _inside_and_beside(energy: Curve, spans: Floats, places: Floats, drift: float) -> tuple[Floats, Floats]:
-    """Mean power within all intervals and within their flanks of a quarter of their length, for each place."""
+    """Return the mean power within all intervals, and within their flanks of a quarter of their length, for each
+    place."""
     start, end = (spans * (1 + drift)).T
     flank = (end - start) / 4
     points: NDArray[np.float64] = np.stack([start - flank, start, end, end + flank])

@@ -1,4 +1,4 @@
-"""Finds when the inferences ran: from a GPIO mark, else from serial timestamps, else from the current itself."""
+"""Find when the inferences ran: from a GPIO mark, else from serial timestamps, else from the current itself."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from arenite.host.energy.windows.alignment import MAX_DRIFT, Alignment, align
 from arenite.host.energy.windows.marks import find_marks
 
 GPIO, SERIAL, WAVEFORM = "gpio mark", "serial timestamps", "current waveform"
-#: A window of the waveform replaces that of a timestamp when they overlap by this share.
-OVERLAP = 0.6
-#: The share of the windows from timestamps that must show a rise and a fall of the current at their ends.
-STEPPING = 0.7
-#: The middle half of their energies must not differ by more than this part.
-SPREAD = 0.3
-#: The largest delay of a recording's start by USB, a server's answer, or the instrument itself.
-SLACK_S = 1.0
+#: A window from the current replaces a window from a timestamp if they overlap by at least this share.
+MIN_OVERLAP = 0.6
+#: At least this share of the windows from timestamps must show a rise of the current at the start and a fall at the
+#: end.
+MIN_EDGE_SHARE = 0.7
+#: The maximum distance between the quartiles of their energies, as a share of the median.
+MAX_ENERGY_SPREAD = 0.3
+#: The largest delay of a recording's start in seconds, by USB, a server's answer, or the instrument itself.
+MAX_START_DELAY_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class InferenceWindows:
-    """Inferences in the time of a trace, and the method that found them."""
+    """The inferences in the time of a trace, and the method that found them."""
 
     spans: tuple[InferenceWindow, ...]
     method: str
@@ -44,15 +45,16 @@ def find_windows(
     max_drift: float = MAX_DRIFT,
     offset_s: float | None = None,
 ) -> InferenceWindows:
-    """Return the windows by the best method that the recording allows.
+    """Return the time window of every inference, from the most exact method that the recording allows.
 
     Args:
-        bit: digital input of the meter with the mark, high during an inference; None: the one that changes.
+        bit: the meter's digital input with the mark, which is high during an inference; None for the input that
+            changes.
         events: (start, end) of each inference in seconds of any other clock.
-        expected: how many inferences ran.
-        duration_s: length of one by the device's clock.
-        max_drift: of the clock of ``events`` against the meter's.
-        offset_s: the approximate time of the trace at time 0 of ``events``, where it is known.
+        expected: the number of inferences that ran, if it is known.
+        duration_s: the duration of one inference by the device's clock, if it is known.
+        max_drift: the largest relative drift between the clock of ``events`` and the meter's clock.
+        offset_s: the approximate time of the trace at time 0 of ``events``, if it is known.
 
     Raises:
         UsageError: ``bit`` names a mark that the recording does not have.
@@ -82,7 +84,7 @@ def find_windows(
             raise
         if offset_s is None:
             raise mismatch from None
-    # Where the current hardly changes, the exact place of the windows does not matter.
+    # If the current hardly changes, the exact place of the windows does not matter.
     inside = _inside(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
     notes.append("the current hardly changes: the windows are placed by the computer's clock, to a few ms")
     return InferenceWindows(tuple(inside), SERIAL, notes=tuple(notes))
@@ -95,35 +97,35 @@ def _by_events(
     offset_s: float | None,
     notes: list[str],
 ) -> InferenceWindows:
-    """Raises DeviceError where timestamps and current do not match."""
+    """Return the windows from timestamps. Raises DeviceError if they do not match the current."""
     alignment = align(trace, events, max_drift)
-    if offset_s is not None and abs(alignment.offset_s - offset_s) > SLACK_S:
+    if offset_s is not None and abs(alignment.offset_s - offset_s) > MAX_START_DELAY_S:
         raise DeviceError(
-            f"They match the current only {abs(alignment.offset_s - offset_s):.1f} s from where both"
+            f"They match the current only {abs(alignment.offset_s - offset_s):.1f} s away from where the two"
             " clocks put them.",
-            "Does the meter supply the board that ran?",
+            "Check that the meter is connected to the board that ran.",
         )
     remarks: list[str] = []
     inside = _inside(trace, alignment.apply(events), remarks)
-    stepping = _stepping(trace, inside)
-    if stepping < STEPPING:
+    edge_share = _edge_share(trace, inside)
+    if edge_share < MIN_EDGE_SHARE:
         raise DeviceError(
-            f"The current rises and falls with only {stepping:.0%} of them.",
-            "Does the meter supply the board that ran, and does the recording cover the run?",
+            f"The current rises and falls with only {edge_share:.0%} of them.",
+            "Check that the meter is connected to the board that ran, and that the recording covers the run.",
         )
     spans = _snapped(trace, inside, remarks)
     at = trace.joules_at(np.array([[w.start_s, w.end_s] for w in spans]))
     low, middle, high = np.quantile(at[:, 1] - at[:, 0], [0.25, 0.5, 0.75])
-    if high - low > SPREAD * middle:
+    if high - low > MAX_ENERGY_SPREAD * middle:
         raise DeviceError(
-            f"They would make one inference cost {low * 1e6:.3g} µJ and another {high * 1e6:.3g}.",
-            "Does the meter supply the board that ran?",
+            f"With them one inference would cost {low * 1e6:.3g} µJ and another {high * 1e6:.3g} µJ.",
+            "Check that the meter is connected to the board that ran.",
         )
     return InferenceWindows(tuple(spans), SERIAL, alignment, (*notes, *remarks))
 
 
 def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
-    """Return the windows that the recording covers. Raises DeviceError when it covers none."""
+    """Return the windows that the recording covers. Raises DeviceError if it covers none."""
     inside = [w for w in windows if trace.time_s[0] <= w.start_s and w.end_s <= trace.time_s[-1]]
     if len(inside) < len(windows):
         notes.append(f"{len(windows) - len(inside)} inferences ran outside the recording")
@@ -132,9 +134,9 @@ def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) 
     return inside
 
 
-def _stepping(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
-    """Return the share of the windows at whose start power rises, and at whose end it falls: nearly all at the right
-    place."""
+def _edge_share(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
+    """Return the share of the windows at whose start power rises and at whose end it falls. At the right place it is
+    nearly 1."""
     bounds = np.array([[w.start_s, w.end_s] for w in windows])
     flank = (bounds[:, 1] - bounds[:, 0])[:, None] / 4
     start, end = bounds[:, :1], bounds[:, 1:]
@@ -148,12 +150,12 @@ def _stepping(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
 def _by_current(
     trace: Trace, expected: int | None, duration_s: float | None, notes: list[str]
 ) -> InferenceWindows:
-    """Raises DeviceError when no inference stands out."""
+    """Return the windows from the current alone. Raises DeviceError if it shows no inference."""
     spans, threshold = find_active(trace, expected, duration_s)
     remarks = [f"windows above {threshold * 1e3:.4g} mW"]
     if duration_s is None:
         remarks.append(
-            "without a mark, timestamps or a known length a window is any period of higher current"
+            "without a mark, timestamps or a known duration, a window is any period of higher current"
         )
     else:
         length = float(np.median([span.seconds for span in spans]))
@@ -165,7 +167,7 @@ def _by_current(
 
 
 def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
-    """Use the edges of the current for the same windows where it shows them, because timestamps include the
+    """Return the windows with edges from the current, if the current shows the same windows. Timestamps include the
     delays of the serial port."""
     length = float(np.median([window.seconds for window in predicted]))
     try:
@@ -175,19 +177,19 @@ def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -
     if abs(float(np.median([window.seconds for window in active])) / length - 1) > 0.2:
         return predicted
     starts = np.array([window.start_s for window in active])
-    out, moved = [], 0
+    snapped, moved = [], 0
     for window in predicted:
         near = [active[k] for k in np.argsort(np.abs(starts - window.start_s))[:2]]
-        best = max(near, key=lambda other: _common(window, other))
-        if _common(window, best) >= OVERLAP * max(window.seconds, best.seconds):
-            out.append(best)
+        best = max(near, key=lambda other: _overlap_s(window, other))
+        if _overlap_s(window, best) >= MIN_OVERLAP * max(window.seconds, best.seconds):
+            snapped.append(best)
             moved += 1
         else:
-            out.append(window)
+            snapped.append(window)
     if moved:
         notes.append(f"edges of {moved} of {len(predicted)} windows taken from the current")
-    return out
+    return snapped
 
 
-def _common(window: InferenceWindow, other: InferenceWindow) -> float:
+def _overlap_s(window: InferenceWindow, other: InferenceWindow) -> float:
     return max(0.0, min(window.end_s, other.end_s) - max(window.start_s, other.start_s))

@@ -1,4 +1,4 @@
-"""Inferences from a digital input of the meter that the board drives."""
+"""Find inferences from a mark: a digital input of the meter that the board drives."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from arenite.errors import UsageError
 from arenite.host.energy.meters.trace import Floats, Trace
 from arenite.host.energy.windows.activity import InferenceWindow
 
-#: An input is taken as active low when the power while it is high is less than this part of the power while
-#: it is low.
-INVERTED = 0.8
-#: Pulses shorter than this part of the median are glitches.
-GLITCH = 0.1
-#: Samples: an input whose usual pulse is shorter is floating.
-SHORTEST = 4
+#: An input is regarded as active low if the power while it is high is less than this share of the power while it is
+#: low.
+ACTIVE_LOW_RATIO = 0.8
+#: Pulses shorter than this share of the median are glitches.
+GLITCH_SHARE = 0.1
+#: An input whose median pulse is shorter than this number of samples is not connected.
+MIN_PULSE_SAMPLES = 4
 
 
 def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWindow], int | None, list[str]]:
-    """Return the windows, the input that they are from (None: no input changes), and notes.
+    """Return the windows, the input that they are from (None if no input changes), and notes.
 
-    ``bit``: the input to use, high during an inference; None: the one that changes, or of several the one
-    that matches the current best. An input that is high while the board draws less is taken as active low,
-    unless ``bit`` names it.
+    ``bit`` is the input to use, which is high during an inference. None means the input that changes; if several
+    change, the one that matches the current best. An input that is high while the board draws less is regarded as
+    active low, unless ``bit`` names it.
 
     Raises:
         UsageError: ``bit`` names an input that the recording does not have.
@@ -51,18 +51,19 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
             f"several digital inputs change; input {chosen} matches the current best and was used, not"
             f" {others}"
         )
-    low = ratios[chosen] < INVERTED
+    low = ratios[chosen] < ACTIVE_LOW_RATIO
     if low:
         notes.append(f"input {chosen} is low during an inference")
     spans = marked(trace, chosen, low=low)
-    if spans and float(np.median([w.seconds for w in spans])) * trace.rate_hz < SHORTEST:
+    if spans and float(np.median([w.seconds for w in spans])) * trace.rate_hz < MIN_PULSE_SAMPLES:
         notes.append(f"input {chosen} flickers, as an unconnected input does, and was not used")
         return [], None, notes
     return spans, chosen, notes
 
 
 def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
-    """Where the bit is high (``low``: low); pulses cut off by the recording, and glitches, are left out."""
+    """Return the windows in which the bit is high, or low with ``low``. Glitches, and pulses that the recording cuts
+    off, are left out."""
     if trace.marks is None:
         return []
     high = (trace.marks >> bit & 1).astype(np.int8)
@@ -76,12 +77,13 @@ def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow
         return []
     spans = _between(trace, edges).reshape(-1, 2)
     lengths = spans[:, 1] - spans[:, 0]
-    valid_spans = spans[lengths >= GLITCH * np.median(lengths)]
+    valid_spans = spans[lengths >= GLITCH_SHARE * np.median(lengths)]
     return [InferenceWindow(start, end) for start, end in valid_spans.tolist()]
 
 
 def falling_edges(trace: Trace, bit: int) -> Floats:
-    """Return the times of the bit's falling edges, in s of the trace: the time marks of MLPerf Tiny's energy mode."""
+    """Return the times of the bit's falling edges in seconds of the trace. They are the time marks of MLPerf Tiny's
+    energy mode."""
     if trace.marks is None:
         return np.empty(0)
     high = (trace.marks >> bit & 1).astype(np.int8)
@@ -89,15 +91,15 @@ def falling_edges(trace: Trace, bit: int) -> Floats:
 
 
 def _between(trace: Trace, edges: np.ndarray) -> Floats:
-    """An edge is between the sample before and this one."""
+    """Return the time of each edge, in the middle between the sample before it and the sample after it."""
     return np.asarray((trace.time_s[edges - 1] + trace.time_s[edges]) / 2, dtype=np.float64)
 
 
 def _ratio(trace: Trace, bit: int) -> float:
-    """Mean power while the bit is high over that while it is low."""
+    """Return the mean power while the bit is high, divided by the mean power while it is low."""
     assert trace.marks is not None
     high = (trace.marks >> bit & 1).astype(bool)
     power = trace.power_w
-    # A current of zero is noise around zero.
+    # A current near zero is noise, so the power is at least this.
     min_power = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
     return max(float(np.mean(power[high])), min_power) / max(float(np.mean(power[~high])), min_power)

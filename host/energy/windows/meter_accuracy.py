@@ -1,4 +1,5 @@
-"""The manufacturer's limit of error for a recording: of the reading, and the offset of the range in use."""
+"""Compute the manufacturer's limit of error for a recording, from the error of the reading and the offset of the
+range."""
 
 from __future__ import annotations
 
@@ -17,28 +18,28 @@ def _profiles() -> tuple[MeterProfile, ...]:
 
 
 def profile_of(trace: Trace) -> MeterProfile | None:
-    """Return the profile of the instrument that made the recording, by its driver: a logger's chip, a multimeter's
-    identity.
+    """Return the profile of the instrument that made the recording. It is found by the driver, a logger's chip, or a
+    multimeter's identity.
 
-    None: not known, or one of several instruments that the driver supports and that cannot be told apart.
+    Return None if the instrument is not known, or if the driver supports several and the recording does not name one.
     """
     meta = {key: str(value).lower() for key, value in trace.meta.items()}
     for name in (meta.get("chip"), meta.get("meter")):
         for meter in _profiles():
             if meter.name == name:
                 return meter
-    alike = [meter for meter in _profiles() if meter.driver == meta.get("meter")]
+    candidates = [meter for meter in _profiles() if meter.driver == meta.get("meter")]
     description = " ".join(meta.values())
-    named = [meter for meter in alike if re.search(rf"\b{meter.name.rpartition('-')[2]}", description)]
-    matches = alike if len(alike) == 1 else named
+    named = [meter for meter in candidates if re.search(rf"\b{meter.name.rpartition('-')[2]}", description)]
+    matches = candidates if len(candidates) == 1 else named
     return matches[0] if len(matches) == 1 else None
 
 
 def calibration_limit_j(trace: Trace, joules: float, seconds: float) -> float | None:
-    """Return the largest error of ``joules`` over ``seconds`` by the meter's calibration; None: not stated.
+    """Return the largest error of ``joules`` over ``seconds`` by the meter's calibration; None if it is not stated.
 
-    The driver's knowledge of the gain (read from the instrument, or given by the user) comes before the
-    profile; the offset is the profile's, for the range of the mean current.
+    A gain error that the driver knows (read from the instrument, or given by the user) is preferred to the profile's.
+    The offset is the profile's, for the range of the mean current.
     """
     meter = profile_of(trace)
     volts = float(np.mean(trace.voltage_v))

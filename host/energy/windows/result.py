@@ -1,4 +1,4 @@
-"""Microjoules per inference from a recording and its windows, with their uncertainty."""
+"""Compute the microjoules per inference from a recording and its windows, with their uncertainty."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from arenite.host.energy.windows.find import InferenceWindows
 from arenite.host.energy.windows.meter_accuracy import calibration_limit_j
 
 SCHEMA = "arenite.energy/1"
-#: A window with more of its time in gaps of lost samples is left out.
-MAX_GAP = 0.2
+#: A window is left out if a gap of lost samples takes more than this share of its time.
+MAX_GAP_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class EnergyResult:
-    """Figures per inference in microjoules; ``energy_uj`` is all the energy of the supply, the baseline
-    included."""
+    """The figures per inference in microjoules. ``energy_uj`` is all energy that the supply gave, including the
+    baseline."""
 
     energy_uj: Floats  # one per window that was used
     above_baseline_uj: Floats
     duration_s: Floats
     baseline_w: float | None  # None: no time between inferences was recorded
-    average_power_w: float  # over the windows
-    recording_power_w: float  # over the whole recording
+    average_power_w: float  # mean over the windows
+    recording_power_w: float  # mean over the complete recording
     peak_power_w: float
     sleep_current_a: float | None
     supply_v: float
-    standard_error_uj: float | None  # of the mean over windows; None: one window
+    standard_error_uj: float | None  # of the mean over windows; None if there is only one
     calibration_uj: float | None  # from the meter's stated error; None: unknown
     lost_samples: int
     left_out: int
@@ -46,7 +46,7 @@ class EnergyResult:
 
     @property
     def uncertainty_uj(self) -> float | None:
-        """Standard uncertainty: the known parts, in quadrature."""
+        """The standard uncertainty: the known parts, added in quadrature."""
         parts = [part for part in (self.standard_error_uj, self.calibration_uj) if part is not None]
         return float(np.hypot.reduce(parts)) if parts else None
 
@@ -94,17 +94,17 @@ def _spread(values: Floats) -> dict[str, Any]:
 
 
 def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
-    """Energy of every window, the level between them, and the uncertainty.
+    """Return the energy of every window, the level between the windows, and the uncertainty.
 
-    The standard error is that of independent windows.  The meter's error is a limit: a rectangular distribution,
-    so its standard uncertainty is the limit over √3 (JCGM 100:2008, 4.3.7); it is common to all windows and does
-    not average out.
+    The standard error assumes independent windows.  The meter's error is a limit, so a rectangular distribution is
+    assumed: its standard uncertainty is the limit divided by √3 (JCGM 100:2008, 4.3.7). It is common to all windows
+    and does not average out.
 
     Raises:
         DeviceError: no window has enough samples.
     """
     trace.require(2)
-    used = [window for window in windows.spans if _gap(trace, window) <= MAX_GAP]
+    used = [window for window in windows.spans if _gap_share(trace, window) <= MAX_GAP_SHARE]
     if not used:
         raise DeviceError(
             f"No inference window has enough samples ({trace.lost_samples} were lost).",
@@ -127,7 +127,7 @@ def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
         average_power_w=float(energy.sum() / duration.sum()),
         recording_power_w=trace.energy_j() / trace.seconds,
         peak_power_w=float(np.max(power[inside])) if inside.any() else float(np.max(power)),
-        sleep_current_a=_sleep(trace, outside),
+        sleep_current_a=_sleep_current(trace, outside),
         supply_v=trace.supply_v,
         standard_error_uj=float(np.std(energy, ddof=1) / np.sqrt(count)) * 1e6 if count > 1 else None,
         calibration_uj=None if limit is None else limit / np.sqrt(3) * 1e6,
@@ -138,8 +138,8 @@ def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
     )
 
 
-def _gap(trace: Trace, window: InferenceWindow) -> float:
-    """Return the part of a window without samples: longest distance between neighbours; 1 when there are none."""
+def _gap_share(trace: Trace, window: InferenceWindow) -> float:
+    """Return the longest gap between samples as a share of the window; 1 if the window has no samples."""
     first, last = np.searchsorted(trace.time_s, [window.start_s, window.end_s])
     if last - first < 2:
         return 1.0
@@ -160,14 +160,15 @@ def _outside(
 
 
 def _typical(power: Floats, outside: np.ndarray[Any, Any]) -> float:
-    """Median of the power between inferences: short wake-ups and the serial port do not change it."""
+    """Return the median power between inferences. Short wake-ups and the serial port do not change it."""
     return float(np.median(power[outside]))
 
 
-def _sleep(trace: Trace, outside: np.ndarray[Any, Any]) -> float | None:
-    """Return the lowest state between inferences: the median of the blocks that are as low as the lowest twentieth.
+def _sleep_current(trace: Trace, outside: np.ndarray[Any, Any]) -> float | None:
+    """Return the current of the lowest state between inferences: the median of the blocks that are about as low as the
+    lowest 5 %.
 
-    Blocks are means of 32 samples, which removes the noise before the lowest are chosen.
+    A block is the mean of 32 samples, so that noise does not decide which blocks are lowest.
     """
     current = trace.current_a[outside]
     count = len(current) // 32

@@ -16,7 +16,7 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount, CycleTally, load_timing
-from arenite.host.energy.estimate import HOW_GOOD, estimate_energy
+from arenite.host.energy.estimate import ACCURACY_NOTE, estimate_energy
 from arenite.host.energy.estimate_counts import TWINS, twin_of
 from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shares
 from arenite.profiles.board import CORES
@@ -223,7 +223,7 @@ def test_the_remark_on_the_error_is_that_of_the_published_table() -> None:
         r"^\| `\w+` \|.*\| (estimated|assumed) \| ([\d.]+) \|$", DOC.read_text("utf-8"), re.MULTILINE
     )
     assert len(rows) >= 24
-    told = [float(x) for x in re.findall(r"\d\.\d", HOW_GOOD)]
+    told = [float(x) for x in re.findall(r"\d\.\d", ACCURACY_NOTE)]
     for kind, (low, high) in (("estimated", told[:2]), ("assumed", told[2:])):
         ratios = [float(ratio) for k, ratio in rows if k == kind]
         assert low <= min(ratios) + 1e-9 and max(ratios) <= high

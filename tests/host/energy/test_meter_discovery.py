@@ -51,7 +51,7 @@ def test_a_joulescope_and_an_otii_server_are_seen(tmp_path):
         port = server.getsockname()[1]
         found = _found([], tmp_path, port)
     assert [(m.name, m.where) for m in found] == [("joulescope", "usb"), ("otii", f"tcp:127.0.0.1:{port}")]
-    assert (found[0].what, found[0].serial) == ("Joulescope JS220", "002557")
+    assert (found[0].description, found[0].serial) == ("Joulescope JS220", "002557")
 
 
 def _seen(monkeypatch, tmp_path, ports):

@@ -108,7 +108,7 @@ class Script:
 
 def test_energy_is_power_over_time_and_gaps_are_told() -> None:
     clock = Clock()
-    meter = EnergyMeter(Script(5.0, 7.0, None, 5.0, 5.0), longest_s=10, clock=clock)
+    meter = EnergyMeter(Script(5.0, 7.0, None, 5.0, 5.0), max_interval_s=10, clock=clock)
     for step in (1.0, 2.0, 1.0, 60.0, 1.0):  # the fourth: the computer slept
         clock.now += step
         meter.sample(0.0)

@@ -54,19 +54,19 @@ def test_it_predicts_the_minutes_to_a_bound() -> None:
     real = next(t for t, _, c in device(60, lambda t: (4.0 if (t // 60) % 2 else 7.0) if t < 480 else 8.0, noise=0)
                 if t > 480 and c >= 65.0)  # fmt: skip
     assert forecast.minutes == pytest.approx((real - 480) / 60, rel=0.3)
-    assert "65 °C in" in forecast.words()
+    assert "65 °C in" in forecast.describe()
 
 
 def test_a_bound_that_is_not_reached_is_never() -> None:
     model, _ = fitted(10, lambda t: 3.0 if (t // 60) % 2 else 4.0)
     forecast = model.forecast(3.5, 80.0)
-    assert forecast.minutes == math.inf and "is not reached" in forecast.words()
+    assert forecast.minutes == math.inf and "is not reached" in forecast.describe()
 
 
 def test_at_first_it_knows_nothing_and_says_so() -> None:
     model, _ = fitted(0.3, lambda t: 5.0)
     assert model.forecast(5.0, 80.0).minutes is None
-    assert model.forecast(5.0, 80.0).words() == "not known yet"
+    assert model.forecast(5.0, 80.0).describe() == "not known yet"
 
 
 def test_the_allowed_power_is_what_keeps_the_bound() -> None:

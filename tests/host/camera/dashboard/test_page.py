@@ -106,7 +106,7 @@ def test_picture_boxes_percentiles_and_log(page: Browser, dashboard: Dashboard) 
             "document.getElementById('picture').getAttribute('aria-label')"
         )
         rows = page.value(TEXT % "stage-rows")
-        for name in ("capture", "preprocess", "invoke", "postprocess", "in all", "since capture"):
+        for name in ("capture", "preprocess", "invoke", "postprocess", "total", "since capture"):
             assert name in rows
         log = page.value(TEXT % "log")
         assert (
@@ -324,7 +324,7 @@ def test_roles_and_names_for_screen_readers(page: Browser, dashboard: Dashboard)
         name for role, name in labelled if role in ("button", "image", "meter", "link", "region", "log")
     )
     power = next(name for role, name in labelled if role == "image" and name.startswith("Power"))
-    assert "now" in power and "least" in power
+    assert "now" in power and "minimum" in power
     # Every button can be reached by keyboard.
     assert page.value("[...document.querySelectorAll('button')].every((b) => b.tabIndex >= 0)")
 

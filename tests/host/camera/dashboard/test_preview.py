@@ -97,7 +97,7 @@ def test_a_preview_is_made_only_for_a_watcher(
 def test_one_preview_per_interval(
     preview: tuple[Preview, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arenite.host.camera.dashboard.preview._INTERVAL_NS", 60_000_000_000)
+    monkeypatch.setattr("arenite.host.camera.dashboard.preview._MIN_INTERVAL_NS", 60_000_000_000)
     running_preview, _ = preview
     running_preview._at_ns.clear()
     released: list[int] = []

@@ -127,7 +127,7 @@ def test_a_missing_plane_raises_an_error() -> None:
     format = Format("yu12", 64, 48, (64,))
     feed = FramePreprocessor(model([RESIZE]), format, tensor())
     data = np.zeros(64 * 72, np.uint8)
-    with pytest.raises(UsageError, match="2 planes, yu12 has 3"):
+    with pytest.raises(UsageError, match="2 planes, but yu12 has 3"):
         feed.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
 
 

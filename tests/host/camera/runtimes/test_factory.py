@@ -92,7 +92,8 @@ def test_another_library_falls_back_to_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LiteRT wheels before 2.1.6 have a C library that lacks functions."""
-    monkeypatch.setattr(litert_library, "_NEEDED", (*litert_library._NEEDED, "LiteRtOfTheFuture"))
+    required = (*litert_library._REQUIRED_FUNCTIONS, "LiteRtOfTheFuture")
+    monkeypatch.setattr(litert_library, "_REQUIRED_FUNCTIONS", required)
     litert_library.library.cache_clear()
     try:
         path = saved(picture_net(), tmp_path)

@@ -83,7 +83,7 @@ def test_a_missing_provider_raises_an_error(tmp_path: Path) -> None:
             UsageError, match=f"no {PROVIDERS[name][0]}; it has .*CPUExecutionProvider"
         ) as error:
             opened(saved(tmp_path), name=name)
-        assert error.value.hint.startswith("It needs")
+        assert error.value.hint.startswith("Install")
 
 
 def test_without_onnx_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

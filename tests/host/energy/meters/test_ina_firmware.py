@@ -202,7 +202,7 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
         ({"mark_pins": tuple("123456789")}, "more than 8"),
         ({"mark_pins": ("2; evil",)}, "not the name of a pin"),
         ({"gain_ppm": 200_000}, "more than a tenth"),
-        ({"baud": 300}, "too slow"),
+        ({"baud": 300}, "out of range"),
     ],
 )
 def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], message: str) -> None:
