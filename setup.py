@@ -1,7 +1,7 @@
-"""The C sources of pre- and postprocessing become a library for the host; the rest is in pyproject.toml.
+"""Build the C sources of pre- and postprocessing as a library for the host. All other settings are in pyproject.toml.
 
-The library is a plain shared library that ctypes loads. Without a C compiler the installation goes on without it,
-and the NumPy code, which gives the same bytes, takes its place.
+The library is a plain shared library that ctypes loads. Without a C compiler, the package is installed without it, and
+uses NumPy code that gives the same bytes.
 """
 
 import hashlib
@@ -26,14 +26,14 @@ HEADERS = sorted(FOLDER.rglob("*.h"), key=lambda path: path.name)
 
 def digest() -> str:
     """Return the hash of the sources, as ``arenite.converters.processing.native.library`` computes it."""
-    made = hashlib.sha256()
+    sha256 = hashlib.sha256()
     for path in sorted([*SOURCES, *HEADERS], key=lambda path: path.name):
-        made.update(path.name.encode() + b"\0" + path.read_bytes())
-    return made.hexdigest()
+        sha256.update(path.name.encode() + b"\0" + path.read_bytes())
+    return sha256.hexdigest()
 
 
 def relative(path: Path) -> str:
-    """setuptools wants paths relative to this file, with forward slashes."""
+    """Return a path relative to this file with forward slashes, as setuptools requires."""
     return path.relative_to(ROOT).as_posix()
 
 

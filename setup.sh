@@ -1,16 +1,17 @@
 #!/bin/sh
-# Set up Arenite in this folder: system packages, a virtual environment, the package itself.
-# Safe to run again: what is there is kept. Usage: ./setup.sh [demo|camera|test|dev] [vm] [arm64]   (default: dev)
-# test: what `make test` needs. dev: also what `make test-all` and `make lint` need.
-# vm, arm64: what `make test-vm` and `make test-arm64` need in addition.
+# Set up Arenite in this folder: install system packages, a virtual environment and the package.
+# You can run it again: it keeps what is already installed.
+# Usage: ./setup.sh [demo|camera|test|dev] [vm] [arm64]   (default: dev)
+# test installs the needs of `make test`. dev adds those of `make test-all` and `make lint`.
+# vm and arm64 add those of `make test-vm` and `make test-arm64`.
 set -eu
 cd "$(dirname "$0")"
 extras=${1:-dev}
 [ $# -eq 0 ] || shift
 python=${PYTHON:-python3}
 
-# command:package pairs; only packages whose command is missing are installed. The demo needs the Cortex-M alone, the
-# camera a compiler of this computer.
+# Pairs of command:package. A package is installed only if its command is missing. The demo needs only the tools for
+# Cortex-M, and the camera needs a compiler for this computer.
 wanted=
 case $extras in
 demo | test | dev) wanted="arm-none-eabi-gcc:gcc-arm-none-eabi
@@ -35,7 +36,8 @@ xtensa-lx106-elf-gcc:gcc-xtensa-lx106
 qemu-system-xtensa:qemu-system-misc
 cppcheck:cppcheck" ;;
 esac
-# Tests that need one of these are skipped without it. Any of the browsers serves; the smallest one is installed.
+# Tests that need one of these commands are skipped without it. Any browser works. If there is none, the smallest one is
+# installed.
 optional=
 case $extras in
 test | dev)
@@ -71,22 +73,22 @@ cpio:cpio" ;;
 qemu-aarch64:qemu-user
 aarch64-linux-gnu-gcc:gcc-aarch64-linux-gnu" ;;
     *)
-        echo "setup.sh knows vm and arm64, not '$more'."
+        echo "setup.sh: unknown argument '$more'. Use vm or arm64."
         exit 2
         ;;
     esac
 done
 
-# Packages of the pairs in $1 whose command is missing.
+# Print the packages of the pairs in $1 whose command is missing.
 missing_of() {
-    found=
+    packages=
     for pair in $1; do
-        command -v "${pair%%:*}" >/dev/null 2>&1 || case " $found " in
+        command -v "${pair%%:*}" >/dev/null 2>&1 || case " $packages " in
         *" ${pair#*:} "*) ;;
-        *) found="${found:+$found }${pair#*:}" ;;
+        *) packages="${packages:+$packages }${pair#*:}" ;;
         esac
     done
-    echo "$found"
+    echo "$packages"
 }
 missing=$(missing_of "$wanted")
 # A C compiler without the C library's headers cannot build the host tests.
@@ -98,8 +100,8 @@ esac
 
 as_root=
 [ "$(id -u)" = 0 ] || as_root=sudo
-# Runs an apt-get command. If another program holds apt's locks (unattended upgrades, for example), the function waits
-# for 10 minutes at most: apt-get itself waits for dpkg's lock, but fails at once at the locks of its lists and archives.
+# Run an apt-get command. If another program holds apt's locks (unattended upgrades, for example), wait for at most 10
+# minutes: apt-get waits for dpkg's lock, but fails immediately if its lists or archives are locked.
 apt_get() {
     tries_left=120
     while :; do
@@ -112,7 +114,7 @@ apt_get() {
         *) tries_left=0 ;;
         esac
         [ "$tries_left" -gt 0 ] || break
-        [ "$tries_left" != 120 ] || echo "Another program is using apt: waiting for it, for 10 minutes at most."
+        [ "$tries_left" != 120 ] || echo "Another program is using apt. Waiting for at most 10 minutes."
         tries_left=$((tries_left - 1))
         sleep 5
     done
@@ -120,19 +122,19 @@ apt_get() {
     return "$status"
 }
 install() {
-    echo "Installing them now (apt-get install --no-install-recommends)."
+    echo "Installing these packages now (apt-get install --no-install-recommends)."
     apt_get update && apt_get install -y --no-install-recommends "$@"
 }
-# The same without those packages that this system's archive does not have.
+# Install only those packages that this system's archive has.
 install_known() {
-    echo "Installing them now (apt-get install --no-install-recommends)."
+    echo "Installing these packages now (apt-get install --no-install-recommends)."
     apt_get update || return 1
     known=
     for package in "$@"; do
         if apt-cache show "$package" >/dev/null 2>&1; then
             known="$known $package"
         else
-            echo "This system's archive has no package $package; going on without it."
+            echo "This system's archive has no package $package, so it is not installed."
         fi
     done
     # shellcheck disable=SC2086  # a list of words
@@ -143,14 +145,14 @@ if [ -n "$missing" ]; then
     echo "Arenite needs these system packages: $missing"
     if ! command -v apt-get >/dev/null 2>&1; then
         cat <<END
-This is no Debian or Ubuntu: install them with your own package manager, then run this again. They hold:
+This system is not Debian or Ubuntu. Install these tools with your package manager, then run setup.sh again:
   cross compilers for Arm Cortex-M (arm-none-eabi-gcc), RISC-V (riscv64-unknown-elf-gcc) and Xtensa
   (xtensa-lx106-elf-gcc); QEMU's system emulators for arm, riscv32 and xtensa; gcc; Python's venv.
 END
         exit 3
     fi
     if [ -n "$as_root" ] && ! command -v sudo >/dev/null 2>&1; then
-        echo "Neither root nor sudo: ask an administrator to run: apt-get install $missing"
+        echo "You are not root, and sudo is not installed. Ask an administrator to run: apt-get install $missing"
         exit 3
     fi
     # shellcheck disable=SC2086  # a list of words
@@ -159,10 +161,10 @@ fi
 
 missing=$(missing_of "$optional")
 if [ -n "$missing" ]; then
-    echo "Some tests need these system packages, and are skipped without them: $missing"
+    echo "Some tests need these system packages and are skipped without them: $missing"
     # shellcheck disable=SC2086
     { command -v apt-get && { [ -z "$as_root" ] || command -v sudo; }; } >/dev/null 2>&1 && install_known $missing ||
-        echo "They could not be installed; going on without them."
+        echo "These packages could not be installed. Setup continues without them."
 fi
 
 "$python" - <<'END' || exit 2
@@ -171,12 +173,12 @@ if sys.version_info < (3, 11):
     sys.exit(f"Arenite needs Python 3.11 or newer; this is {sys.version.split()[0]}. Set PYTHON=python3.11.")
 END
 
-# The stamp holds what was installed, so that nothing is done again while it stays true.
+# The stamp file has the checksum of what was installed. Nothing is installed again while the checksum is the same.
 stamp=.venv/.arenite-$extras
 state=$(cat pyproject.toml setup.sh | cksum)
 if [ ! -x .venv/bin/arenite ] || [ "$(cat "$stamp" 2>/dev/null)" != "$state" ]; then
     if [ ! -x .venv/bin/python ]; then
-        echo "Making the virtual environment .venv"
+        echo "Creating the virtual environment .venv"
         "$python" -m venv .venv
     fi
     echo "Installing arenite[$extras] and the Python packages that it needs into .venv"

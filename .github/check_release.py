@@ -1,6 +1,6 @@
-"""Check that a tag, the version in pyproject.toml and the changelog name the same release: check_release.py v0.2.0.
+"""Check that a tag, the version in pyproject.toml and the changelog name the same release.
 
-Exits with 1 and a sentence when they do not.
+Usage: check_release.py v0.2.0. If they differ, the exit code is 1, and a sentence says why.
 """
 
 import re
@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def problem(tag: str, root: Path = ROOT) -> str | None:
-    """Why ``tag`` cannot be released from the tree at ``root``, as a sentence; ``None`` when it can."""
+    """Return a sentence that says why ``tag`` cannot be released from the tree at ``root``, or None if it can."""
     version = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]["version"]
     if tag != f"v{version}":
         return f"The tag is {tag}, but pyproject.toml has version {version}, so the tag should be v{version}."

@@ -1,1 +1,1 @@
-"""The zoo: a manifest of trained models, their download, data sets and small trainers."""
+"""The zoo: a manifest of trained models, their download, data sets, and the training of small networks."""

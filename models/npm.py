@@ -1,4 +1,4 @@
-"""Download one pinned package from the npm registry over HTTPS, without npm or Node."""
+"""Download a pinned package from the npm registry over HTTPS, without npm or Node."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from arenite.models.manifest import Package
 REGISTRY = "https://registry.npmjs.org"
 
 TIMEOUT_SECONDS = 60.0
-"""Seconds without a byte after which a download fails."""
+"""A download fails if no byte arrives for this time."""
 
-_CHUNK = 1 << 16
+_CHUNK_BYTES = 1 << 16
 
 
 def registry() -> str:
-    """The registry's address: npm's own variable ``npm_config_registry``, where it is set."""
+    """Return the address of the registry, which npm's variable ``npm_config_registry`` can set."""
     configured = os.environ.get("npm_config_registry")  # noqa: SIM112 (npm's spelling)
     return (configured or REGISTRY).rstrip("/")
 
 
 def tarball_url(package: Package) -> str:
-    """The path of the archive in a registry; the file's name has only the last part of a scoped name."""
+    """Return the address of the package's archive. Its file name has only the last part of a scoped name."""
     return f"{registry()}/{package.name}/-/{package.name.rsplit('/', 1)[-1]}-{package.version}.tgz"
 
 
 def download(package: Package, target: Path, report: Callable[[int, int], None]) -> None:
-    """Write the package's archive to ``target`` and check its hash; ``report(done, total)`` gets the bytes.
+    """Write the package's archive to ``target``, check its hash, and call ``report(done, total)`` with bytes.
 
-    Raises ``ToolError`` without a network, for an unknown package, and for content that differs from the pinned one.
+    Raises ``ToolError`` if there is no network, the package is unknown, or the file differs from the pinned one.
     """
     url = tarball_url(package)
     name = f"{package.name} {package.version}"
     if not url.startswith(("https://", "http://")):
         raise ToolError(
             f"The npm registry '{registry()}' is not a web address.",
-            "Set npm_config_registry to one that begins with https://, or unset it.",
+            "Set npm_config_registry to an address that begins with https://, or unset it.",
         )
     digest = hashlib.sha256()
     done = 0
     try:
         with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, target.open("wb") as file:
-            while chunk := answer.read(_CHUNK):
+            while chunk := answer.read(_CHUNK_BYTES):
                 file.write(chunk)
                 digest.update(chunk)
                 done += len(chunk)
@@ -67,12 +67,12 @@ def download(package: Package, target: Path, report: Callable[[int, int], None])
             reason = f"HTTP status {error.code}, {reason}"
         raise ToolError(
             f"Could not download {name} from {registry()}: {str(reason).rstrip('.')}.",
-            "Check the network, the proxy (https_proxy) or the registry (npm_config_registry); "
-            "downloaded data work offline.",
+            "Check the network, the proxy (https_proxy) and the registry (npm_config_registry). "
+            "Data that were downloaded before work offline.",
         ) from error
     if digest.hexdigest() != package.sha256:
         raise ToolError(
             f"The registry has a file for {name} that differs from the pinned one "
             f"(SHA-256 {package.sha256[:12]}…), so it was not used.",
-            "Use a registry that mirrors npm's unchanged.",
+            "Use a registry that mirrors npm's registry unchanged.",
         )

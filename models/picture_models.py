@@ -1,6 +1,6 @@
-"""Records of picture models, ``camera.toml``: by name, alias or the hash of the file.
+"""Find the records of picture models in ``camera.toml`` by name, alias or file hash.
 
-This file is separate from the manifest because the camera loop starts with it: reading it imports no downloader.
+These records are separate from the manifest, so that the camera loop can start without importing the downloader.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ RECORDS = Path(__file__).parent / "camera.toml"
 
 @dataclass(frozen=True)
 class PictureModel:
-    """``preprocessing`` and ``postprocessing``: as ``Preprocessing.from_json`` and its counterpart read them."""
+    """A record. ``Preprocessing.from_json`` and ``Postprocessing.from_json`` read its two kinds of steps."""
 
     name: str
     sha256: str
-    zoo: bool  # the zoo downloads it
+    zoo: bool  # whether the zoo has this model
     aliases: tuple[str, ...]
     labels: tuple[str, ...]
     preprocessing: Mapping[str, Any]
@@ -31,33 +31,33 @@ class PictureModel:
 
 
 def picture_models() -> tuple[PictureModel, ...]:
-    """All records, in the file's order."""
+    """Return all records, in the order of the file."""
     return tuple(_read(block) for block in _blocks())
 
 
 def by_name(name: str) -> PictureModel | None:
-    """The zoo's model of this name or alias; case, - and _ do not matter."""
-    wanted = _plain(name)
-    for model in _models_containing(f'"{wanted}"'):
-        if model.zoo and wanted in map(_plain, (model.name, *model.aliases)):
+    """Return the zoo's model with this name or alias, or None. Case does not matter, and - equals _."""
+    plain_name = _normalize_name(name)
+    for model in _models_containing(f'"{plain_name}"'):
+        if model.zoo and plain_name in map(_normalize_name, (model.name, *model.aliases)):
             return model
     return None
 
 
 def by_hash(sha256: str) -> PictureModel | None:
-    """The record of the file with this hash, if there is one."""
+    """Return the record of the file with this hash, or None."""
     return next((model for model in _models_containing(sha256) if model.sha256 == sha256), None)
 
 
 @cache
 def _blocks() -> tuple[str, ...]:
-    """The text of each record: parsing all of them would take longer than the other steps of opening a model."""
+    """Return the text of each record. Parsing all of them would take longer than the rest of opening a model."""
     return tuple(RECORDS.read_text("utf-8").split("[[model]]\n")[1:])
 
 
 def _models_containing(text: str) -> Iterator[PictureModel]:
-    """The models whose record contains ``text`` literally."""
-    return (_read(block) for block in _blocks() if text in _plain(block))
+    """Return the models whose record contains ``text``."""
+    return (_read(block) for block in _blocks() if text in _normalize_name(block))
 
 
 @cache
@@ -75,9 +75,9 @@ def _read(block: str) -> PictureModel:
 
 
 def cached_model_path(name: str, sha256: str) -> Path:
-    """The path of the model's file in the cache; the hash in the path keeps versions apart."""
+    """Return the path of the model's file in the cache. It contains the hash, so each version has its own path."""
     return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
 
 
-def _plain(name: str) -> str:
+def _normalize_name(name: str) -> str:
     return name.lower().replace("-", "_")

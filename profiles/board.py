@@ -1,4 +1,4 @@
-"""The contents of a board profile as frozen values."""
+"""The contents of a board profile as frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CORES = (
 )
 FEATURES = ("fpu", "dsp", "mve")
 RAM_KINDS = ("sram", "tcm", "ccm", "psram")
-#: Cycles of a load or store, by kind of RAM, where the profile has none. Assumed: memory on the chip answers in one
-#: cycle; PSRAM is on a serial bus behind a cache, which serves most accesses.
+#: Cycles of a load or store for each kind of RAM, if the profile has no figure. They are assumed: on-chip memory
+#: answers in one cycle; PSRAM is on a serial bus behind a cache, which serves most accesses.
 ACCESS_CYCLES = {"sram": 1.0, "tcm": 1.0, "ccm": 1.0, "psram": 4.0}
 PSRAM_BUSES = ("none", "quad", "octal", "hex")
 ESP_LINKS = ("uart0", "usb_serial_jtag")
@@ -41,11 +41,13 @@ UPLOAD_TOOLS = (
 
 @dataclass(frozen=True)
 class MemoryRegion:
-    """A range of addresses, ``origin`` ≤ address < ``origin + size``; ``size`` in bytes.
+    """A range of addresses from ``origin`` to ``origin + size - 1``. ``size`` is in bytes.
 
-    ``access_cycles`` of a RAM is the average duration of a load or store in the core's cycles: the profile's figure, or
-    else an assumed one by kind. ``arena``: whether it may hold a part of the arena. ``section`` is the linker
-    section by which the board's framework puts variables there; "" without one, or where the framework has attributes.
+    Attributes:
+        access_cycles: average duration of a load or store in the core's cycles, from the profile or ``ACCESS_CYCLES``.
+        arena: whether the region may hold a part of the arena.
+        section: the linker section with which the board's framework puts variables there. It is "" if there is none,
+            or if the framework uses attributes instead.
     """
 
     name: str
@@ -59,7 +61,7 @@ class MemoryRegion:
 
 @dataclass(frozen=True)
 class Uart:
-    """The serial port that the host uses: its name on the board, and its speed in baud."""
+    """The serial port that the host uses: its name on the board, and its baud rate."""
 
     device: str
     baud: int
@@ -67,7 +69,7 @@ class Uart:
 
 @dataclass(frozen=True)
 class PlatformIO:
-    """PlatformIO's names of the board, and of the platform and framework that build for it."""
+    """PlatformIO's names of the board, and of the platform and framework that build its firmware."""
 
     board: str
     platform: str
@@ -76,8 +78,8 @@ class PlatformIO:
 
 @dataclass(frozen=True)
 class Espressif:
-    """The settings of ESP-IDF for a board: the chip as esptool names it, the bytes of the whole flash chip and its read
-    mode, the bus of the PSRAM ("none": there is none), and the peripheral behind the host's port."""
+    """The settings of ESP-IDF for a board: the chip as esptool names it, size in bytes and read mode of the flash
+    chip, the bus of the PSRAM ("none" if there is no PSRAM), and the peripheral behind the host's port."""
 
     chip: str
     flash_size: int
@@ -90,8 +92,8 @@ class Espressif:
 class Emulator:
     """The QEMU machine of an emulated board, and the relation of its timer to instructions.
 
-    Under ``-icount shift=icount_shift`` an instruction lasts ``2**icount_shift`` ns of virtual time, so a counter of
-    ``timer_hz`` advances ``timer_hz * 2**shift / 1e9`` ticks per instruction.  ``ticks_numerator`` ticks equal
+    With ``-icount shift=icount_shift``, an instruction takes ``2**icount_shift`` ns of virtual time. So a counter of
+    ``timer_hz`` advances by ``timer_hz * 2**shift / 1e9`` ticks per instruction. ``ticks_numerator`` ticks equal
     ``ticks_denominator`` instructions exactly.
     """
 
@@ -106,19 +108,21 @@ class Emulator:
     serial_index: int = 0  # number of the machine's UART that the firmware uses
 
     def instructions(self, ticks: int) -> int:
-        """Instructions while the firmware's counter advances by ``ticks``, accurate to one instruction."""
+        """Return the number of instructions in ``ticks`` of the firmware's counter, accurate to one instruction."""
         return round(ticks * self.ticks_denominator / self.ticks_numerator)
 
     def instructions_in_us(self, microseconds: int) -> int:
-        """Instructions in this virtual time (the MLPerf monitor reports whole microseconds)."""
-        value: int = round(microseconds * 1000 / 2**self.icount_shift)
-        return value
+        """Return the number of instructions in this virtual time. The MLPerf monitor reports integer microseconds."""
+        return round(microseconds * 1000 / 2.0**self.icount_shift)
 
 
 @dataclass(frozen=True)
 class SecondCore:
-    """A second core that can compute halves of layers: the firmware's way to reach it (``SECOND_CORE_PORTS``), and the
-    cycles of handing a half over and waiting for it. ``kind`` states whether they are measured or assumed."""
+    """A second core that can compute halves of layers. ``port`` says how the firmware starts work on it.
+
+    ``barrier_cycles`` is the cost of handing over a half and waiting for it. ``kind`` says whether this figure is
+    measured, estimated or assumed.
+    """
 
     port: str
     barrier_cycles: int
@@ -128,8 +132,8 @@ class SecondCore:
 
 @dataclass(frozen=True)
 class Power:
-    """Typical supply, for estimates: current while computing (mA), volts, and the deepest sleep (µA) that keeps the
-    memory and wakes by a timer; None: unknown."""
+    """Typical supply figures for estimates: current in mA while the core computes, voltage, and current in µA in the
+    deepest sleep mode that keeps the memory and wakes by a timer. The sleep current is None if it is unknown."""
 
     active_ma: float
     supply_v: float
@@ -140,7 +144,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Board:
-    """The data of one board. ``ram[0]`` holds the arena, the stack and the data."""
+    """The data of a board. ``ram[0]`` holds the arena, the stack and the data."""
 
     name: str
     title: str
@@ -164,28 +168,30 @@ class Board:
 
     @property
     def cores(self) -> int:
-        """Cores on which layers can be computed."""
+        """The number of cores that can compute layers."""
         return 1 if self.second_core is None else 2
 
     @property
     def supply_v(self) -> float:
-        """Supply voltage in volts: that of the profile, 3.3 where the profile has no power figures."""
+        """The supply voltage in volts, or 3.3 if the profile has no power figures."""
         return self.power.supply_v if self.power is not None else 3.3
 
     @property
     def flash_bytes(self) -> int:
-        """Bytes of program memory in the first flash region, where code and weights go."""
+        """The size of the first flash region, which holds code and weights."""
         return self.flash[0].size
 
     @property
     def ram_bytes(self) -> int:
-        """Bytes of the RAM region that holds the arena, the stack and static data."""
+        """The size of the RAM region that holds the arena, the stack and static data."""
         return self.ram[0].size
 
     @property
     def second_rams(self) -> tuple[MemoryRegion, ...]:
-        """Other memories that may hold a part of the arena, by speed and then size. A board whose framework has no
-        known way to put a variable there has none."""
+        """Other RAMs that may hold a part of the arena, sorted by speed and then by size.
+
+        There are none if it is unknown how the board's framework can put a variable there.
+        """
         arduino = self.platformio is not None and self.platformio.framework == "arduino"
         if not (self.emulated or self.espressif is not None or arduino):
             return ()

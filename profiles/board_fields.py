@@ -1,4 +1,4 @@
-"""Reading the tables of a board profile by type and choice, with errors that name the file and the field."""
+"""Read and check the fields of a board profile. Errors name the file and the field."""
 
 from __future__ import annotations
 
@@ -37,12 +37,13 @@ class BoardTable:
         return value
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
-        """One of ``allowed``."""
+        """Return a text that is one of ``allowed``."""
         value = self.get(key, str, default)
         return self._allowed(key, value, allowed)
 
     def choices(self, key: str, allowed: tuple[str, ...] | None) -> tuple[str, ...]:
-        """A list of strings, each one of ``allowed`` where that is given; empty when absent."""
+        """Return a list of strings, each of which is one of ``allowed`` if that is not None. Empty if the field is
+        missing."""
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
@@ -59,14 +60,14 @@ class BoardTable:
         return value
 
     def table(self, key: str) -> BoardTable | None:
-        """The sub-table ``key``, or None when the profile has none."""
+        """Return the sub-table ``key``, or None if the profile does not have it."""
         self._read_keys.add(key)
         if key not in self._data:
             return None
         return BoardTable(f"{self._where} [{key}]", self._data[key])
 
     def tables(self, key: str) -> list[BoardTable]:
-        """The array of tables ``[[key]]``: at least one."""
+        """Return the tables ``[[key]]``. There must be at least one."""
         self._read_keys.add(key)
         rows = self._data.get(key)
         if not isinstance(rows, list) or not rows:
@@ -74,17 +75,17 @@ class BoardTable:
         return [BoardTable(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
 
     def items(self) -> dict[str, Any]:
-        """The raw contents."""
+        """Return the raw contents of the table."""
         return dict(self._data)
 
     def finish(self) -> None:
-        """Refuse unknown fields, which are mostly misspelt."""
+        """Raise ``ProfileError`` for an unknown field, which is usually misspelt."""
         for key in self._data:
             if key not in self._read_keys:
-                near = difflib.get_close_matches(key, self._read_keys, 1)
+                close_names = difflib.get_close_matches(key, self._read_keys, 1)
                 hint = (
-                    f"Did you mean '{near[0]}'?"
-                    if near
+                    f"Did you mean '{close_names[0]}'?"
+                    if close_names
                     else f"Known fields: {', '.join(sorted(self._read_keys))}."
                 )
                 raise ProfileError(f"{self._where} has an unknown field '{key}'.", hint)

@@ -1,4 +1,4 @@
-"""Board profiles: one TOML file per board in ``profiles/boards/``, read into frozen values.
+"""Board profiles: one TOML file per board in ``profiles/boards/``.
 
 A profile describes a board (core, memory, UART), the frameworks that build for it, the tools that upload to it, and
 the source of each figure. To add a board, add a file; the code does not refer to any board by name.
@@ -122,10 +122,10 @@ def _power(table: BoardTable) -> Power:
 
 
 def parse_board(text: str, where: str) -> Board:
-    """Read one profile from TOML ``text``; ``where`` names it in errors.
+    """Read a profile from TOML ``text``. ``where`` is its name in errors.
 
     Raises:
-        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
     try:
         data = tomllib.loads(text)
@@ -182,24 +182,28 @@ def _load(path: Path) -> Board:
 
 
 def board_names() -> list[str]:
-    """Names of all boards with a profile, sorted."""
+    """Return the names of all boards with a profile, sorted."""
     return profile_names(BOARD_DIRECTORY)
 
 
 def load_board(name: str) -> Board:
-    """The profile called ``name``.
+    """Return the profile of board ``name``.
 
     Raises:
-        ProfileError: no such board (the hint has the nearest names), or a malformed profile.
+        ProfileError: there is no such board (the hint has similar names), or its profile is malformed.
     """
     names = board_names()
     if name not in names:
-        near = difflib.get_close_matches(name, names, 4, 0.5)
-        hint = f"Did you mean {' or '.join(near)}?" if near else "`arenite boards` lists all of them."
+        close_names = difflib.get_close_matches(name, names, 4, 0.5)
+        hint = (
+            f"Did you mean {' or '.join(close_names)}?"
+            if close_names
+            else "`arenite boards` lists all of them."
+        )
         raise ProfileError(f"There is no board '{name}'.", hint)
     return _load(BOARD_DIRECTORY / f"{name}.toml")
 
 
 def all_boards() -> list[Board]:
-    """Every profile, sorted by name."""
+    """Return every profile, sorted by name."""
     return [_load(BOARD_DIRECTORY / f"{name}.toml") for name in board_names()]

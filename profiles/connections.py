@@ -1,18 +1,18 @@
-"""A board's connection to a computer: its USB identification, and the settings of each uploader."""
+"""Read how a board is connected to a computer: its USB identification, and the settings of each uploader."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from arenite.errors import ProfileError
 
 #: Debug probes that are part of boards or sold separately.
 PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")
-#: Ways to start a program again over its serial port (host/link/reset.py).
+#: Methods to restart a program over its serial port (host/link/reset.py).
 RESETS = ("dtr", "rts", "esp", "usb-jtag", "break")
-#: Ways to enter a bootloader over the serial port of the running program.
+#: Methods to enter a bootloader over the serial port of the running program.
 BOOTLOADER_ENTRIES = ("1200bps",)
 _ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
@@ -21,18 +21,18 @@ _ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 class UsbConnection:
     """The USB identification of a board. Ids are ``vvvv:pppp``: vendor and product in lower-case hexadecimal."""
 
-    ids: tuple[str, ...] = ()  # of the serial port that the firmware uses
-    boot: tuple[str, ...] = ()  # of its bootloader, or of another port that only an uploader can use
-    adapter: bool = False  # its port is on pins: any USB-to-serial adapter may be connected to it
-    serials: tuple[
-        str, ...
-    ] = ()  # start of its serial number, where that distinguishes boards with the same id
-    probe: str = ""  # the debug probe on it: one of PROBES
+    ids: tuple[str, ...] = ()  # ids of the serial port that the firmware uses
+    boot: tuple[str, ...] = ()  # ids of its bootloader, or of another port that only an uploader can use
+    adapter: bool = (
+        False  # whether its serial port is on pins, to which any USB-to-serial adapter may be connected
+    )
+    serials: tuple[str, ...] = ()  # start of its serial number, if that distinguishes boards with the same id
+    probe: str = ""  # the kind of the debug probe on the board, one of PROBES, or ""
 
 
 @dataclass(frozen=True)
 class Uf2Bootloader:
-    """Its mass-storage bootloader: the family that it takes, and the Board-IDs in INFO_UF2.TXT."""
+    """A mass-storage bootloader: the UF2 family that it accepts, and the Board-IDs in its INFO_UF2.TXT."""
 
     family: int
     boards: tuple[str, ...]
@@ -40,7 +40,7 @@ class Uf2Bootloader:
 
 @dataclass(frozen=True)
 class DfuBootloader:
-    """Its DFU bootloader: ids as ``dfu-util --device`` takes them, and the address for DfuSe ones (None: plain DFU)."""
+    """A DFU bootloader: ids for ``dfu-util --device``, and the address for DfuSe, or None for plain DFU."""
 
     ids: tuple[str, ...]
     address: int | None
@@ -49,10 +49,10 @@ class DfuBootloader:
 
 @dataclass(frozen=True)
 class UploadTargets:
-    """The tools' names of the chip; empty for a tool that does not support it.
+    """The name of the chip in each upload tool, or "" if the tool does not support the chip.
 
-    ``openocd`` is a script below ``target/``, or ``board/NAME``, which includes its probe.  ``reset`` and ``enter``:
-    see RESETS and ENTRIES.
+    ``openocd`` is a script below ``target/``, or ``board/NAME``, which includes the probe. ``reset`` is one of
+    ``RESETS``, and ``enter`` one of ``BOOTLOADER_ENTRIES``.
     """
 
     openocd: str = ""
@@ -65,7 +65,7 @@ class UploadTargets:
 
 
 def parse_usb(table: Any) -> UsbConnection:
-    """``[usb]`` of a profile. Raises ProfileError for a malformed id."""
+    """Read ``[usb]`` of a profile. Raises ProfileError for a malformed id."""
     usb = UsbConnection(
         ids=_ids(table, "ids"),
         boot=_ids(table, "boot"),
@@ -82,7 +82,7 @@ def parse_usb(table: Any) -> UsbConnection:
 
 
 def parse_targets(table: Any) -> UploadTargets:
-    """The fields of ``[upload]`` beside ``tools``."""
+    """Read the fields of ``[upload]`` except ``tools``."""
     uf2, dfu = table.table("uf2"), table.table("dfu")
     targets = UploadTargets(
         openocd=table.get("openocd", str, ""),
@@ -93,9 +93,9 @@ def parse_targets(table: Any) -> UploadTargets:
         reset=table.choice("reset", ("", *RESETS), ""),
         enter=table.choice("enter", ("", *BOOTLOADER_ENTRIES), ""),
     )
-    for inner in (uf2, dfu):
-        if inner is not None:
-            inner.finish()
+    for sub_table in (uf2, dfu):
+        if sub_table is not None:
+            sub_table.finish()
     return targets
 
 
@@ -107,7 +107,7 @@ def _dfu(table: Any) -> DfuBootloader:
 
 
 def _ids(table: Any, key: str) -> tuple[str, ...]:
-    ids: tuple[str, ...] = table.choices(key, None)
+    ids = cast(tuple[str, ...], table.choices(key, None))
     for text in ids:
         if not _ID.fullmatch(text):
             raise ProfileError(

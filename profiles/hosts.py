@@ -1,4 +1,4 @@
-"""Host profiles: one TOML file per kind of computer in ``profiles/hosts/``, read into frozen values.
+"""Host profiles: one TOML file per kind of computer in ``profiles/hosts/``.
 
 A profile describes a computer's power (idle, per core, accelerator), its frequency steps, its thermal model, and its
 firmware's reaction to heat. Each figure has its source, or the word "assumed". To add a host, add a file.
@@ -17,15 +17,16 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, profile
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"
 
-#: Reactions of firmware above the trip point. ``step``: one frequency step down per second above it, one up per second
-#: below (the kernel's step_wise governor); ``cap``: at once to ``throttled_fraction`` of the frequency, until
-#: ``hysteresis_c`` below the trip point.
+#: How firmware reacts above the trip point. ``step`` lowers the frequency by one step per second, and raises it by
+#: one step per second below the trip point (the kernel's step_wise governor). ``cap`` lowers it immediately to
+#: ``throttled_fraction``, until the temperature is ``hysteresis_c`` below the trip point.
 POLICIES = ("step", "cap")
 
 
 @dataclass(frozen=True)
 class Thermal:
-    """A thermal model of two nodes: junction (chip) and case (heat sink, or skin of a phone), in series to the air."""
+    """A thermal model of two nodes in series to the air: junction (chip), and case (heat sink, or surface of a
+    phone)."""
 
     junction_case_k_w: float
     junction_j_k: float
@@ -35,49 +36,50 @@ class Thermal:
     trip_c: float
     hysteresis_c: float
     policy: str
-    throttled_fraction: float  # the least share of the frequency that throttling goes down to
+    throttled_fraction: float  # the lowest fraction of the frequency that throttling sets
 
     @property
     def resistance_k_w(self) -> float:
-        """Thermal resistance from the tripping node to the air, in K per watt of the device."""
+        """The thermal resistance from the node that trips to the air, in K per watt of the device."""
         return self.case_ambient_k_w + (self.junction_case_k_w if self.trips_on == "junction" else 0.0)
 
 
 @dataclass(frozen=True)
 class HostProfile:
-    """The data of one kind of host. Powers are in W of the whole device, frequencies in MHz, ascending."""
+    """The data of one kind of host. Powers are those of the complete device in W. Frequencies are in MHz and ascend."""
 
     name: str
     title: str
     cores: int
     steps_mhz: tuple[float, ...]
     idle_w: float
-    core_w: float  # one busy core at the highest step, above idle
-    voltage_floor: float  # lowest core voltage over the highest
-    accelerator_w: float  # GPU or NPU, busy, above idle; 0 where there is none
+    core_w: float  # power of one busy core at the highest frequency, above idle
+    voltage_floor: float  # lowest core voltage divided by the highest
+    accelerator_w: float  # power of the busy GPU or NPU, above idle; 0 if there is none
     accelerator_steps_mhz: tuple[float, ...]
-    leakage_per_k: float  # relative growth of the chip's power per K of the junction
+    leakage_per_k: float  # relative growth of the chip's power per K of junction temperature
     thermal: Thermal
     models: tuple[
         str, ...
-    ]  # parts of the device tree's model or DMI's product name; the empty tuple matches nothing
+    ]  # parts of the device tree's model or of DMI's product name; an empty tuple matches no computer
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
-    def most_w(self) -> float:
-        """W with every core and the accelerator busy."""
+    def max_power_w(self) -> float:
+        """The power in W if every core and the accelerator are busy."""
         return self.idle_w + self.cores * self.core_w + self.accelerator_w
 
     def voltage(self, ratio: float) -> float:
-        """Relative core voltage at ``ratio`` of the highest frequency: linear down to the floor (an approximation)."""
+        """Return the relative core voltage at ``ratio`` of the highest frequency: linear above the floor, which
+        approximates."""
         return self.voltage_floor + (1 - self.voltage_floor) * min(max(ratio, 0.0), 1.0)
 
     def relative_power(self, ratio: float) -> float:
-        """Dynamic power of CMOS, f·V², relative to the highest frequency."""
+        """Return the dynamic power of CMOS, f·V², relative to that at the highest frequency."""
         return ratio * self.voltage(ratio) ** 2
 
     def core_watts(self, ratio: float = 1.0) -> float:
-        """W of one busy core at ``ratio`` of the highest frequency, above idle."""
+        """Return the power in W of one busy core at ``ratio`` of the highest frequency, above idle."""
         return self.core_w * self.relative_power(ratio)
 
 
@@ -87,8 +89,8 @@ class _Table(ProfileTable):
     def text(self, key: str, allowed: tuple[str, ...] | None = None) -> str:
         value = self._data.pop(key, None)
         if not isinstance(value, str) or (allowed is not None and value not in allowed):
-            form = f"one of {', '.join(allowed)}" if allowed else "text"
-            raise ProfileError(f"{self._where}: '{key}' must be {form}, not {value!r}.")
+            expected = f"one of {', '.join(allowed)}" if allowed else "text"
+            raise ProfileError(f"{self._where}: '{key}' must be {expected}, not {value!r}.")
         return value
 
     def values(self, key: str, kind: type) -> tuple[Any, ...]:
@@ -100,23 +102,23 @@ class _Table(ProfileTable):
 
 
 def parse_host(text: str, where: str) -> HostProfile:
-    """Read one profile from TOML ``text``; ``where`` names it in errors.
+    """Read a profile from TOML ``text``. ``where`` is its name in errors.
 
     Raises:
-        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, where)
-    cpu, accelerator, heat = top.table("cpu"), top.table("accelerator", {}), top.table("thermal")
+    cpu, accelerator, thermal_table = top.table("cpu"), top.table("accelerator", {}), top.table("thermal")
     thermal = Thermal(
-        junction_case_k_w=heat.number("junction_case_k_w", 0, 100),
-        junction_j_k=heat.number("junction_j_k", 0, 1e5),
-        case_ambient_k_w=heat.number("case_ambient_k_w", 0, 100),
-        case_j_k=heat.number("case_j_k", 0, 1e6),
-        trips_on=heat.text("trips_on", ("junction", "case")),
-        trip_c=heat.number("trip_c", 0, 150),
-        hysteresis_c=heat.number("hysteresis_c", 0, 50),
-        policy=heat.text("policy", POLICIES),
-        throttled_fraction=heat.number("throttled_fraction", 0, 1),
+        junction_case_k_w=thermal_table.number("junction_case_k_w", 0, 100),
+        junction_j_k=thermal_table.number("junction_j_k", 0, 1e5),
+        case_ambient_k_w=thermal_table.number("case_ambient_k_w", 0, 100),
+        case_j_k=thermal_table.number("case_j_k", 0, 1e6),
+        trips_on=thermal_table.text("trips_on", ("junction", "case")),
+        trip_c=thermal_table.number("trip_c", 0, 150),
+        hysteresis_c=thermal_table.number("hysteresis_c", 0, 50),
+        policy=thermal_table.text("policy", POLICIES),
+        throttled_fraction=thermal_table.number("throttled_fraction", 0, 1),
     )
     profile = HostProfile(
         name=top.text("name"),
@@ -128,12 +130,12 @@ def parse_host(text: str, where: str) -> HostProfile:
         voltage_floor=cpu.number("voltage_floor", 0, 1),
         accelerator_w=accelerator.number("busy_w", 0, 500, 0.0),
         accelerator_steps_mhz=accelerator.values("steps_mhz", float),
-        leakage_per_k=heat.number("leakage_per_k", 0, 0.1),
+        leakage_per_k=thermal_table.number("leakage_per_k", 0, 0.1),
         thermal=thermal,
         models=top.values("models", str),
         sources={key: str(value) for key, value in top.table("sources", {}).rest().items()},
     )
-    for table in (cpu, accelerator, heat, top):
+    for table in (cpu, accelerator, thermal_table, top):
         table.finish()
     for steps in (profile.steps_mhz, profile.accelerator_steps_mhz):
         if list(steps) != sorted(set(steps)) or any(step <= 0 for step in steps):
@@ -149,19 +151,20 @@ def _load(path: Path) -> HostProfile:
 
 
 def host_names() -> list[str]:
-    """Names of all hosts with a profile, sorted."""
+    """Return the names of all hosts with a profile, sorted."""
     return profile_names(HOST_DIRECTORY)
 
 
 def load_host(name: str) -> HostProfile:
-    """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
+    """Return the profile of host ``name``. Raises ``ProfileError`` if it does not exist or is malformed."""
     return _load(profile_path(name, "host", HOST_DIRECTORY))
 
 
 def detect_host(root: str | Path = "/") -> HostProfile:
-    """The profile of this computer, by the device tree's model, DMI's product name, or the kind of chassis.
+    """Return the profile of this computer, by the model in the device tree, the product name in DMI, or the chassis
+    type.
 
-    An unknown computer is a laptop when it has a battery of its own, a phone when it is Android, else generic_x86.
+    The profile of an unknown computer is phone if it runs Android, laptop if it has a battery, else generic_x86.
     """
     base = Path(root)
     names = [
@@ -183,8 +186,8 @@ def detect_host(root: str | Path = "/") -> HostProfile:
     if (base / "system/build.prop").exists() or (base / "data/data/com.termux").exists():
         return load_host("phone")
     batteries = (base / "sys/class/power_supply").glob("*/type")
-    portable = _text(base / "sys/class/dmi/id/chassis_type") in ("8", "9", "10", "14", "31", "32")
-    if portable or any(
+    is_portable = _text(base / "sys/class/dmi/id/chassis_type") in ("8", "9", "10", "14", "31", "32")
+    if is_portable or any(
         _text(path) == "Battery" and _text(path.parent / "scope") != "Device" for path in batteries
     ):
         return load_host("laptop")

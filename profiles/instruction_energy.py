@@ -1,7 +1,8 @@
-"""The relative energy of classes of instructions: one TOML file per kind of core in ``profiles/energy/``.
+"""Read the relative energy of classes of instructions, from one TOML file per kind of core in ``profiles/energy/``.
 
-The unit is a register-to-register instruction of one cycle. A data sheet's current gives its joules: that current was
-measured with a mix of instructions (``mix``), which has a known number of units per cycle.
+The unit is the energy of a register-to-register instruction of one cycle. Its value in joules follows from the
+current in a data sheet. That current was measured with a mix of instructions (``mix``), which has a known number of
+units per cycle.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, read_pr
 
 ENERGY_DIRECTORY = Path(__file__).parent / "energy"
 KINDS = ("estimated", "assumed")
-#: Units that every file has: the reference instruction, and a cycle in which the pipeline waits.
+#: Groups that every file has: the reference instruction, and a cycle in which the pipeline waits.
 PLAIN, STALL = "plain", "stall"
 
 
 @dataclass(frozen=True)
 class EnergyCoefficient:
-    """A coefficient between ``low`` and ``high``, its kind (estimated or assumed), and its source."""
+    """A coefficient with its range from ``low`` to ``high``, its kind (estimated or assumed), and its source."""
 
     value: float
     low: float
@@ -34,7 +35,11 @@ class EnergyCoefficient:
 
 @dataclass(frozen=True)
 class EnergyUnits:
-    """``units``: by group. ``group``: of each timing class. ``mix``: shares of groups, which add up to 1."""
+    """The energy of the instructions of some cores.
+
+    ``units`` has the energy of each group of instructions, ``group`` the group of each timing class, and ``mix`` the
+    fraction of each group, which add up to 1.
+    """
 
     name: str
     cores: tuple[str, ...]
@@ -44,7 +49,7 @@ class EnergyUnits:
     mix_source: str
 
     def unit_of(self, timing_class: str) -> EnergyCoefficient:
-        """Raises ``ProfileError`` for a class that the file does not have."""
+        """Return the energy of a timing class. Raises ``ProfileError`` for a class that the file does not have."""
         if timing_class not in self.group:
             raise ProfileError(f"profiles/energy/{self.name}.toml has no class '{timing_class}'.")
         return self.units[self.group[timing_class]]
@@ -80,28 +85,28 @@ def _unit(table: _Table, sources: Mapping[str, Any]) -> EnergyCoefficient:
 
 
 def parse_energy(text: str, where: str) -> EnergyUnits:
-    """Read one file from TOML ``text``; ``where`` names it in errors. Raises ``ProfileError``."""
+    """Read a file from TOML ``text``. ``where`` is its name in errors. Raises ``ProfileError``."""
     top = _Table.parse(text, where)
     sources = top.table("sources").rest()
     units, mix, classes = (top.table(key) for key in ("units", "mix", "classes"))
     coefficients = {name: _unit(units.table(name), sources) for name in units.keys()}  # noqa: SIM118
-    shares = {name: mix.number(name, 0, 100) / 100 for name in mix.keys()}  # noqa: SIM118
+    mix_fractions = {name: mix.number(name, 0, 100) / 100 for name in mix.keys()}  # noqa: SIM118
     groups = {name: classes.names(name) for name in classes.keys()}  # noqa: SIM118
     result = EnergyUnits(
         top.text("name"),
         top.names("cores"),
         coefficients,
         {kind: name for name, kinds in groups.items() for kind in kinds},
-        shares,
+        mix_fractions,
         str(sources.get("mix", "")),
     )
     top.finish()
-    known = set(coefficients)
-    if not {PLAIN, STALL} <= known or not {*shares, *groups} <= known - {STALL}:
+    group_names = set(coefficients)
+    if not {PLAIN, STALL} <= group_names or not {*mix_fractions, *groups} <= group_names - {STALL}:
         raise ProfileError(
             f"{where}: [mix] and [classes] must refer to [units], and 'plain' and 'stall' must be among them."
         )
-    if abs(sum(shares.values()) - 1) > 1e-9:
+    if abs(sum(mix_fractions.values()) - 1) > 1e-9:
         raise ProfileError(f"{where}: the [mix] must add up to 100.")
     if len(result.group) != sum(map(len, groups.values())):
         raise ProfileError(f"{where}: a class is in two groups.")
@@ -110,7 +115,7 @@ def parse_energy(text: str, where: str) -> EnergyUnits:
 
 @cache
 def energy_units() -> Mapping[str, EnergyUnits]:
-    """Core to the energy of its instructions."""
+    """Return the energy of instructions for each core."""
     files = [
         read_profile(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
         for name in profile_names(ENERGY_DIRECTORY)
@@ -119,7 +124,7 @@ def energy_units() -> Mapping[str, EnergyUnits]:
 
 
 def energy_units_of(core: str) -> EnergyUnits:
-    """The energy units of ``core``. Raises ``ProfileError`` for a core that is not in any file."""
+    """Return the energy units of ``core``. Raises ``ProfileError`` for a core that is not in any file."""
     try:
         return energy_units()[core]
     except KeyError as error:

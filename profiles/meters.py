@@ -1,8 +1,8 @@
-"""Meter profiles: one TOML file per instrument in ``profiles/meters/``, read into frozen values.
+"""Meter profiles: one TOML file per instrument in ``profiles/meters/``.
 
-A profile describes an instrument: ranges with the maker's limits of error (of the reading, and an offset), samples per
-second, digital inputs, its supply, its connection and its driver. Each group of figures has its source, or the word
-"assumed" or "recalled". To add an instrument with a known protocol, add a file.
+A profile describes an instrument: ranges with the maker's error limits (a fraction of the reading, and an offset),
+samples per second, digital inputs, its supply, its connection and its driver. Each group of figures has its source,
+or the word "assumed" or "recalled". To add an instrument with a known protocol, add a file.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ CONNECTIONS = ("serial", "tcp", "i2c", "usb")
 
 @dataclass(frozen=True)
 class MeterRange:
-    """Up to ``max_a``: the error is at most ``gain`` × reading + ``offset_a``."""
+    """A range up to ``max_a``. Its error is at most ``gain`` × reading + ``offset_a``."""
 
     max_a: float
     gain: float
@@ -35,12 +35,16 @@ class MeterRange:
 
 @dataclass(frozen=True)
 class MeterProfile:
-    """The data of one instrument.
+    """The data of an instrument.
 
-    ``driver``: a driver's name in ``arenite.host.energy.meters``. ``connection``: one of CONNECTIONS; ``address``: its
-    notation. ``supply_v``: lowest and highest supply for a board; None: it has no supply. ``marks``: digital inputs
-    that the driver reads. ``usb``: vendor:product. ``baud``: speed of the serial port; None: native USB, or no
-    serial port.
+    Attributes:
+        driver: name of the driver in ``arenite.host.energy.meters``.
+        connection: one of CONNECTIONS.
+        address: how an address of this connection is written.
+        supply_v: lowest and highest voltage with which it can supply a board, or None if it has no supply.
+        marks: number of digital inputs that the driver reads.
+        usb: USB ids as vendor:product.
+        baud: baud rate of the serial port, or None for native USB and for other connections.
     """
 
     name: str
@@ -58,11 +62,11 @@ class MeterProfile:
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def range_of(self, amperes: float) -> MeterRange:
-        """The smallest range that includes the current, or the largest one."""
+        """Return the smallest range that includes the current, or else the largest range."""
         return next((r for r in self.ranges if abs(amperes) <= r.max_a), self.ranges[-1])
 
     def limit_a(self, amperes: float) -> float:
-        """The maker's limit of error at this current, in A, in the best range for it."""
+        """Return the maker's error limit in A at this current, in the best range for it."""
         return self.range_of(amperes).limit_a(amperes)
 
 
@@ -96,10 +100,10 @@ class _Table(ProfileTable):
 
 
 def parse_meter(text: str, where: str) -> MeterProfile:
-    """Read one profile from TOML ``text``; ``where`` names it in errors.
+    """Read a profile from TOML ``text``. ``where`` is its name in errors.
 
     Raises:
-        ProfileError: malformed TOML, or a field that is missing, misspelt or out of range.
+        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, where)
     supply = top.table("supply") if top.has("supply") else None
@@ -142,10 +146,10 @@ def _load(path: Path) -> MeterProfile:
 
 
 def meter_names() -> list[str]:
-    """Names of all instruments with a profile, sorted."""
+    """Return the names of all instruments with a profile, sorted."""
     return profile_names(METER_DIRECTORY)
 
 
 def load_meter(name: str) -> MeterProfile:
-    """The profile called ``name``. Raises ``ProfileError`` when there is none, or it is malformed."""
+    """Return the profile of instrument ``name``. Raises ``ProfileError`` if it does not exist or is malformed."""
     return _load(profile_path(name, "meter", METER_DIRECTORY))

@@ -1,4 +1,4 @@
-"""Shared code of profile readers: tables whose errors name file and field, and a folder of profiles by name."""
+"""Shared code of profile readers: read tables with errors that name file and field, and find profiles by name."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from arenite.errors import ProfileError
 
 
 class ProfileTable:
-    """A TOML table; each value is read once, and ``finish`` refuses the values that were not read."""
+    """A TOML table. Each value is read once. ``finish`` raises an error if a value was not read."""
 
-    #: The folder whose other files serve as examples.
+    #: The folder whose files are named as examples in errors.
     folder = "profiles"
 
     def __init__(self, where: str, data: Any) -> None:
@@ -26,7 +26,7 @@ class ProfileTable:
 
     @classmethod
     def parse(cls, text: str, where: str) -> Self:
-        """The table of a whole file. Raises ``ProfileError`` for text that is not TOML."""
+        """Return the top-level table of a file. Raises ``ProfileError`` for text that is not TOML."""
         try:
             return cls(where, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
@@ -65,7 +65,8 @@ class ProfileTable:
     def finish(self) -> None:
         if self._data:
             raise ProfileError(
-                f"{self._where} has an unknown field '{next(iter(self._data))}'.", "Is it misspelt?"
+                f"{self._where} has an unknown field '{next(iter(self._data))}'.",
+                "Check the spelling of the field.",
             )
 
 
@@ -78,12 +79,12 @@ Profile = TypeVar("Profile", bound=NamedProfile)
 
 
 def profile_names(folder: Path) -> list[str]:
-    """Names of all profiles of a folder, sorted."""
+    """Return the names of all profiles in a folder, sorted."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
 def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
-    """The profile in a file of the same name. Raises ``ProfileError``."""
+    """Read a profile, whose name must be that of the file. Raises ``ProfileError``."""
     profile = parse(path.read_text("utf-8"), path.name)
     if profile.name != path.stem:
         raise ProfileError(
@@ -93,9 +94,11 @@ def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) ->
 
 
 def profile_path(name: str, kind: str, folder: Path) -> Path:
-    """The file of the profile called ``name``. Raises ``ProfileError``, with the nearest names, when there is none."""
+    """Return the file of profile ``name``. Raises ``ProfileError`` with similar names if it does not exist."""
     names = profile_names(folder)
     if name not in names:
-        near = difflib.get_close_matches(name, names, 3, 0.4) or names
-        raise ProfileError(f"There is no {kind} profile '{name}'.", f"Choose one of {', '.join(near)}.")
+        close_names = difflib.get_close_matches(name, names, 3, 0.4) or names
+        raise ProfileError(
+            f"There is no {kind} profile '{name}'.", f"Choose one of {', '.join(close_names)}."
+        )
     return folder / f"{name}.toml"

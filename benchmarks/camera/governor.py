@@ -163,7 +163,7 @@ def simulate(
         if names:
             levers = make_levers(plant, scenario, root, names)
             governor = Governor(
-                scenario.limits, levers, idle_w=host_profile.idle_w, max_w=host_profile.most_w
+                scenario.limits, levers, idle_w=host_profile.idle_w, max_w=host_profile.max_power_w
             )
             governor.begin()
         meter = open_power(root, host_profile, clock=plant.clock)

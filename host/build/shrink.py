@@ -291,7 +291,7 @@ def _sized(size: NetworkSize, *, width: float | None = None, side: int | None = 
 
 def _sides(size: NetworkSize) -> list[int]:
     """Return smaller sides of a square picture in falling order: multiples of 8, at least 16."""
-    if not size.square:
+    if not size.is_square:
         return []
     sides = {int(size.shape[0] * share) // 8 * 8 for share in RESOLUTIONS}
     return sorted((s for s in sides if 16 <= s < size.shape[0]), reverse=True)
@@ -309,6 +309,6 @@ def data_for(size: NetworkSize) -> tuple[str, bool]:
     known = {((50, 1, 6), 4): "motions", ((49, 10, 1), 12): "keywords", ((8, 8, 1), 10): "digits"}
     if (size.shape, size.classes) in known:
         return known[size.shape, size.classes], False  # type: ignore[index]
-    if size.square and size.shape[2] == 1 and size.classes == 10:
+    if size.is_square and size.shape[2] == 1 and size.classes == 10:
         return "mnist", size.shape[0] != 28
     return "TRAIN.npz", False

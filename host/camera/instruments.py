@@ -45,7 +45,7 @@ def open_instruments(
     frequency = _frequency_lever(options, profile, notes) if energy.set_frequency else None
     if frequency is not None:
         all_levers.append(frequency)
-    governor = Governor(limits, all_levers, idle_w=profile.idle_w, max_w=profile.most_w)
+    governor = Governor(limits, all_levers, idle_w=profile.idle_w, max_w=profile.max_power_w)
     restore = () if frequency is None else (frequency.restore,)
     return Instruments(meter, thermometer, governor, restore)
 

@@ -1,4 +1,4 @@
-"""The project's own architectures, each a function of input shape, classes and width."""
+"""The built-in network architectures. Each is a function of input shape, number of classes and width."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ ARCHITECTURES: dict[str, Callable[[Sequence[int], int, float], Network]] = {
     "detector": detector,
 }
 
-#: Limits of the width: wider networks fit no microcontroller, narrower ones do not learn.
+#: The limits of the width. Wider networks fit no microcontroller, and narrower ones do not learn.
 WIDTH_LIMITS = (0.05, 4.0)
 
 
 def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """The network of architecture ``name``.
+    """Return the network of architecture ``name``.
 
     ``shape`` is the input's shape without the batch. Raises ``UsageError`` for an unknown name, a width out of
-    range, or a shape that the architecture does not take.
+    range, or a shape that the architecture does not support.
     """
     if name not in ARCHITECTURES:
-        near = difflib.get_close_matches(name, ARCHITECTURES, 1)
+        close_names = difflib.get_close_matches(name, ARCHITECTURES, 1)
         raise UsageError(
             f"There is no architecture '{name}'.",
-            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(ARCHITECTURES)}.",
+            f"Did you mean {close_names[0]}?" if close_names else f"Known: {', '.join(ARCHITECTURES)}.",
         )
     if not WIDTH_LIMITS[0] <= width <= WIDTH_LIMITS[1]:
         raise UsageError(
             f"A width of {width:g} is outside {WIDTH_LIMITS[0]:g} to {WIDTH_LIMITS[1]:g}.",
-            "Width 1 is the full network; 0.5 has half the channels.",
+            "Width 1 is the full network, and 0.5 has half its channels.",
         )
     return ARCHITECTURES[name](shape, classes, width)

@@ -1,8 +1,8 @@
-"""Anchors of the detector, and boxes in the form that the network learns: offsets from the anchor.
+"""Compute the anchors of the detector, and convert boxes to and from the offsets that the network learns.
 
-A box is (top, left, bottom, right) as shares of the picture. An anchor is (middle y, middle x, height, width). The
-encoding is that of Liu et al., "SSD: Single Shot MultiBox Detector", 2016, equation 2, with the usual variances, as
-factors on the offsets, ``SCALES``.
+A box is (top, left, bottom, right) as fractions of the picture. An anchor is (center y, center x, height, width). The
+encoding is equation 2 of Liu et al., "SSD: Single Shot MultiBox Detector", 2016. Its usual variances are the factors
+``SCALES`` on the offsets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ SCALES = (10.0, 10.0, 5.0, 5.0)
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
-    """(anchors, 4) for a picture of ``shape``, in the order of the network's outputs: rows, columns, sizes."""
+    """Return the anchors for a picture of ``shape``, (anchors, 4), in the order of the outputs: rows, columns,
+    sizes."""
     rows, columns = (-(-side // STRIDE) for side in shape[:2])
     y, x, size = np.meshgrid(
         (np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, SIZES, indexing="ij"
@@ -26,27 +27,27 @@ def anchors(shape: Sequence[int]) -> np.ndarray:
     return np.stack([y, x, size, size], -1).reshape(-1, 4).astype(np.float32)
 
 
-def encode(boxes: np.ndarray, around: np.ndarray) -> np.ndarray:
-    """Offsets of ``boxes`` from the anchors ``around``, both (..., 4)."""
-    middle, size = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
-    moved = (middle - around[..., :2]) / around[..., 2:]
-    grown = np.log(np.maximum(size, 1e-6) / around[..., 2:])
-    return np.concatenate([moved, grown], -1) * np.array(SCALES, np.float32)
+def encode(boxes: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
+    """Return the offsets of ``boxes`` from ``anchor_boxes``. Both have shape (..., 4)."""
+    center, size = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
+    center_offsets = (center - anchor_boxes[..., :2]) / anchor_boxes[..., 2:]
+    size_offsets = np.log(np.maximum(size, 1e-6) / anchor_boxes[..., 2:])
+    return np.concatenate([center_offsets, size_offsets], -1) * np.array(SCALES, np.float32)
 
 
-def decode(offsets: np.ndarray, around: np.ndarray) -> np.ndarray:
-    """The boxes of ``offsets``: the inverse of ``encode``."""
+def decode(offsets: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
+    """Return the boxes that have these ``offsets``. This is the inverse of ``encode``."""
     values = offsets / np.array(SCALES, np.float32)
-    middle = values[..., :2] * around[..., 2:] + around[..., :2]
-    half = np.exp(values[..., 2:]) * around[..., 2:] / 2
-    return np.concatenate([middle - half, middle + half], -1)
+    center = values[..., :2] * anchor_boxes[..., 2:] + anchor_boxes[..., :2]
+    half = np.exp(values[..., 2:]) * anchor_boxes[..., 2:] / 2
+    return np.concatenate([center - half, center + half], -1)
 
 
 def overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Intersection over union of each of ``a`` (n, 4) with each of ``b`` (m, 4): (n, m)."""
-    low = np.maximum(a[:, None, :2], b[None, :, :2])
-    high = np.minimum(a[:, None, 2:], b[None, :, 2:])
-    shared = np.prod(np.maximum(high - low, 0), -1)
-    area = [np.prod(x[:, 2:] - x[:, :2], -1) for x in (a, b)]
-    value: np.ndarray = shared / np.maximum(area[0][:, None] + area[1][None] - shared, 1e-12)
+    """Return the intersection over union of each of ``a`` (n, 4) with each of ``b`` (m, 4), of shape (n, m)."""
+    top_left = np.maximum(a[:, None, :2], b[None, :, :2])
+    bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
+    intersection = np.prod(np.maximum(bottom_right - top_left, 0), -1)
+    areas = [np.prod(x[:, 2:] - x[:, :2], -1) for x in (a, b)]
+    value: np.ndarray = intersection / np.maximum(areas[0][:, None] + areas[1][None] - intersection, 1e-12)
     return value

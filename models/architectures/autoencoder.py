@@ -1,5 +1,5 @@
-"""A fully connected auto-encoder, whose reconstruction error shows how unusual an input is. It is MLPerf Tiny's anomaly
-model: four layers down, a bottleneck of 8 values, and four layers up."""
+"""A fully connected auto-encoder. Its reconstruction error measures how unusual an input is. It is MLPerf Tiny's
+anomaly model: four encoder layers, a bottleneck of 8 values, and four decoder layers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def autoencoder(shape: Sequence[int], classes: int = 0, width: float = 1.0) -> Network:
-    """``shape``: (features,); other shapes are flattened, and the output is then flat. ``classes`` is not used."""
+    """Return the network for inputs of ``shape`` (features,). Other shapes are flattened, and the output is then flat.
+
+    ``classes`` is not used.
+    """
     b = Builder()
     x = b.flatten(INPUT) if len(shape) > 1 else INPUT
     hidden = channels(128, width)

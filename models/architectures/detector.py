@@ -1,8 +1,8 @@
-"""A small single-shot detector: depthwise-separable blocks to 1/8 of the resolution, and two heads over one grid.
+"""A small single-shot detector: depthwise-separable blocks down to 1/8 of the resolution, and two heads on one grid.
 
-Each cell of the grid has ``len(SIZES)`` square anchors around its middle. For each anchor the first output has the
-offsets of its box (dy, dx, dh, dw; see ``anchors.py``), the second a probability per class. After Liu et al.,
-"SSD: Single Shot MultiBox Detector", 2016, with one grid in place of six.
+Each cell of the grid has ``len(SIZES)`` square anchors around its center. For each anchor, the first output has the
+offsets of its box (dy, dx, dh, dw; see ``anchors.py``), and the second a probability per class. The design follows Liu
+et al., "SSD: Single Shot MultiBox Detector", 2016, but has one grid instead of six.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ STRIDE = 8
 """Pixels of the input per cell of the grid."""
 
 SIZES = (0.2, 0.3)
-"""Sides of the anchors, as shares of the picture's side."""
+"""Sides of the anchors, as fractions of the picture's side."""
 
 
 def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """``shape``: (height, width, channels), sides of at least 32. Outputs (anchors, 4) and (anchors, classes)."""
+    """Return the network for pictures of ``shape`` (height, width, channels) with sides of at least 32 pixels.
+
+    The outputs have shapes (anchors, 4) and (anchors, classes).
+    """
     high, wide, _ = picture(shape, "detector")
     kernel = kernel_size(shape, 3, 3)
     b = Builder()
@@ -30,7 +33,8 @@ def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
         x = b.conv(x, channels(base, width), (1, 1))
     anchors = -(-high // STRIDE) * -(-wide // STRIDE) * len(SIZES)
     boxes = b.conv(x, 4 * len(SIZES), (1, 1), activation="", normalize=False)
-    # The bias makes nearly everything background at first; otherwise the many anchors without an object would dominate.
+    # With this bias, nearly every anchor starts as background. Otherwise the many anchors without an object would
+    # dominate the loss.
     scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalize=False, bias=-log(99))
     outputs = [b.reshape(boxes, (anchors, 4)), b.reshape(scores, (anchors, classes), activation="sigmoid")]
     return b.network("detector", width, shape, classes, outputs)

@@ -15,7 +15,8 @@ BLOCKS = (
 
 
 def mobilenet_v1(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """``shape``: (height, width, channels). At width 0.25 and 96x96x3 this is MLPerf Tiny's person detector."""
+    """Return the network for pictures of ``shape`` (height, width, channels). Width 0.25 and 96x96x3 is MLPerf
+    Tiny's person detector."""
     picture(shape, "mobilenet_v1")
     b = Builder()
     x = b.conv(INPUT, channels(32, width), kernel_size(shape, 3, 3), (2, 2))

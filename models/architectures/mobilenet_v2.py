@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
-#: Expansion, channels at width 1, blocks, stride of the first of them.
+#: Expansion, channels at width 1, number of blocks, and stride of the first block.
 STAGES = (
     *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
     *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),
@@ -14,7 +14,7 @@ STAGES = (
 
 
 def mobilenet_v2(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """``shape``: (height, width, channels)."""
+    """Return the network for pictures of ``shape`` (height, width, channels)."""
     picture(shape, "mobilenet_v2")
     b = Builder()
     in_channels = channels(32, width)
@@ -30,7 +30,7 @@ def mobilenet_v2(shape: Sequence[int], classes: int, width: float = 1.0) -> Netw
             y = b.conv(y, filters, (1, 1), activation="")
             x = b.add(x, y) if stride == 1 and filters == in_channels else y
             in_channels = filters
-    # The last layer keeps its channels where the rest is narrowed, as in the paper.
+    # As in the paper, the last layer keeps its channels if the width is below 1.
     x = b.conv(x, channels(1280, max(1.0, width)), (1, 1), activation="relu6")
     x = b.dense(b.dropout(b.mean(x), 0.2), classes, activation="softmax")
     return b.network("mobilenet_v2", width, shape, classes, [x])

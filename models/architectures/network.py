@@ -1,7 +1,7 @@
-"""A network as plain data: layers by name, from which Keras, PyTorch and shape-only graphs are built.
+"""Describe a network as plain data: a list of named layers. Keras, PyTorch and untrained models are built from it.
 
-One description keeps the trained model, the model that is only predicted, and their PyTorch and ONNX forms the same.
-Shapes are without the batch: (height, width, channels) for pictures, (features,) for vectors.
+Because there is only one description, all these models have the same structure. Shapes do not include the batch:
+(height, width, channels) for pictures, (features,) for vectors.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ INPUT = "input"
 
 @dataclass(frozen=True)
 class Layer:
-    """One operation. ``kind`` is "conv", "depthwise", "dense", "mean" (over height and width), "flatten", "reshape",
+    """A layer. ``kind`` is "conv", "depthwise", "dense", "mean" (over height and width), "flatten", "reshape",
     "add", "concat" (along the first axis) or "dropout" (only in training).
 
-    ``normalize``: batch normalization follows, in place of a bias. ``activation`` comes last: "", "relu", "relu6",
-    "sigmoid" or "softmax". ``rate`` is the dropout's rate, ``bias`` the initial value of the bias.
+    If ``normalize`` is true, a batch normalization follows instead of a bias. ``activation`` is the last step: "",
+    "relu", "relu6", "sigmoid" or "softmax". ``rate`` is the rate of a dropout, ``bias`` the initial value of the
+    bias.
     """
 
     kind: str
@@ -42,7 +43,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """A network of architecture ``architecture``; ``width`` scales its channels. ``outputs`` are names of layers."""
+    """A network. ``width`` is the factor for its channels. ``outputs`` are names of layers."""
 
     architecture: str
     width: float
@@ -52,39 +53,41 @@ class Network:
     outputs: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All data of the network, and the shape of each value, for the processes that build a model of it."""
+        """Return all data of the network and the shape of each value. Subprocesses build models from them."""
         return asdict(self) | {"shapes": self.shapes()}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of the input and of each layer's value, by name."""
+        """Return the shapes of the input and of each layer's output, by name."""
         shapes = {INPUT: self.input_shape}
         for layer in self.layers:
-            shapes[layer.name] = _after(layer, shapes[layer.inputs[0]])
+            shapes[layer.name] = _output_shape(layer, shapes[layer.inputs[0]])
         return shapes
 
     @property
     def name(self) -> str:
-        """For example ``dscnn_w50_28x28x1``: the architecture, the width in per cent, the input."""
+        """The architecture, the width in percent and the input shape, such as ``dscnn_w50_28x28x1``."""
         shape = "x".join(map(str, self.input_shape))
         return f"{self.architecture}_w{round(self.width * 100)}_{shape}"
 
 
-def _after(layer: Layer, before: tuple[int, ...]) -> tuple[int, ...]:
+def _output_shape(layer: Layer, input_shape: tuple[int, ...]) -> tuple[int, ...]:
     if layer.kind in ("conv", "depthwise"):
-        sides = (-(-n // stride) for n, stride in zip(before, layer.stride, strict=False))  # "same" padding
-        return (*sides, layer.filters or before[2])
+        sides = (
+            -(-n // stride) for n, stride in zip(input_shape, layer.stride, strict=False)
+        )  # "same" padding
+        return (*sides, layer.filters or input_shape[2])
     if layer.kind == "dense":
         return (layer.filters,)
     if layer.kind == "mean":
-        return before[-1:]
+        return input_shape[-1:]
     if layer.kind == "flatten":
-        return (prod(before),)
-    return layer.shape if layer.kind == "reshape" else before
+        return (prod(input_shape),)
+    return layer.shape if layer.kind == "reshape" else input_shape
 
 
 @dataclass
 class Builder:
-    """Collects layers one after another; each method returns the name that the next takes as its input."""
+    """Collects layers. Each method adds a layer and returns its name, which is an input of later layers."""
 
     layers: list[Layer] = field(default_factory=list)
 
@@ -153,17 +156,18 @@ class Builder:
 
 
 def channels(base: int, width: float, step: int = 8) -> int:
-    """``base * width`` rounded to a multiple of ``step``, at least ``step`` and never less than 90 % of the product.
+    """Round ``base * width`` to a multiple of ``step``. The result is at least ``step`` and at least 90 % of the
+    product.
 
-    The rule of the MobileNet papers' reference code.
+    This is the rule in the reference code of the MobileNet papers.
     """
-    wanted = base * width
-    rounded = max(step, int(wanted + step / 2) // step * step)
-    return rounded + step if rounded < 0.9 * wanted else rounded
+    exact_channels = base * width
+    rounded = max(step, int(exact_channels + step / 2) // step * step)
+    return rounded + step if rounded < 0.9 * exact_channels else rounded
 
 
 def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
-    """``shape`` as (height, width, channels). Raises ``UsageError`` for anything else."""
+    """Return ``shape`` as (height, width, channels). Raises ``UsageError`` if it has another rank."""
     if len(shape) != 3 or min(shape) < 1:
         raise UsageError(
             f"'{architecture}' takes pictures (height, width, channels), not samples of shape {list(shape)}.",
@@ -173,6 +177,8 @@ def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
 
 
 def kernel_size(shape: Sequence[int], height: int, width: int) -> tuple[int, int]:
-    """A kernel of at most ``height`` x ``width`` that is no larger than the picture ``shape``, so that sequences,
-    pictures of width 1, get kernels of width 1."""
+    """Return a kernel of at most ``height`` x ``width`` that is no larger than the picture ``shape``.
+
+    A sequence is a picture of width 1, so its kernels have width 1.
+    """
     return min(height, shape[0]), min(width, shape[1])

@@ -1,7 +1,7 @@
-"""An untrained network as a float32 flatbuffer: the shapes of the trained one with random weights.
+"""Write an untrained network as a float32 flatbuffer with random weights.
 
-It has the operators of the trained Keras model after TensorFlow's conversion, so after quantization it takes the same
-memory and instructions as the trained one, except for channels that training leaves dead.
+It has the same operators as the trained Keras model after TensorFlow's conversion. So after quantization, it needs the
+same memory and instructions as the trained model, except for channels that are always zero after training.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tenso
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.models.architectures.network import INPUT, Layer, Network
 
-#: Values of the schema's ActivationFunctionType, for activations that become part of the operator before.
+#: ActivationFunctionType in the TFLite schema. Softmax and sigmoid are separate operators, so they have no value.
 _FUSED = {"": 0, "relu": 1, "relu6": 3, "softmax": 0, "sigmoid": 0}
-_SAME = 0  # of its Padding
+_SAME_PADDING = 0  # Padding in the TFLite schema
 
 
 def random_model(network: Network, seed: int = 0) -> bytes:
-    """The flatbuffer of ``network``, batch 1, with weights from ``numpy.random.default_rng(seed)``."""
+    """Return the flatbuffer of ``network`` for batch 1, with weights from ``numpy.random.default_rng(seed)``."""
     return to_flatbuffer(_ModelBuilder(network, seed).model())
 
 
@@ -36,51 +36,61 @@ class _ModelBuilder:
         self._shapes = {name: (1, *shape) for name, shape in network.shapes().items()}
 
     def model(self) -> Model:
-        n = self._network
+        network = self._network
         self._values[INPUT] = self._tensor("input", self._shapes[INPUT])
-        for layer in n.layers:
+        for layer in network.layers:
             output = self._layer(layer, [self._values[x] for x in layer.inputs])
-            self._values[layer.name] = self._after(layer, output)
-        outputs = [self._values[name] for name in n.outputs]
+            self._values[layer.name] = self._activation(layer, output)
+        outputs = [self._values[name] for name in network.outputs]
         graph = Subgraph(
             "main", tuple(self._tensors), tuple(self._ops), (self._values[INPUT],), tuple(outputs)
         )
-        named = tuple((f"output_{i}", index) for i, index in enumerate(outputs))
-        return Model((graph,), signatures=(Signature("serving_default", 0, (("input", 0),), named),))
+        named_outputs = tuple((f"output_{i}", index) for i, index in enumerate(outputs))
+        return Model((graph,), signatures=(Signature("serving_default", 0, (("input", 0),), named_outputs),))
 
     def _layer(self, layer: Layer, inputs: list[int]) -> int:
         x = inputs[0]
         shape = self._tensors[x].shape
-        fused = {"fused_activation_function": _FUSED[layer.activation]}
+        fused_options = {"fused_activation_function": _FUSED[layer.activation]}
         if layer.kind in ("conv", "depthwise"):
-            return self._convolution(layer, x, shape, fused)
+            return self._convolution(layer, x, shape, fused_options)
         if layer.kind == "dense":
             weights = self._weights(layer, (layer.filters, shape[-1]), shape[-1])
-            options = fused | {
+            options = fused_options | {
                 "weights_format": 0,
                 "keep_num_dims": False,
                 "asymmetric_quantize_inputs": False,
             }
             return self._op(
-                "FULLY_CONNECTED", [x, *weights], self._made(layer), "FullyConnectedOptions", options
+                "FULLY_CONNECTED", [x, *weights], self._output_tensor(layer), "FullyConnectedOptions", options
             )
         if layer.kind == "add":
-            options = fused | {"pot_scale_int16": True}
-            return self._op("ADD", inputs, self._made(layer), "AddOptions", options)
+            options = fused_options | {"pot_scale_int16": True}
+            return self._op("ADD", inputs, self._output_tensor(layer), "AddOptions", options)
         if layer.kind == "mean":
             axes = self._constant(layer.name + "/axes", np.array([1, 2], np.int32))
-            return self._op("MEAN", [x, axes], self._made(layer), "ReducerOptions", {"keep_dims": False})
+            return self._op(
+                "MEAN", [x, axes], self._output_tensor(layer), "ReducerOptions", {"keep_dims": False}
+            )
         if layer.kind in ("flatten", "reshape"):
-            wanted = self._shapes[layer.name]
-            to = self._constant(layer.name + "/shape", np.array(wanted, np.int32))
-            return self._op("RESHAPE", [x, to], self._made(layer), "ReshapeOptions", {"new_shape": wanted})
+            new_shape = self._shapes[layer.name]
+            shape_tensor = self._constant(layer.name + "/shape", np.array(new_shape, np.int32))
+            return self._op(
+                "RESHAPE",
+                [x, shape_tensor],
+                self._output_tensor(layer),
+                "ReshapeOptions",
+                {"new_shape": new_shape},
+            )
         return x  # dropout does nothing outside training
 
-    def _convolution(self, layer: Layer, x: int, shape: tuple[int, ...], fused: Mapping[str, int]) -> int:
+    def _convolution(
+        self, layer: Layer, x: int, shape: tuple[int, ...], fused_options: Mapping[str, int]
+    ) -> int:
         (kh, kw), (sh, sw) = layer.kernel, layer.stride
         options: dict[str, Any] = {
-            **fused,
-            "padding": _SAME,
+            **fused_options,
+            "padding": _SAME_PADDING,
             "stride_h": sh,
             "stride_w": sw,
             "dilation_h_factor": 1,
@@ -88,15 +98,15 @@ class _ModelBuilder:
         }
         if layer.kind == "conv":
             weights = self._weights(layer, (layer.filters, kh, kw, shape[3]), kh * kw * shape[3])
-            return self._op("CONV_2D", [x, *weights], self._made(layer), "Conv2DOptions", options)
+            return self._op("CONV_2D", [x, *weights], self._output_tensor(layer), "Conv2DOptions", options)
         weights = self._weights(layer, (1, kh, kw, shape[3]), kh * kw)
         options["depth_multiplier"] = 1
         return self._op(
-            "DEPTHWISE_CONV_2D", [x, *weights], self._made(layer), "DepthwiseConv2DOptions", options
+            "DEPTHWISE_CONV_2D", [x, *weights], self._output_tensor(layer), "DepthwiseConv2DOptions", options
         )
 
-    def _after(self, layer: Layer, x: int) -> int:
-        """An activation that is a separate operator."""
+    def _activation(self, layer: Layer, x: int) -> int:
+        """Add the activation if it is a separate operator, and return the index of its output."""
         if layer.activation == "softmax":
             output = self._tensor(layer.name + "/softmax", self._tensors[x].shape)
             return self._op("SOFTMAX", [x], output, "SoftmaxOptions", {"beta": 1.0})
@@ -107,7 +117,7 @@ class _ModelBuilder:
         return x
 
     def _weights(self, layer: Layer, shape: tuple[int, ...], inputs: int) -> list[int]:
-        """Weights that keep the spread of values (He et al., 2015), and a bias."""
+        """Return weights that keep the variance of values (He et al., 2015), and a bias."""
         values = self._random.normal(0.0, sqrt(2 / inputs), shape).astype(np.float32)
         channels = shape[3] if layer.kind == "depthwise" else shape[0]
         bias = self._random.normal(0.0, 0.05, channels).astype(np.float32)
@@ -116,8 +126,8 @@ class _ModelBuilder:
     def _constant(self, name: str, values: np.ndarray) -> int:
         return self._add(Tensor(len(self._tensors), name, values.shape, str(values.dtype), data=values))
 
-    def _made(self, layer: Layer) -> int:
-        """The tensor of a layer's value."""
+    def _output_tensor(self, layer: Layer) -> int:
+        """Add the output tensor of a layer, and return its index."""
         return self._tensor(layer.name, self._shapes[layer.name])
 
     def _tensor(self, name: str, shape: tuple[int, ...]) -> int:

@@ -1,4 +1,4 @@
-"""Recognition of the project's own architectures and their sizes by the shapes of a model's weights."""
+"""Recognize the built-in architectures and their sizes by the shapes of a model's weights."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from arenite.errors import UsageError
 from arenite.models.architectures import ARCHITECTURES, network
 from arenite.models.architectures.network import Network
 
-_WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
+_OPERATORS_WITH_WEIGHTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
-#: Widths that are tried, the usual ones first: several can have the same channels.
+#: The widths that are tried. Several widths can have the same channels, so the usual ones come first.
 RECOGNIZED_WIDTHS = (*(1.0, 0.5, 0.25, 0.75, 0.35, 1.4, 2.0), *(k / 20 for k in range(1, 41)))
 
 Shapes = Mapping[tuple[str, tuple[int, ...]], int]
@@ -21,7 +21,7 @@ Shapes = Mapping[tuple[str, tuple[int, ...]], int]
 
 @dataclass(frozen=True)
 class NetworkSize:
-    """An architecture of a certain size. ``shape`` is the input's shape without the batch."""
+    """An architecture with its size. ``shape`` is the input's shape without the batch."""
 
     architecture: str
     width: float
@@ -29,8 +29,8 @@ class NetworkSize:
     classes: int
 
     @property
-    def square(self) -> bool:
-        """Whether the input is a square picture, whose side is its resolution."""
+    def is_square(self) -> bool:
+        """Whether the input is a square picture. Its side is then the resolution."""
         return len(self.shape) == 3 and self.shape[0] == self.shape[1] > 1
 
     def network(self) -> Network:
@@ -38,26 +38,26 @@ class NetworkSize:
 
 
 def recognize_architecture(model: Model) -> NetworkSize | None:
-    """The architecture and size with the layers of ``model``, for any types; None for another kind of model."""
+    """Return the architecture and size of ``model``, whatever its data types, or None if it is another network."""
     graph = model.main
     if len(graph.inputs) != 1:
         return None
     shape = graph.tensors[graph.inputs[0]].shape[1:]
     classes = graph.tensors[graph.outputs[-1]].shape[-1] if graph.tensors[graph.outputs[-1]].shape else 0
     weight_counts = Counter(
-        (op.name, graph.tensors[op.inputs[1]].shape) for op in graph.ops if op.name in _WEIGHTED
+        (op.name, graph.tensors[op.inputs[1]].shape) for op in graph.ops if op.name in _OPERATORS_WITH_WEIGHTS
     )
     for name in ARCHITECTURES:
         if len(graph.outputs) != (2 if name == "detector" else 1):
             continue
         for width in RECOGNIZED_WIDTHS:
             size = NetworkSize(name, width, tuple(shape), classes)
-            if _same(size, weight_counts):
+            if _has_weight_shapes(size, weight_counts):
                 return size
     return None
 
 
-def _same(size: NetworkSize, weight_counts: Shapes) -> bool:
+def _has_weight_shapes(size: NetworkSize, weight_counts: Shapes) -> bool:
     try:
         return weight_shapes(size.network()) == weight_counts
     except UsageError:
@@ -65,15 +65,15 @@ def _same(size: NetworkSize, weight_counts: Shapes) -> bool:
 
 
 def weight_shapes(network: Network) -> Shapes:
-    """The number of operators of each kind with weights of each shape, in TFLite's layout."""
+    """Return the number of operators for each kind and shape of weights, in TFLite's layout."""
     shapes = network.shapes()
     weight_counts: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for layer in network.layers:
-        before = shapes[layer.inputs[0]]
+        input_shape = shapes[layer.inputs[0]]
         if layer.kind == "conv":
-            weight_counts["CONV_2D", (layer.filters, *layer.kernel, before[2])] += 1
+            weight_counts["CONV_2D", (layer.filters, *layer.kernel, input_shape[2])] += 1
         elif layer.kind == "depthwise":
-            weight_counts["DEPTHWISE_CONV_2D", (1, *layer.kernel, before[2])] += 1
+            weight_counts["DEPTHWISE_CONV_2D", (1, *layer.kernel, input_shape[2])] += 1
         elif layer.kind == "dense":
-            weight_counts["FULLY_CONNECTED", (layer.filters, before[-1])] += 1
+            weight_counts["FULLY_CONNECTED", (layer.filters, input_shape[-1])] += 1
     return weight_counts

@@ -1,4 +1,4 @@
-"""ResNet-8: three residual stages. He et al., "Deep Residual Learning", 2015; this size is MLPerf Tiny's image
+"""ResNet-8: three residual stages. He et al., "Deep Residual Learning", 2015. At width 1 it is MLPerf Tiny's image
 model."""
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def resnet8(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """``shape``: (height, width, channels). 16, 32 and 64 channels at width 1."""
+    """Return the network for pictures of ``shape`` (height, width, channels). At width 1 it has 16, 32 and 64
+    channels."""
     picture(shape, "resnet8")
     b = Builder()
     kernel = kernel_size(shape, 3, 3)

@@ -1,4 +1,4 @@
-"""Training data, each a function of the requested resolution (None: the native one)."""
+"""Data sets for training. Each is a function of the resolution, where None is that of the data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.models.datasets import digits, keywords, mnist, motions, scenes
 from arenite.models.datasets.training_data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
-from arenite.models.datasets.user_data import own_data
+from arenite.models.datasets.user_data import user_data
 
 DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
     "digits": digits.digits,
@@ -20,7 +20,7 @@ DATASETS: dict[str, Callable[[int | None, bool], TrainingData]] = {
     "scenes": scenes.scenes,
 }
 
-#: The task of each, known without loading the data.
+#: The task of each data set, so that it is known without loading the data.
 TASKS = {
     "digits": CLASSIFY,
     "mnist": CLASSIFY,
@@ -32,18 +32,20 @@ TASKS = {
 
 
 def dataset(name: str, resolution: int | None = None, *, progress: bool = True) -> TrainingData:
-    """The data called ``name``, or in the file ``name``, which ends in ``.npz``.
+    """Return the data set ``name``, or the data in the file ``name`` if it ends with ``.npz``.
 
     Raises:
-        UsageError: there are no such data, or they cannot have the resolution.
+        UsageError: there is no such data set, or it cannot have this resolution.
         ToolError: the data could not be downloaded or generated.
     """
     if name.endswith(".npz"):
-        return own_data(Path(name), resolution)
+        return user_data(Path(name), resolution)
     if name not in DATASETS:
-        near = difflib.get_close_matches(name, DATASETS, 1)
+        close_names = difflib.get_close_matches(name, DATASETS, 1)
         raise UsageError(
-            f"There are no data called '{name}'.",
-            f"Did you mean {near[0]}?" if near else f"Known: {', '.join(DATASETS)}, and files FILE.npz.",
+            f"There is no data set called '{name}'.",
+            f"Did you mean {close_names[0]}?"
+            if close_names
+            else f"Known: {', '.join(DATASETS)}, and files FILE.npz.",
         )
     return DATASETS[name](resolution, progress)

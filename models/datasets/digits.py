@@ -1,4 +1,4 @@
-"""scikit-learn's handwritten digits: 1,797 pictures of 8x8, the last quarter kept for the test."""
+"""scikit-learn's handwritten digits: 1,797 pictures of 8x8 pixels. The last quarter is for testing."""
 
 from __future__ import annotations
 
@@ -11,24 +11,26 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
-TRAINING = 1347
+TRAINING_SAMPLES = 1347
 
 
 def digits(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Pixels of 0 to 16 as 0 to 1. The writers of the test quarter are mostly others than those before."""
+    """Return the digits, with pixels from 0 to 16 scaled to 0 to 1. Other people wrote most of the test digits."""
     files = manifest().datasets["digits"]
-    (packed,) = package_members(files, "datasets", progress=progress)
-    rows = np.loadtxt(gzip.decompress(packed).decode("ascii").splitlines(), delimiter=",", dtype=np.float32)
+    (compressed,) = package_members(files, "datasets", progress=progress)
+    rows = np.loadtxt(
+        gzip.decompress(compressed).decode("ascii").splitlines(), delimiter=",", dtype=np.float32
+    )
     pixels, y = rows[:, :-1].reshape(-1, 8, 8, 1).astype(np.uint8), rows[:, -1].astype(np.int64)
     x, spec = resize_images(pixels, resolution, largest=16.0)
     return TrainingData(
         name="digits",
         title=files.title,
         task=CLASSIFY,
-        x_train=x[:TRAINING],
-        y_train=y[:TRAINING],
-        x_test=x[TRAINING:],
-        y_test=y[TRAINING:],
+        x_train=x[:TRAINING_SAMPLES],
+        y_train=y[:TRAINING_SAMPLES],
+        x_test=x[TRAINING_SAMPLES:],
+        y_test=y[TRAINING_SAMPLES:],
         labels=tuple("0123456789"),
         licence=files.licence,
         settings=TrainingSettings(epochs=40, batch=32),

@@ -1,4 +1,4 @@
-"""Data with a fixed size."""
+"""Check options of data sets that have a fixed size."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from arenite.errors import UsageError
 
 
 def reject_resolution(name: str, resolution: int | None) -> None:
-    """Raise ``UsageError`` when a resolution is given for data that are not pictures."""
+    """Raise ``UsageError`` if there is a resolution for data that are not pictures."""
     if resolution is not None:
         raise UsageError(
-            f"The data '{name}' are not pictures and have no resolution.", "Leave --resolution out."
+            f"The data '{name}' are not pictures and have no resolution.", "Remove --resolution."
         )

@@ -1,7 +1,7 @@
 """Ten spoken commands, other words and noise, synthesized by espeak-ng, for MLPerf Tiny's keyword model.
 
-The front-end is the preprocessing that goes into the image: 49 frames of 10 mel-frequency cepstral coefficients, from
-windows of 30 ms every 20 ms. Test samples have voices that training samples do not have.
+The preprocessing, which the image records, computes 49 frames of 10 mel-frequency cepstral coefficients from windows of
+30 ms every 20 ms. Test samples have voices that do not occur in training samples.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 COMMANDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go")
 LABELS = (*COMMANDS, "unknown", "silence")
 
-#: Words that are not commands; the test words are not among the training words.
+#: Words that are not commands. No test word is a training word.
 OTHER_WORDS = (
     *(
         "bed",
@@ -67,8 +67,8 @@ TEST_OTHER_WORDS = (
     "lamp",
 )
 
-#: Samples per label.
-TRAINING, TEST = 250, 80
+#: The number of samples per label.
+TRAINING_PER_LABEL, TEST_PER_LABEL = 250, 80
 
 FRONT_END = Preprocessing(
     AudioSource(speech.RATE, speech.SAMPLES),
@@ -84,9 +84,9 @@ FRONT_END = Preprocessing(
 
 
 def keywords(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """(49, 10, 1) per second of sound. Generated once, in a minute or two, and kept in the cache.
+    """Return the data: (49, 10, 1) for each second of sound. It is generated once, in one to two minutes, and cached.
 
-    Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
+    Raises ``UsageError`` if espeak-ng is not installed, and ``ToolError`` if it fails.
     """
     reject_resolution("keywords", resolution)
     arrays = _make_data(progress)
@@ -111,13 +111,13 @@ def _make_data(progress: bool) -> dict[str, np.ndarray]:
         with np.load(path) as file:
             return {name: file[name] for name in ("x_train", "y_train", "x_test", "y_test")}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-        pass  # not generated yet, or damaged
+        pass  # the file does not exist yet, or is damaged
     arrays: dict[str, np.ndarray] = {}
-    total = len(LABELS) * (TRAINING + TEST)
-    with progress_bar("speaking", total, progress) as advance:
+    total = len(LABELS) * (TRAINING_PER_LABEL + TEST_PER_LABEL)
+    with progress_bar("generating speech", total, progress) as advance:
         for part, count, voices, others, seed in (
-            ("train", TRAINING, speech.VOICES, OTHER_WORDS, 0),
-            ("test", TEST, speech.TEST_VOICES, TEST_OTHER_WORDS, 1),
+            ("train", TRAINING_PER_LABEL, speech.VOICES, OTHER_WORDS, 0),
+            ("test", TEST_PER_LABEL, speech.TEST_VOICES, TEST_OTHER_WORDS, 1),
         ):
             x, y = _speak_samples(count, voices, others, seed, advance)
             arrays |= {f"x_{part}": x, f"y_{part}": y}
@@ -130,7 +130,7 @@ def _make_data(progress: bool) -> dict[str, np.ndarray]:
 def _speak_samples(
     count: int, voices: tuple[str, ...], others: tuple[str, ...], seed: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``count`` samples of each label."""
+    """Return ``count`` samples of each label."""
     rng = np.random.default_rng(seed)
     x, y = [], []
     for label, name in enumerate(LABELS):
@@ -145,15 +145,15 @@ def _speak_samples(
 
 
 def _key() -> str:
-    """The digest of everything that determines the samples."""
+    """Return a hash of everything that determines the samples."""
     version = subprocess.run([speech.espeak_executable(), "--version"], capture_output=True).stdout
     parts = (
         *(
             COMMANDS,
             OTHER_WORDS,
             TEST_OTHER_WORDS,
-            TRAINING,
-            TEST,
+            TRAINING_PER_LABEL,
+            TEST_PER_LABEL,
             speech.ACCENTS,
             speech.VOICES,
             speech.TEST_VOICES,

@@ -14,7 +14,7 @@ from arenite.models.package_members import package_members
 
 
 def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Pixels of 0 to 255 as 0 to 1."""
+    """Return the digits, with pixels from 0 to 255 scaled to 0 to 1."""
     files = manifest().datasets["mnist"]
     train, y_train, test, y_test = (
         read_idx(f) for f in package_members(files, "datasets", progress=progress)
@@ -38,9 +38,9 @@ def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
 
 
 def read_idx(data: bytes) -> np.ndarray:
-    """An array of bytes in the IDX format: two zeros, type 8, rank, each dimension as a big-endian uint32, the values.
+    """Read an array of bytes in the IDX format: two zeros, type 8, rank, each dimension as a big-endian uint32, values.
 
-    Raises ``ToolError`` for anything else.
+    Raises ``ToolError`` for data in another format.
     """
     rank = data[3] if len(data) >= 4 and data[:3] == b"\0\0\x08" else 0
     start = 4 + 4 * rank

@@ -1,8 +1,8 @@
 """BasicMotions: recordings of a smart watch while people stand, walk, run and play badminton.
 
-80 recordings of 100 steps at 10 Hz, six channels: acceleration and rotation about three axes. Each is cut into
-windows of half a recording, since 40 recordings are few for training; a recording is never split between training and
-test.
+80 recordings of 100 steps at 10 Hz, six channels: acceleration and rotation about three axes. Each
+recording is cut into windows of half its length, because 40 recordings are few for training. Windows of a recording are
+never split between training and test.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ STEPS, CHANNELS = 100, 6
 WINDOW, HOP = 50, 5
 UNUSUAL = LABELS.index("Badminton")
 
-#: Steps of the auto-encoder's windows: few, so that unusual motion is reported soon.
-SHORT, SHORT_HOP = 16, 4
+#: Length and distance of the auto-encoder's windows in steps. They are short, so unusual motion is reported soon.
+ANOMALY_WINDOW, ANOMALY_HOP = 16, 4
 
 
 def motions(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Four classes of motion: windows of five seconds, (50, 1, 6), each channel scaled by its spread in training."""
+    """Return windows of five seconds, (50, 1, 6), of four classes of motion. Each channel is scaled by mean and
+    standard deviation of the training data."""
     reject_resolution("motions", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
-    mean, spread = _spread(x_train)
-    train, test = (_windows((x - mean) / spread, WINDOW, HOP) for x in (x_train, x_test))
+    mean, std = _mean_and_std(x_train)
+    train, test = (_windows((x - mean) / std, WINDOW, HOP) for x in (x_train, x_test))
     return TrainingData(
         name="motions",
         title=f"BasicMotions: windows of {WINDOW} steps at 10 Hz, six channels",
@@ -41,36 +42,40 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
         labels=LABELS,
         licence=licence,
         settings=TrainingSettings(epochs=40, batch=32),
-        scaling={"mean": mean.tolist(), "std": spread.tolist()},
+        scaling={"mean": mean.tolist(), "std": std.tolist()},
     )
 
 
 def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Detection of unusual motion: training data have standing, walking and running; badminton is unusual."""
+    """Return data to detect unusual motion. Training data have standing, walking and running; badminton is unusual."""
     reject_resolution("motion_anomalies", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     usual = x_train[y_train != UNUSUAL]
-    mean, spread = _spread(usual)
-    train, test = (_windows((x - mean) / spread, SHORT, SHORT_HOP) for x in (usual, x_test))
+    mean, std = _mean_and_std(usual)
+    train, test = (_windows((x - mean) / std, ANOMALY_WINDOW, ANOMALY_HOP) for x in (usual, x_test))
     unusual = np.repeat(y_test == UNUSUAL, len(test) // len(y_test)).astype(np.int64)
     return TrainingData(
         name="motion_anomalies",
-        title=f"BasicMotions: windows of {SHORT} steps; standing, walking and running are usual, badminton is not",
+        title=f"BasicMotions: windows of {ANOMALY_WINDOW} steps; standing, walking and running are usual, "
+        "badminton is not",
         task=RECONSTRUCT,
-        x_train=train.reshape(-1, SHORT * CHANNELS),
+        x_train=train.reshape(-1, ANOMALY_WINDOW * CHANNELS),
         y_train=np.zeros(len(train), np.int64),
-        x_test=test.reshape(-1, SHORT * CHANNELS),
+        x_test=test.reshape(-1, ANOMALY_WINDOW * CHANNELS),
         y_test=unusual,
         labels=("usual", "unusual"),
         licence=licence,
         settings=TrainingSettings(epochs=40, batch=32),
-        scaling={"mean": mean.tolist(), "std": spread.tolist()},
+        scaling={"mean": mean.tolist(), "std": std.tolist()},
     )
 
 
 def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Recordings (cases, steps, channels) and class numbers of a file in the UEA archive's format: after ``@data`` a
-    case per line, its channels and its class separated by colons. Raises ``ToolError`` for anything else."""
+    """Return recordings (cases, steps, channels) and class numbers of a file in the format of the UEA archive.
+
+    After ``@data``, each line is a case: its channels and its class, separated by colons. Raises ``ToolError`` for
+    another format.
+    """
     lines = text.partition("@data")[2].split()
     try:
         cases = [line.split(":") for line in lines]
@@ -96,12 +101,12 @@ def _recordings(
     return read_ts(train.decode("utf-8")), read_ts(test.decode("utf-8")), files.licence
 
 
-def _spread(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each channel."""
+def _mean_and_std(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return mean and standard deviation of each channel."""
     return x.mean((0, 1)), x.std((0, 1))
 
 
 def _windows(x: np.ndarray, length: int, hop: int) -> np.ndarray:
-    """(cases, steps, channels) to (cases * windows, length, channels), the windows of a case one after another."""
+    """Convert (cases, steps, channels) to (cases * windows, length, channels). Windows of a case are adjacent."""
     views = np.lib.stride_tricks.sliding_window_view(x, length, axis=1)[:, ::hop]
     return np.ascontiguousarray(views.transpose(0, 1, 3, 2).reshape(-1, length, x.shape[2]))

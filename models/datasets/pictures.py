@@ -1,4 +1,4 @@
-"""Pictures as a network's input, prepared by the same preprocessing that is recorded in its image."""
+"""Prepare pictures with the same preprocessing that is recorded in the network's image."""
 
 from __future__ import annotations
 
@@ -9,39 +9,43 @@ from arenite.converters.processing.specification.image_steps import ImageSource,
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 
-#: The sides that pictures may be resized to.
-SIDES = (8, 224)
+#: The smallest and the largest side, in pixels, that pictures may be resized to.
+SIDE_LIMITS = (8, 224)
 
 
 def resize_images(
     pixels: np.ndarray, resolution: int | None, *, largest: float
 ) -> tuple[np.ndarray, Preprocessing]:
-    """``pixels``, uint8 (samples, height, width, 1 or 3), 0 to ``largest``, as float32 of 0 to 1 with sides of
-    ``resolution``; and the preprocessing that does this.
+    """Resize pictures to sides of ``resolution``, and scale their pixels from 0 to ``largest`` to 0 to 1.
 
-    Raises ``UsageError`` for a resolution out of range.
+    ``pixels`` is uint8, (samples, height, width, 1 or 3). Returns float32 pictures, and the preprocessing that does the
+    same. Raises ``UsageError`` for a resolution out of range.
     """
-    if resolution is not None and not SIDES[0] <= resolution <= SIDES[1]:
+    if resolution is not None and not SIDE_LIMITS[0] <= resolution <= SIDE_LIMITS[1]:
         raise UsageError(
-            f"A resolution of {resolution} is outside {SIDES[0]} to {SIDES[1]} pixels.",
+            f"A resolution of {resolution} is outside {SIDE_LIMITS[0]} to {SIDE_LIMITS[1]} pixels.",
             "Give the side of the network's input.",
         )
-    scale, order = Normalize(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
+    scale, pixel_format = Normalize(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
     if resolution is None or pixels.shape[1:3] == (resolution, resolution):
-        # The preprocessing of each picture, applied to all at once.
-        return pixels.astype(np.float32) / np.float32(largest), Preprocessing(ImageSource(order), (scale,))
-    spec = Preprocessing(ImageSource(order), (Resize(resolution, resolution), scale))
-    high, wide = pixels.shape[1:3]
-    return np.stack([preprocess_pixels(spec, p, order, wide, high) for p in pixels]), spec
+        # The same computation as the preprocessing, but for all pictures at once.
+        return pixels.astype(np.float32) / np.float32(largest), Preprocessing(
+            ImageSource(pixel_format), (scale,)
+        )
+    spec = Preprocessing(ImageSource(pixel_format), (Resize(resolution, resolution), scale))
+    height, width = pixels.shape[1:3]
+    return np.stack([preprocess_pixels(spec, p, pixel_format, width, height) for p in pixels]), spec
 
 
 def resize_image(x: np.ndarray, side: int) -> np.ndarray:
-    """Real values (height, width, channels) at ``side`` x ``side``, bilinear between the middles of pixels; for
-    generating pictures, not for preprocessing."""
+    """Resize real values (height, width, channels) to ``side`` x ``side``, bilinear between pixel centers.
+
+    This is for generating pictures, not for preprocessing.
+    """
     for axis in (0, 1):
         size = x.shape[axis]
-        at = np.clip((np.arange(side) + 0.5) * (size / side) - 0.5, 0, size - 1).astype(np.float32)
-        low = np.floor(at).astype(np.int64)
-        share = (at - low).reshape(-1, *[1] * (x.ndim - 1 - axis))
-        x = x.take(low, axis) * (1 - share) + x.take(np.minimum(low + 1, size - 1), axis) * share
+        position = np.clip((np.arange(side) + 0.5) * (size / side) - 0.5, 0, size - 1).astype(np.float32)
+        floor = np.floor(position).astype(np.int64)
+        fraction = (position - floor).reshape(-1, *[1] * (x.ndim - 1 - axis))
+        x = x.take(floor, axis) * (1 - fraction) + x.take(np.minimum(floor + 1, size - 1), axis) * fraction
     return x

@@ -1,4 +1,4 @@
-"""A progress bar on standard error while data are generated."""
+"""Show a progress bar on standard error while data are generated."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 
 @contextmanager
-def progress_bar(label: str, total: int, shown: bool) -> Iterator[Callable[[], None]]:
-    """Yields a function to call after each of ``total`` steps. Nothing is shown when standard error is not a
-    terminal."""
+def progress_bar(label: str, total: int, enabled: bool) -> Iterator[Callable[[], None]]:
+    """Yield a function to call after each of ``total`` steps. Nothing is shown if standard error is not a terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    disable = not (shown and console.is_terminal)
+    disable = not (enabled and console.is_terminal)
     with Progress(*columns, console=console, transient=True, disable=disable) as bar:
         task = bar.add_task(label, total=total)
         yield lambda: bar.advance(task)

@@ -1,7 +1,6 @@
 """Scenes for a detector: handwritten digits of MNIST, scaled, on a textured background.
 
-Training scenes are made of MNIST's training digits, test scenes of its test digits. The same seed makes the same
-scenes.
+Training scenes contain MNIST's training digits, test scenes its test digits. The same seed gives the same scenes.
 """
 
 from __future__ import annotations
@@ -10,26 +9,27 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.models.datasets.mnist import mnist
-from arenite.models.datasets.pictures import SIDES, resize_image
+from arenite.models.datasets.pictures import SIDE_LIMITS, resize_image
 from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 
-#: Sides of an object as a share of the scene's, and the largest number of objects in a scene.
-MIN_OBJECT_SHARE, MAX_OBJECT_SHARE, MAX_OBJECTS = 0.3, 0.5, 3
+#: The side of an object as a fraction of the scene's side, and the largest number of objects in a scene.
+MIN_OBJECT_SIDE, MAX_OBJECT_SIDE, MAX_OBJECTS = 0.3, 0.5, 3
 
-TRAINING, TEST = 8000, 1000
+TRAINING_SAMPLES, TEST_SAMPLES = 8000, 1000
 
 
 def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Scenes of one to three digits that do not overlap; sides of ``resolution`` pixels, 64 by default."""
+    """Return scenes with one to three digits that do not overlap. Their sides are ``resolution`` pixels, by default
+    64."""
     side = resolution or 64
-    if not 32 <= side <= SIDES[1]:
+    if not 32 <= side <= SIDE_LIMITS[1]:
         raise UsageError(
-            f"Scenes of {side} pixels are outside 32 to {SIDES[1]}.", "Give another --resolution."
+            f"Scenes of {side} pixels are outside 32 to {SIDE_LIMITS[1]}.", "Give another --resolution."
         )
     source = mnist(None, progress)
     rng = np.random.default_rng(0)
-    x_train, y_train = _compose(source.x_train, source.y_train, TRAINING, side, rng)
-    x_test, y_test = _compose(source.x_test, source.y_test, TEST, side, rng)
+    x_train, y_train = _compose(source.x_train, source.y_train, TRAINING_SAMPLES, side, rng)
+    x_test, y_test = _compose(source.x_test, source.y_test, TEST_SAMPLES, side, rng)
     return TrainingData(
         name="scenes",
         title=f"scenes of {side}x{side} pixels with one to {MAX_OBJECTS} digits of MNIST",
@@ -48,16 +48,14 @@ def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData
 def _compose(
     digits: np.ndarray, labels: np.ndarray, count: int, side: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """``count`` scenes (count, side, side, 1) of 0 to 1, and their objects (count, MOST, 5)."""
+    """Return scenes (count, side, side, 1) with values from 0 to 1, and their objects (count, MAX_OBJECTS, 5)."""
     x = np.empty((count, side, side, 1), np.float32)
     y = np.full((count, MAX_OBJECTS, 5), -1.0, np.float32)
     for n in range(count):
         x[n] = _background(side, rng)
         for k in range(int(rng.integers(1, MAX_OBJECTS, endpoint=True))):
             digit = int(rng.integers(len(digits)))
-            size = int(
-                rng.integers(int(MIN_OBJECT_SHARE * side), int(MAX_OBJECT_SHARE * side), endpoint=True)
-            )
+            size = int(rng.integers(int(MIN_OBJECT_SIDE * side), int(MAX_OBJECT_SIDE * side), endpoint=True))
             picture = resize_image(digits[digit], size)
             position = _free_place(y[n, :k], size, side, rng)
             if position is None:
@@ -70,7 +68,7 @@ def _compose(
 
 
 def _background(side: int, rng: np.random.Generator) -> np.ndarray:
-    """A slanting light and some noise, at most 0.4."""
+    """Return a background with a linear brightness gradient and noise, of at most 0.4."""
     slope = rng.uniform(-0.1, 0.1, 2)
     ramp = slope[0] * np.linspace(-1, 1, side)[:, None] + slope[1] * np.linspace(-1, 1, side)
     noise = rng.normal(0, 0.04, (side, side))
@@ -79,7 +77,7 @@ def _background(side: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
-    """The box around the bright pixels of ``picture``, which is at ``top`` and ``left``, as shares of the scene."""
+    """Return the box around the bright pixels of ``picture`` at ``top`` and ``left``, as fractions of the scene."""
     rows, columns = (np.flatnonzero((picture[..., 0] > 0.3).any(axis)) for axis in (1, 0))
     return (
         (top + rows[0]) / side,
@@ -92,7 +90,7 @@ def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[fl
 def _free_place(
     objects: np.ndarray, size: int, side: int, rng: np.random.Generator
 ) -> tuple[int, int] | None:
-    """A position where an object of ``size`` overlaps no other; None when it is not found after some tries."""
+    """Return a random position where an object of ``size`` overlaps no other, or None after 20 tries."""
     for _ in range(20):
         top, left = (int(v) for v in rng.integers(0, side - size, 2, endpoint=True))
         box = np.array([top, left, top + size, left + size]) / side

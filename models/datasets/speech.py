@@ -1,4 +1,4 @@
-"""Spoken words made by the command `espeak-ng`: many voices, speeds and pitches, in one second at 16 kHz."""
+"""Generate spoken words with the command `espeak-ng`: many voices, speeds and pitches, in one second at 16 kHz."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arenite.errors import ToolError, UsageError
 RATE = 16_000
 SAMPLES = 16_000
 
-#: Accents of English and voices; the test voices differ from the training voices.
+#: Accents of English, and voices. The test voices differ from the training voices.
 ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029")
 VOICES = (
     *("m1", "m2", "m3", "m4", "m5", "f1", "f2", "f3", "Alex", "Alicia", "Andrea", "Andy", "Annie", "Denis"),
@@ -27,7 +27,7 @@ TEST_VOICES = ("m6", "m7", "m8", "f4", "f5", "Belinda", "Mike", "Pablo", "Steph"
 
 @dataclass(frozen=True)
 class Speaker:
-    """The voice of a word: speed in words per minute and a pitch of 0 to 99, in espeak-ng's units."""
+    """How a word is spoken: accent and voice of espeak-ng, speed in words per minute, and pitch from 0 to 99."""
 
     accent: str
     voice: str
@@ -46,7 +46,7 @@ def random_speaker(voices: tuple[str, ...], rng: np.random.Generator) -> Speaker
 
 @cache
 def espeak_executable() -> str:
-    """The path of the command. Raises ``UsageError`` when it is not installed."""
+    """Return the path of espeak-ng. Raises ``UsageError`` if it is not installed."""
     path = shutil.which("espeak-ng")
     if path is None:
         raise UsageError(
@@ -57,17 +57,17 @@ def espeak_executable() -> str:
 
 
 def speak_word(word: str, speaker: Speaker) -> np.ndarray:
-    """``word`` as float64 samples at ``RATE``, of any length, silence at both ends cut off; the largest is 1.
+    """Return ``word`` as float64 samples at ``RATE``, without silence at both ends. The largest sample is 1.
 
-    Raises ``UsageError`` without espeak-ng, ``ToolError`` when it fails.
+    Raises ``UsageError`` if espeak-ng is not installed, and ``ToolError`` if it fails.
     """
     command = [
         *(espeak_executable(), "--stdout", "-v", f"{speaker.accent}+{speaker.voice}"),
         *("-s", str(speaker.speed), "-p", str(speaker.pitch), word),
     ]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=60)
-        with wave.open(io.BytesIO(_with_sizes(done.stdout))) as file:
+        process = subprocess.run(command, capture_output=True, timeout=60)
+        with wave.open(io.BytesIO(_with_sizes(process.stdout))) as file:
             rate = file.getframerate()
             samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float64)
     except (OSError, subprocess.TimeoutExpired, wave.Error, EOFError) as error:
@@ -79,26 +79,26 @@ def speak_word(word: str, speaker: Speaker) -> np.ndarray:
         raise ToolError(
             f"espeak-ng gave no sound for '{word}' as {speaker}.", "Try the command: espeak-ng hello."
         )
-    cut = samples[loud[0] : loud[-1] + 1]
-    return resampled(cut / np.abs(cut).max(), rate)
+    trimmed = samples[loud[0] : loud[-1] + 1]
+    return resample(trimmed / np.abs(trimmed).max(), rate)
 
 
 def _with_sizes(data: bytes) -> bytes:
-    """A WAV file that was written to a pipe, with the sizes in its header filled in."""
-    at = data.find(b"data", 12)
-    if data[:4] != b"RIFF" or at < 0:
+    """Fill in the sizes in the header of a WAV file that was written to a pipe."""
+    data_offset = data.find(b"data", 12)
+    if data[:4] != b"RIFF" or data_offset < 0:
         return data
-    size = len(data) - at - 8
+    size = len(data) - data_offset - 8
     return (
         data[:4]
         + (len(data) - 8).to_bytes(4, "little")
-        + data[8 : at + 4]
+        + data[8 : data_offset + 4]
         + size.to_bytes(4, "little")
-        + data[at + 8 :]
+        + data[data_offset + 8 :]
     )
 
 
-def resampled(samples: np.ndarray, rate: int) -> np.ndarray:
+def resample(samples: np.ndarray, rate: int) -> np.ndarray:
     """Resample from ``rate`` to ``RATE`` by removing or zero-filling the highest frequencies of the spectrum."""
     count = max(1, round(len(samples) * RATE / rate))
     spectrum = np.fft.rfft(samples)
@@ -106,21 +106,22 @@ def resampled(samples: np.ndarray, rate: int) -> np.ndarray:
 
 
 def place_in_one_second(word: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """int16 [SAMPLES]: ``word`` somewhere in a second, at some loudness, with some noise; None: noise alone."""
+    """Return int16 samples of one second with ``word`` at a random time and loudness, and noise. None: only noise."""
     noise = _noise(rng)
     if word is None:
-        mixed = noise * 10 ** rng.uniform(-3.5, -1.0)
+        mixture = noise * 10 ** rng.uniform(-3.5, -1.0)
     else:
         word = word[:SAMPLES]
         clip = np.zeros(SAMPLES)
         start = int(rng.integers(0, SAMPLES - len(word), endpoint=True))
         clip[start : start + len(word)] = word
-        mixed = clip * 10 ** rng.uniform(-1.0, -0.1) + noise * 10 ** rng.uniform(-3.5, -1.7)
-    return np.clip(np.round(mixed * 32767), -32768, 32767).astype(np.int16)
+        mixture = clip * 10 ** rng.uniform(-1.0, -0.1) + noise * 10 ** rng.uniform(-3.5, -1.7)
+    return np.clip(np.round(mixture * 32767), -32768, 32767).astype(np.int16)
 
 
 def _noise(rng: np.random.Generator) -> np.ndarray:
-    """A second of noise of root mean square 1, whose power falls with the frequency to some power from 0 to 2."""
+    """Return a second of noise with root mean square 1. Its power falls with frequency**k, with a random k from 0 to
+    2."""
     spectrum = np.fft.rfft(rng.standard_normal(SAMPLES))
     spectrum[1:] /= np.arange(1, len(spectrum)) ** (rng.uniform(0.0, 2.0) / 2)
     spectrum[0] = 0

@@ -1,4 +1,4 @@
-"""Data for training: real inputs and targets, split into training and test, with class names and preprocessing."""
+"""Data for training: inputs and targets of training and test, class names and preprocessing."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ CLASSIFY, RECONSTRUCT, DETECT = "classify", "reconstruct", "detect"
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Epochs, samples per step, and the largest learning rate of Adam, which rises over the first twentieth of the
-    steps and then falls along a cosine."""
+    """Number of epochs, samples per step, and the largest learning rate of Adam.
+
+    The learning rate rises during the first twentieth of the steps, and then falls along a cosine.
+    """
 
     epochs: int
     batch: int = 64
@@ -26,15 +28,17 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Samples for training and testing, as float32 real values, (samples, ...) without a batch.
+    """Samples for training and testing, as float32 real values of shape (samples, ...).
 
-    ``task`` is ``CLASSIFY``: ``y`` has class numbers. ``RECONSTRUCT``: training has usual inputs only, ``y_test`` is 1
-    where an input is unusual. ``DETECT``: ``y`` is (samples, objects, 5), class and box (top, left, bottom, right as
-    shares of the picture) of each object, and a class of -1 where there are fewer.
-
-    ``preprocessing`` turns a picture or sound into an input; None for other data, for which ``scaling`` may have the
-    mean and the standard deviation of each channel.
-    ``shift``: training may move pictures by up to this number of pixels. ``settings`` are those that suit the data.
+    Attributes:
+        task: what ``y`` is. ``CLASSIFY``: class numbers. ``RECONSTRUCT``: training has only usual inputs, and
+        ``y_test``
+            is 1 if an input is unusual. ``DETECT``: (samples, objects, 5) with class and box of each object. A box is
+            top, left, bottom, right as fractions of the picture. Unused entries have class -1.
+        preprocessing: converts a picture or sound to an input; None for other data.
+        scaling: mean and standard deviation of each channel for data without preprocessing, or empty.
+        shift: the largest number of pixels by which training may move pictures.
+        settings: the default settings for this data.
     """
 
     name: str
@@ -50,7 +54,7 @@ class TrainingData:
     preprocessing: Preprocessing | None = None
     scaling: Mapping[str, Any] = field(default_factory=dict)
     shift: int = 0
-    slices: Mapping[str, np.ndarray] = field(default_factory=dict)  # of the test samples: a truth value each
+    slices: Mapping[str, np.ndarray] = field(default_factory=dict)  # name -> one boolean per test sample
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,7 +63,7 @@ class TrainingData:
 
     @property
     def sha256(self) -> str:
-        """The digest of all samples and targets: equal data give equal digests."""
+        """The hash of all samples and targets."""
         digest = hashlib.sha256()
         for array in (self.x_train, self.y_train, self.x_test, self.y_test):
             digest.update(f"{array.dtype.str}{array.shape}".encode())

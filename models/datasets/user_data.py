@@ -1,4 +1,4 @@
-"""A user's own labelled training samples, from one file."""
+"""Read the user's labelled training samples from a file."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from arenite.errors import UsageError
 from arenite.models.datasets.pictures import resize_images
 from arenite.models.datasets.training_data import CLASSIFY, TrainingData, TrainingSettings
 
-_HINT = "Write it with numpy.savez(path, x=..., y=...), and x_test and y_test where there are some."
+_HINT = "Write it with numpy.savez(path, x=..., y=...), and with x_test and y_test if you have test samples."
 
-#: Training steps of ``TrainingSettings.batch`` samples: many epochs over few samples, few over many.
-_STEPS = 3000
+#: The number of training steps of ``TrainingSettings.batch`` samples. Fewer samples are trained for more epochs.
+_TRAINING_STEPS = 3000
 
 
-def own_data(path: Path, resolution: int | None = None) -> TrainingData:
-    """Samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``; without these every
-    fifth sample is kept for the test. Pictures as uint8 are scaled to 0 to 1 and resized to ``resolution``; other
-    values are used unchanged.
+def user_data(path: Path, resolution: int | None = None) -> TrainingData:
+    """Return samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``.
 
-    Raises ``UsageError`` for a file that has no such arrays.
+    Without ``x_test`` and ``y_test``, every fifth sample is used for testing. Pictures as uint8 are scaled to 0 to 1
+    and resized to ``resolution``. Other values are not changed. Raises ``UsageError`` for a file without these
+    arrays.
     """
     arrays = _read(path)
     x, y = arrays["x"], arrays["y"]
@@ -43,8 +43,8 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
     else:
         if resolution is not None:
             raise UsageError(
-                f"{path} has no pictures as uint8 (samples, height, width, channels), that could be resized.",
-                "Leave --resolution out, and give the samples in the size of the network's input.",
+                f"{path} has no pictures that can be resized. They must be uint8 (samples, height, width, channels).",
+                "Remove --resolution, and give the samples in the size of the network's input.",
             )
     classes = int(max(y.max(), y_test.max())) + 1
     return TrainingData(
@@ -57,7 +57,7 @@ def own_data(path: Path, resolution: int | None = None) -> TrainingData:
         y_test=y_test.astype(np.int64),
         labels=tuple(str(c) for c in range(classes)),
         licence="the user's",
-        settings=TrainingSettings(epochs=int(np.clip(_STEPS * 64 // len(x), 2, 200))),
+        settings=TrainingSettings(epochs=int(np.clip(_TRAINING_STEPS * 64 // len(x), 2, 200))),
         preprocessing=spec,
     )
 

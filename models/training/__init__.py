@@ -1,1 +1,1 @@
-"""Training of the own architectures, in the environment of a framework."""
+"""Trains the built-in architectures in the environment of a framework."""

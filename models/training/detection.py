@@ -1,4 +1,4 @@
-"""Targets and score of the detector."""
+"""Compute training targets and the score of the detector."""
 
 from __future__ import annotations
 
@@ -10,95 +10,106 @@ from arenite.models.architectures.anchors import anchors, decode, encode, overla
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import TrainingData
 
-#: Overlap below which an anchor learns background, and from which on it learns the object; between them, neither.
-POSITIVE, NEGATIVE = 0.45, 0.35
+#: An anchor learns the object from the first overlap on, and the background below the second one. Between them, it
+#: learns neither.
+OBJECT_OVERLAP, BACKGROUND_OVERLAP = 0.45, 0.35
 
-#: Decoding: the smallest probability, the largest overlap of two boxes of a class, and the largest number of boxes.
+#: Limits of decoding: the lowest score, the largest overlap of two boxes of a class, and the largest number of boxes.
 MIN_DETECTION_SCORE, MAX_BOX_OVERLAP, MAX_DETECTIONS = 0.05, 0.5, 20
 
-#: Overlap with an object from which on a box counts as right.
+#: A box is correct if it overlaps an object by at least this fraction.
 CORRECT_OVERLAP = 0.5
 
 
-def encoded(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """``objects`` (samples, most, 5) as targets: (samples, anchors, 5), 1 and the offsets where an anchor has an
-    object, and (samples, anchors, classes), -1 where an anchor is to learn neither."""
-    around = anchors(network.input_shape)
-    corners = decode(np.zeros_like(around), around)
-    boxes = np.zeros((len(objects), len(around), 5), np.float32)
-    scores = np.zeros((len(objects), len(around), network.classes), np.float32)
+def encode_targets(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Convert ``objects`` (samples, max objects, 5) to targets.
+
+    The first target is (samples, anchors, 5): 1 and the offsets if an anchor has an object, else 0. The second is
+    (samples, anchors, classes): 1 for the class of the object, and -1 if an anchor learns neither object nor
+    background.
+    """
+    anchor_boxes = anchors(network.input_shape)
+    corners = decode(np.zeros_like(anchor_boxes), anchor_boxes)
+    boxes = np.zeros((len(objects), len(anchor_boxes), 5), np.float32)
+    scores = np.zeros((len(objects), len(anchor_boxes), network.classes), np.float32)
     for n, scene in enumerate(objects):
-        real = scene[scene[:, 0] >= 0]
-        if not len(real):
+        present = scene[scene[:, 0] >= 0]
+        if not len(present):
             continue
-        shared = overlap(corners, real[:, 1:])
-        nearest, most = shared.argmax(1), shared.max(1)
-        best = shared.argmax(0)  # every object has one anchor at least
-        nearest[best], most[best] = np.arange(len(real)), 1.0
-        positive = most >= POSITIVE
-        scores[n, (most >= NEGATIVE) & ~positive] = -1.0
-        scores[n, positive, real[nearest[positive], 0].astype(int)] = 1.0
+        overlaps = overlap(corners, present[:, 1:])
+        nearest, best_overlap = overlaps.argmax(1), overlaps.max(1)
+        best_anchor = overlaps.argmax(0)  # every object has at least one anchor
+        nearest[best_anchor], best_overlap[best_anchor] = np.arange(len(present)), 1.0
+        positive = best_overlap >= OBJECT_OVERLAP
+        scores[n, (best_overlap >= BACKGROUND_OVERLAP) & ~positive] = -1.0
+        scores[n, positive, present[nearest[positive], 0].astype(int)] = 1.0
         boxes[n, positive, 0] = 1.0
-        boxes[n, positive, 1:] = encode(real[nearest[positive], 1:], around[positive])
+        boxes[n, positive, 1:] = encode(present[nearest[positive], 1:], anchor_boxes[positive])
     return boxes, scores
 
 
-def detections(offsets: np.ndarray, scores: np.ndarray, around: np.ndarray) -> np.ndarray:
-    """The boxes of one picture as rows of class, score, top, left, bottom, right, best first.
+def detections(offsets: np.ndarray, scores: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
+    """Return the boxes of a picture as rows of class, score, top, left, bottom, right, sorted by score.
 
-    Each anchor has the class of its largest score; the best of boxes of one class that overlap too much stays.
+    Each anchor has the class of its largest score. If boxes of a class overlap too much, only the best is kept.
     """
-    kind, score = scores.argmax(-1), scores.max(-1)
+    class_numbers, score = scores.argmax(-1), scores.max(-1)
     order = np.argsort(-score, kind="stable")
     order = order[score[order] >= MIN_DETECTION_SCORE][: MAX_DETECTIONS * 10]
-    boxes = decode(offsets[order], around[order])
-    shared = overlap(boxes, boxes)
-    kept: list[int] = []
+    boxes = decode(offsets[order], anchor_boxes[order])
+    overlaps = overlap(boxes, boxes)
+    kept_positions: list[int] = []
     for i in range(len(order)):
-        if all(kind[order[i]] != kind[order[k]] or shared[i, k] <= MAX_BOX_OVERLAP for k in kept):
-            kept.append(i)
-        if len(kept) == MAX_DETECTIONS:
+        if all(
+            class_numbers[order[i]] != class_numbers[order[k]] or overlaps[i, k] <= MAX_BOX_OVERLAP
+            for k in kept_positions
+        ):
+            kept_positions.append(i)
+        if len(kept_positions) == MAX_DETECTIONS:
             break
-    chosen = order[kept]
-    return np.concatenate([kind[chosen, None], score[chosen, None], boxes[kept]], -1).astype(np.float32)
+    kept_anchors = order[kept_positions]
+    return np.concatenate(
+        [class_numbers[kept_anchors, None], score[kept_anchors, None], boxes[kept_positions]], -1
+    ).astype(np.float32)
 
 
 def mean_average_precision(
     network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
 ) -> tuple[float, list[float]]:
-    """The mean over classes of the area under the precision-recall curve, and the area of each class, at an overlap of
-    ``CORRECT_OVERLAP``."""
-    around = anchors(network.input_shape)
-    boxes = [detections(o, s, around) for o, s in zip(*outputs, strict=True)]
+    """Return the mean over the classes of the area under the precision-recall curve, and the area of each class.
+
+    A box must overlap an object by ``CORRECT_OVERLAP``.
+    """
+    anchor_boxes = anchors(network.input_shape)
+    boxes = [detections(o, s, anchor_boxes) for o, s in zip(*outputs, strict=True)]
     per_class = [average_precision(boxes, data.y_test, c) for c in range(network.classes)]
     return float(np.nanmean(per_class)), per_class
 
 
-def average_precision(detected: Sequence[np.ndarray], objects: np.ndarray, kind: int) -> float:
-    """The average precision of class ``kind``: a box, best first, is right if it overlaps an object without a better
-    box.
+def average_precision(detected: Sequence[np.ndarray], objects: np.ndarray, class_number: int) -> float:
+    """Return the average precision of class ``class_number``, or NaN if there are no objects of this class.
 
-    The precision at each recall is the best at that recall or beyond, as in PASCAL VOC from 2010 on. NaN without
-    objects.
+    A box is correct if it overlaps an object that no box with a higher score has matched. The precision at a recall is
+    the best at that or a higher recall, as in PASCAL VOC since 2010.
     """
     rows: list[tuple[float, bool]] = []
     count = 0
     for boxes, truth in zip(detected, objects, strict=True):
-        real = truth[truth[:, 0] == kind]
-        mine = boxes[boxes[:, 0] == kind]
-        count += len(real)
-        matched = np.zeros(len(real), bool)
-        shared = overlap(mine[:, 2:], real[:, 1:])
-        for k, box in enumerate(mine):
-            free = np.where(matched, 0.0, shared[k])
-            hit = len(real) > 0 and bool(free.max() >= CORRECT_OVERLAP)
-            if hit:
-                matched[free.argmax()] = True
-            rows.append((float(box[1]), hit))
+        present = truth[truth[:, 0] == class_number]
+        class_boxes = boxes[boxes[:, 0] == class_number]
+        count += len(present)
+        matched = np.zeros(len(present), bool)
+        overlaps = overlap(class_boxes[:, 2:], present[:, 1:])
+        for k, box in enumerate(class_boxes):
+            free_overlaps = np.where(matched, 0.0, overlaps[k])
+            is_correct = len(present) > 0 and bool(free_overlaps.max() >= CORRECT_OVERLAP)
+            if is_correct:
+                matched[free_overlaps.argmax()] = True
+            rows.append((float(box[1]), is_correct))
     if count == 0:
         return float("nan")
-    right = np.array([r for _, r in sorted(rows, key=lambda row: -row[0])], np.float64)
-    hits = np.cumsum(right)
-    precision = hits / np.arange(1, len(right) + 1)
-    best = np.maximum.accumulate(precision[::-1])[::-1]
-    return float((best * right).sum() / count)
+    correct = np.array([r for _, r in sorted(rows, key=lambda row: -row[0])], np.float64)
+    correct_count = np.cumsum(correct)
+    precision = correct_count / np.arange(1, len(correct) + 1)
+    best_precision = np.maximum.accumulate(precision[::-1])[::-1]
+    return float((best_precision * correct).sum() / count)

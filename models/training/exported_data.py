@@ -1,4 +1,4 @@
-"""The data of a training as files: some training samples for calibration, and all test samples for scoring."""
+"""Write the data of a training to files: some training samples for calibration, and all test samples for scoring."""
 
 from __future__ import annotations
 
@@ -20,28 +20,29 @@ PREPROCESSING = "preprocessing.json"
 POSTPROCESSING = "postprocessing.json"
 LABELS = "labels.txt"
 
-#: Number of calibration samples: enough for stable ranges, few enough to be observed in seconds.
+#: The number of calibration samples. It is enough for stable ranges, and calibration takes only seconds.
 CALIBRATION_SAMPLES = 512
 
 
 def save_data(
     network: Network, data: TrainingData, folder: Path, count: int = CALIBRATION_SAMPLES
 ) -> tuple[Path, ...]:
-    """Write to ``folder``, and return, ``calibration.npz`` (``count`` training samples), ``test.npz`` (every test
-    sample), ``postprocessing.json`` and, where there are some, ``preprocessing.json`` and ``labels.txt``.
+    """Write the data to ``folder``, and return the paths of the files.
 
-    Samples are ``x`` as float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
+    The files are ``calibration.npz`` with ``count`` training samples, ``test.npz`` with all test samples,
+    ``postprocessing.json``, and if the data has them, ``preprocessing.json`` and ``labels.txt``. Samples are ``x`` as
+    float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(
-            f"Cannot make the folder {folder}: {error.strerror or error}.",
+            f"Cannot create the folder {folder}: {error.strerror or error}.",
             "Give another folder with --save-data.",
         ) from error
-    chosen = calibration_indices(data, count)
+    calibration = calibration_indices(data, count)
     files: dict[str, bytes | str] = {
-        CALIBRATION: _archive(data.x_train[chosen], data.y_train[chosen]),
+        CALIBRATION: _archive(data.x_train[calibration], data.y_train[calibration]),
         TEST: _archive(data.x_test, data.y_test),
         POSTPROCESSING: json.dumps(postprocessing(network, data).to_json(), indent=1) + "\n",
     }
@@ -61,12 +62,12 @@ def _archive(x: np.ndarray, y: np.ndarray) -> bytes:
 
 
 def calibration_indices(data: TrainingData, count: int) -> np.ndarray:
-    """Indices of the calibration samples: chosen at random with seed 0, evenly over the classes."""
+    """Return the indices of the calibration samples, chosen at random with seed 0 and evenly over the classes."""
     order = np.random.default_rng(0).permutation(len(data.x_train))
     if data.task != CLASSIFY:
         return np.sort(order[:count])
     labels = data.y_train[order]
-    rank = np.zeros(len(order), np.int64)  # of a sample among those of its class
+    rank = np.zeros(len(order), np.int64)  # position of a sample among those of its class
     for c in np.unique(labels):
         rank[labels == c] = np.arange(int((labels == c).sum()))
     return np.sort(order[np.argsort(rank, kind="stable")[:count]])

@@ -1,4 +1,4 @@
-"""Metrics of a trained network's outputs on its test samples."""
+"""Compute metrics of a trained network's outputs on its test samples."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import numpy as np
 
 
 def accuracy(probabilities: np.ndarray, labels: np.ndarray) -> float:
-    """Share of the samples whose largest output is at the label's index."""
+    """Return the fraction of samples whose largest output is at the label's index."""
     return float(np.mean(probabilities.argmax(-1) == labels))
 
 
 def per_class(probabilities: np.ndarray, labels: np.ndarray) -> list[float]:
-    """The accuracy of each class, by its number; classes without samples are NaN."""
+    """Return the accuracy of each class, sorted by class number. It is NaN for a class without samples."""
     hits = probabilities.argmax(-1) == labels
     return [
         float(hits[labels == c].mean()) if (labels == c).any() else float("nan")
@@ -20,9 +20,10 @@ def per_class(probabilities: np.ndarray, labels: np.ndarray) -> list[float]:
 
 
 def roc_auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve: the share of pairs whose positive score is above the negative one, ties counted half.
+    """Return the area under the ROC curve: the fraction of pairs whose positive score is above the negative one.
 
-    Mann and Whitney's U over the number of pairs. NaN when all samples are of one kind.
+    Ties count half. It is Mann and Whitney's U divided by the number of pairs, and NaN if all samples are positive or
+    all are negative.
     """
     positive = positive.astype(bool)
     pairs = int(positive.sum()) * int((~positive).sum())
@@ -35,7 +36,7 @@ def roc_auc(scores: np.ndarray, positive: np.ndarray) -> float:
 
 
 def reconstruction_errors(inputs: np.ndarray, outputs: np.ndarray) -> np.ndarray:
-    """Mean squared error of each sample."""
+    """Return the mean squared error of each sample."""
     flat = inputs.reshape(len(inputs), -1)
     value: np.ndarray = ((outputs.reshape(len(outputs), -1) - flat) ** 2).mean(1)
     return value

@@ -1,4 +1,4 @@
-"""The postprocessing of a trained network's outputs, which is recorded in its image."""
+"""Choose the postprocessing of a trained network's outputs, which its image records."""
 
 from __future__ import annotations
 
@@ -9,22 +9,25 @@ from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT, TrainingData
 from arenite.models.training.detection import MAX_BOX_OVERLAP, MAX_DETECTIONS
 
-#: Boxes with a smaller probability are not reported.
-SHOWN_CLASSES = 0.3
+#: Boxes with a lower score are not reported.
+MIN_REPORTED_SCORE = 0.3
 
 
 def postprocessing(network: Network, data: TrainingData) -> Postprocessing:
-    """The best class, the reconstruction error (the user sets the threshold of an anomaly), or boxes."""
+    """Return steps that give the best class, the reconstruction error, or boxes, depending on the task.
+
+    For the reconstruction error, the user sets the threshold of an anomaly.
+    """
     if data.task == CLASSIFY:
         return Postprocessing((TopK(),))
     if data.task == RECONSTRUCT:
         return Postprocessing((Mse(),))
-    around = tuple(tuple(round(float(v), 6) for v in row) for row in anchors(network.input_shape))
+    anchor_boxes = tuple(tuple(round(float(v), 6) for v in row) for row in anchors(network.input_shape))
     boxes = Boxes(
         centre_scale=SCALES[0],
         size_scale=SCALES[2],
         exponential=True,
-        anchors=around,
-        threshold=SHOWN_CLASSES,
+        anchors=anchor_boxes,
+        threshold=MIN_REPORTED_SCORE,
     )
     return Postprocessing((boxes, Nms(MAX_BOX_OVERLAP, MAX_DETECTIONS)))

@@ -1,4 +1,4 @@
-"""The score of a trained network on its test samples, by the metric of its task."""
+"""Compute the score of a trained network on its test samples, by the metric of its task."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from arenite.models.training import metrics
 
 @dataclass(frozen=True)
 class TrainingScore:
-    """``value`` of ``metric``, a share of 1, over ``samples``. ``parts`` has it for each class."""
+    """The score over all test samples. ``value`` is a fraction of 1. ``parts`` has the score of each class."""
 
     metric: str
     value: float
@@ -33,7 +33,7 @@ class TrainingScore:
 
 
 def training_score(network: Network, data: TrainingData, outputs: Sequence[np.ndarray]) -> TrainingScore:
-    """``outputs`` are the network's, for every test sample: one array per output, (samples, ...)."""
+    """Compute the score from the network's ``outputs``: one array (samples, ...) per output, for all test samples."""
     n = len(data.x_test)
     if data.task == CLASSIFY:
         parts = dict(zip(data.labels, metrics.per_class(outputs[0], data.y_test), strict=True))

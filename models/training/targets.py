@@ -1,4 +1,4 @@
-"""The training targets of each output of a network, from the labels of the data."""
+"""Convert the labels of training data to targets for each output of a network."""
 
 from __future__ import annotations
 
@@ -13,27 +13,28 @@ _TASKS = {"autoencoder": RECONSTRUCT, "detector": DETECT}
 
 
 def task_of(architecture: str) -> str:
-    """The task that an architecture is for."""
+    """Return the task of an architecture."""
     return _TASKS.get(architecture, CLASSIFY)
 
 
 def check_task(network: Network, data: TrainingData) -> None:
-    """Raise ``UsageError`` when the data are for a different task than the network."""
-    wanted = task_of(network.architecture)
-    if data.task != wanted:
+    """Raise ``UsageError`` if data and network have different tasks."""
+    expected_task = task_of(network.architecture)
+    if data.task != expected_task:
         raise UsageError(
-            f"'{network.architecture}' learns to {wanted}, but the data '{data.name}' are for the task {data.task}.",
-            "`arenite train --list` shows which go together.",
+            f"'{network.architecture}' learns to {expected_task}, but the data '{data.name}' are for the task "
+            f"{data.task}.",
+            "`arenite train --list` shows the data of each architecture.",
         )
 
 
 def targets(network: Network, data: TrainingData) -> dict[str, np.ndarray]:
-    """One array per output, named ``y0``, ``y1``, ..."""
+    """Return one array per output, named ``y0``, ``y1``, ..."""
     if data.task == CLASSIFY:
         return {"y0": data.y_train}
     if data.task == RECONSTRUCT:
         return {"y0": data.x_train.reshape(len(data.x_train), -1)}
-    from arenite.models.training.detection import encoded
+    from arenite.models.training.detection import encode_targets
 
-    boxes, scores = encoded(network, data.y_train)
+    boxes, scores = encode_targets(network, data.y_train)
     return {"y0": boxes, "y1": scores}

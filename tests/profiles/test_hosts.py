@@ -19,7 +19,7 @@ def test_each_profile_is_plausible_and_has_sources(name: str) -> None:
     profile = load_host(name)
     heat = profile.thermal
     assert profile.sources and all(profile.sources.values())
-    assert 0 < profile.idle_w < profile.most_w < 300
+    assert 0 < profile.idle_w < profile.max_power_w < 300
     assert profile.relative_power(1.0) == pytest.approx(1.0)
     assert profile.core_watts(0.5) < 0.5 * profile.core_w  # the voltage is lower at half the frequency
     assert 0 < heat.throttled_fraction < 1 and 30 < heat.trip_c < 110

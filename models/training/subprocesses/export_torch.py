@@ -1,7 +1,7 @@
-"""A trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
+"""Write a trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
 
-The only argument is the folder of a training: ``job.json`` has the network, ``weights.npz`` its trained weights. The
-program's pictures have PyTorch's layout, channels first, with a batch of 1.
+The only argument is the folder of a training: ``job.json`` has the network, and ``weights.npz`` its trained weights.
+The pictures of the program have PyTorch's layout, channels first, with a batch of 1.
 """
 
 import json
@@ -14,11 +14,11 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-_EPSILON = 1e-3  # of Keras's batch normalization
+_EPSILON = 1e-3  # the default of Keras's batch normalization
 
 
 class Network(nn.Module):  # type: ignore[misc]
-    """Interprets ``Network.to_json()``; a batch normalization becomes part of the weights before it."""
+    """Interprets ``Network.to_json()``. Each batch normalization is folded into the weights before it."""
 
     def __init__(self, network: Any, weights: Any) -> None:
         super().__init__()
@@ -26,11 +26,11 @@ class Network(nn.Module):  # type: ignore[misc]
         shapes = network["shapes"]
         for layer in self.layers:
             if layer["kind"] in ("conv", "depthwise", "dense"):
-                before = shapes[layer["inputs"][0]]
-                kernel, bias = _folded(layer, weights)
-                self.register_buffer(layer["name"] + "_w", torch.tensor(_ordered(layer, kernel)))
+                input_shape = shapes[layer["inputs"][0]]
+                kernel, bias = _fold_normalization(layer, weights)
+                self.register_buffer(layer["name"] + "_w", torch.tensor(_to_torch_layout(layer, kernel)))
                 self.register_buffer(layer["name"] + "_b", torch.tensor(bias))
-                layer["pad"] = _padding(before, layer) if len(before) == 3 else None
+                layer["pad"] = _padding(input_shape, layer) if len(input_shape) == 3 else None
 
     def forward(self, x: Any) -> Any:
         values = {"input": x}
@@ -57,7 +57,7 @@ class Network(nn.Module):  # type: ignore[misc]
         if kind == "mean":
             return x.mean((2, 3))
         if kind in ("flatten", "reshape"):
-            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # in the order of the trained weights
+            x = x.permute(0, 2, 3, 1) if x.dim() == 4 else x  # the trained weights expect channels last
             return x.reshape(1, -1) if kind == "flatten" else x.reshape(1, *layer["shape"])
         if kind == "add":
             return inputs[0] + inputs[1]
@@ -72,8 +72,8 @@ def _activation(name: Any, y: Any) -> Any:
     ](y)
 
 
-def _folded(layer: Any, weights: Any) -> Any:
-    """Kernel and bias with the batch normalization in them."""
+def _fold_normalization(layer: Any, weights: Any) -> Any:
+    """Return kernel and bias with the batch normalization folded into them."""
     kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
     if not layer["normalize"]:
         return kernel.astype(np.float32), weights[layer["name"] + "/bias"]
@@ -85,14 +85,14 @@ def _folded(layer: Any, weights: Any) -> Any:
     return scaled.astype(np.float32), (beta - mean * factor).astype(np.float32)
 
 
-def _ordered(layer: Any, kernel: Any) -> Any:
-    """From (height, width, in, out) to (out, in, height, width); from (in, out) to (out, in)."""
+def _to_torch_layout(layer: Any, kernel: Any) -> Any:
+    """Transpose (height, width, in, out) to (out, in, height, width), or (in, out) to (out, in)."""
     axes = {"conv": (3, 2, 0, 1), "depthwise": (2, 3, 0, 1), "dense": (1, 0)}[layer["kind"]]
     return np.ascontiguousarray(kernel.transpose(axes))
 
 
 def _padding(shape: Any, layer: Any) -> Any:
-    """Rows and columns added on each side by TensorFlow's "same" padding."""
+    """Return the rows and columns that TensorFlow's "same" padding adds on each side."""
     padding = []
     for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
         total = max((-(-size // stride) - 1) * stride + kernel - size, 0)

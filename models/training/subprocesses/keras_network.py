@@ -1,4 +1,4 @@
-"""A Keras model from the plain description of a network. Runs in the environment "tensorflow", without Arenite."""
+"""Build a Keras model from the description of a network. Runs in the environment "tensorflow", without Arenite."""
 
 from typing import Any
 
@@ -13,9 +13,10 @@ _ACTIVATIONS = {
 
 
 def build(network: Any) -> Any:
-    """``network`` is ``Network.to_json()`` of ``arenite.models.architectures.network``."""
-    entry = layers.Input(tuple(network["input_shape"]), name="input")
-    values = {"input": entry}
+    """Return the Keras model of ``network``, which is ``Network.to_json()`` of
+    ``arenite.models.architectures.network``."""
+    input_layer = layers.Input(tuple(network["input_shape"]), name="input")
+    values = {"input": input_layer}
     for layer in network["layers"]:
         x = [values[name] for name in layer["inputs"]]
         y = _operation(layer)(x if layer["kind"] == "add" else x[0])
@@ -26,16 +27,16 @@ def build(network: Any) -> Any:
         values[layer["name"]] = y
     outputs = [values[name] for name in network["outputs"]]
     name = f"{network['architecture']}_w{round(network['width'] * 100)}"
-    return Model(entry, outputs[0] if len(outputs) == 1 else outputs, name=name)
+    return Model(input_layer, outputs[0] if len(outputs) == 1 else outputs, name=name)
 
 
 def _operation(layer: Any) -> Any:
     kind, name, bias = layer["kind"], layer["name"], not layer["normalize"]
     kernel, stride, padding = tuple(layer["kernel"]), tuple(layer["stride"]), layer["padding"]
     if kind == "conv":
-        first = initializers.Constant(layer["bias"])
+        initial_bias = initializers.Constant(layer["bias"])
         return layers.Conv2D(
-            layer["filters"], kernel, stride, padding, use_bias=bias, bias_initializer=first, name=name
+            layer["filters"], kernel, stride, padding, use_bias=bias, bias_initializer=initial_bias, name=name
         )
     if kind == "depthwise":
         return layers.DepthwiseConv2D(kernel, stride, padding, use_bias=bias, name=name)

@@ -1,9 +1,9 @@
 """Train a network with Keras. Runs in the environment "tensorflow", where Arenite is not installed.
 
 The only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, outputs) and
-``data.npz``. Standard output gets one JSON object per line: ``{"done": batches, "total": batches, "loss": ...}``. The
-results in the folder are the files of ``outputs``, ``predictions.npz`` (each output for the test samples),
-``weights.npz`` and ``result.json``.
+``data.npz``. The program writes one JSON object per line to standard output: ``{"done": batches, "total": batches,
+"loss": ...}``. The results in the folder are the files of ``outputs``, ``predictions.npz`` (each output for the test
+samples), ``weights.npz`` and ``result.json``.
 """
 
 import json
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 os.environ["TF_ENABLE_ONEDNN_OPTS"] = (
-    "1"  # set before TensorFlow is loaded: it is twice as fast and gives the same bytes each time
+    "1"  # must be set before TensorFlow is loaded; training is twice as fast, and still gives the same bytes each time
 )
 
 import keras
@@ -25,7 +25,7 @@ from keras_network import build
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
-    """Shuffled batches; the pictures of a batch are moved by up to ``shift`` pixels."""
+    """Gives shuffled batches. The pictures of a batch are moved by up to ``shift`` pixels."""
 
     def __init__(self, x: Any, y: Any, batch: Any, shift: Any, seed: Any) -> None:
         super().__init__()
@@ -37,18 +37,18 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
         return max(1, len(self.x) // self.batch)
 
     def __getitem__(self, index: Any) -> Any:
-        chosen = self.order[index * self.batch : (index + 1) * self.batch]
-        x = self.x[chosen]
+        indices = self.order[index * self.batch : (index + 1) * self.batch]
+        x = self.x[indices]
         if self.shift:
-            x = moved(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
-        return x, tuple(y[chosen] for y in self.y) if len(self.y) > 1 else self.y[0][chosen]
+            x = shift_pictures(x, *self.random.integers(-self.shift, self.shift, 2, endpoint=True))
+        return x, tuple(y[indices] for y in self.y) if len(self.y) > 1 else self.y[0][indices]
 
     def on_epoch_end(self) -> None:
         self.order = self.random.permutation(len(self.x))
 
 
-def moved(x: Any, dy: Any, dx: Any) -> Any:
-    """Pictures moved by ``dy`` rows and ``dx`` columns; new pixels get the value of each picture's first pixel."""
+def shift_pictures(x: Any, dy: Any, dx: Any) -> Any:
+    """Move pictures by ``dy`` rows and ``dx`` columns. New pixels get the value of the picture's first pixel."""
     y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
     h, w = x.shape[1:3]
     y[:, max(dy, 0) : h + min(dy, 0), max(dx, 0) : w + min(dx, 0)] = x[
@@ -58,7 +58,7 @@ def moved(x: Any, dy: Any, dx: Any) -> Any:
 
 
 class Report(keras.callbacks.Callback):  # type: ignore[misc]
-    """Reports the progress of the training, a few times a second."""
+    """Reports the progress of the training, about three times a second."""
 
     def __init__(self, total: Any, stream: Any) -> None:
         super().__init__()
@@ -73,7 +73,8 @@ class Report(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def weights_of(model: Any, network: Any) -> Any:
-    """{layer/part: array} for the layers that have weights: kernel and bias, or kernel, gamma, beta, mean, variance."""
+    """Return {layer/part: array} for layers with weights. Parts are kernel and bias, or kernel, gamma, beta, mean,
+    variance."""
     layer_parts = {}
     for layer in network["layers"]:
         if layer["kind"] not in ("conv", "depthwise", "dense"):
@@ -82,9 +83,10 @@ def weights_of(model: Any, network: Any) -> Any:
         parts = model.get_layer(name).get_weights()
         layer_parts[f"{name}/kernel"] = parts[0]
         if layer["normalize"]:
-            normal = model.get_layer(name + "_bn").get_weights()
+            normalization = model.get_layer(name + "_bn").get_weights()
             layer_parts |= {
-                f"{name}/{k}": v for k, v in zip(("gamma", "beta", "mean", "variance"), normal, strict=True)
+                f"{name}/{k}": v
+                for k, v in zip(("gamma", "beta", "mean", "variance"), normalization, strict=True)
             }
         else:
             layer_parts[f"{name}/bias"] = parts[1]
@@ -93,7 +95,7 @@ def weights_of(model: Any, network: Any) -> Any:
 
 def main(folder: Any) -> None:
     stream = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what frameworks print goes to the log
+    os.dup2(2, 1)  # the output of frameworks goes to the log
     job = json.loads((folder / "job.json").read_text("utf-8"))
     keras.utils.set_random_seed(job["seed"])
     tf.config.experimental.enable_op_determinism()
@@ -107,7 +109,7 @@ def main(folder: Any) -> None:
     rate = keras.optimizers.schedules.CosineDecay(
         0.0, total, warmup_target=job["rate"], warmup_steps=max(1, total // 20)
     )
-    model.compile(keras.optimizers.Adam(rate), loss=losses.of_task(job["task"]))
+    model.compile(keras.optimizers.Adam(rate), loss=losses.losses_of_task(job["task"]))
     started = time.monotonic()
     model.fit(batches, epochs=job["epochs"], verbose=0, callbacks=[Report(total, stream)], shuffle=False)
     seconds = time.monotonic() - started

@@ -16,7 +16,7 @@ from arenite.models.datasets.mnist import read_idx
 from arenite.models.datasets.motions import CHANNELS, LABELS, STEPS, read_ts
 from arenite.models.datasets.pictures import resize_image, resize_images
 from arenite.models.datasets.training_data import CLASSIFY, RECONSTRUCT
-from arenite.models.datasets.user_data import own_data
+from arenite.models.datasets.user_data import user_data
 
 
 def _real(name: str, resolution: int | None = None):
@@ -133,7 +133,7 @@ def test_resizing_to_the_same_size_changes_nothing() -> None:
 def test_speech_is_resampled_without_changing_its_pitch() -> None:
     rate, hertz = 22050, 440
     tone = np.sin(2 * np.pi * hertz * np.arange(rate) / rate)
-    actual = speech.resampled(tone, rate)
+    actual = speech.resample(tone, rate)
     assert len(actual) == speech.RATE
     expected = np.sin(2 * np.pi * hertz * np.arange(speech.RATE) / speech.RATE)
     assert np.abs(actual - expected)[100:-100].max() < 1e-3
@@ -178,12 +178,12 @@ def test_user_samples_are_split_and_pictures_are_scaled(tmp_path: Path) -> None:
     assert (data.x_train.shape, data.x_test.shape) == ((40, 16, 16, 3), (10, 16, 16, 3))
     assert data.labels == ("0", "1", "2", "3")
     assert data.preprocessing is not None
-    plain = own_data(path)
+    plain = user_data(path)
     assert np.array_equal(plain.x_test, x[4::5].astype(np.float32) / np.float32(255))
     np.savez(path, x=x / 255, y=y, x_test=x[:5] / 255, y_test=y[:5])
-    assert len(own_data(path).x_test) == 5
-    with pytest.raises(UsageError, match="no pictures as uint8"):
-        own_data(path, 16)
+    assert len(user_data(path).x_test) == 5
+    with pytest.raises(UsageError, match="no pictures that can be resized"):
+        user_data(path, 16)
 
 
 @pytest.mark.parametrize(
@@ -212,7 +212,7 @@ def test_invalid_user_samples_raise_an_error(
     path = tmp_path / "own.npz"
     np.savez(path, **arrays)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match=problem):
-        own_data(path)
+        user_data(path)
 
 
 def test_invalid_arguments_raise_errors_that_name_them(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from arenite.models.architectures import network
 from arenite.models.architectures.anchors import anchors
 from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 from arenite.models.training.detection import detections
-from arenite.models.training.postprocessing import SHOWN_CLASSES, postprocessing
+from arenite.models.training.postprocessing import MIN_REPORTED_SCORE, postprocessing
 
 
 def _data(task: str, shape: tuple[int, ...]) -> TrainingData:
@@ -33,7 +33,7 @@ def test_boxes_equal_those_of_the_score() -> None:
     for _ in range(20):
         offsets = rng.normal(0, 2, (n, 4)).astype(np.float32)
         scores = (rng.random((n, 3)) ** 12).astype(np.float32)
-        expected = [row for row in detections(offsets, scores, all_anchors) if row[1] >= SHOWN_CLASSES]
+        expected = [row for row in detections(offsets, scores, all_anchors) if row[1] >= MIN_REPORTED_SCORE]
         answer = postprocess(plan, [np.zeros((1, *shape), np.float32)], [offsets[None], scores[None]])
         assert isinstance(answer, list)
         boxes = [b for b in answer if isinstance(b, Box)]

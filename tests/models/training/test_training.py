@@ -187,7 +187,7 @@ def test_outputs_that_cannot_be_written_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "m.keras").mkdir()
     for name, problem in (
         ("m.onnx", "'.onnx'"),
-        ("full", "other things in it"),
+        ("full", "other files in it"),
         ("file", "is already a file"),
         ("m.keras", "is already a folder"),
     ):
