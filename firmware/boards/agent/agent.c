@@ -48,7 +48,7 @@ static uint32_t receive(void)
                 left = 0;
                 continue;
             }
-            /* The last block of a frame also stands for a zero: the delimiter, not data. */
+            /* COBS decodes a zero after the last block, too. That zero is the delimiter, not data. */
             length--;
             return left == 0 && length >= HEADER + CRC_BYTES && length <= FRAME_MAX &&
                            crc32(length) == CRC_RESIDUE
@@ -75,7 +75,7 @@ static void send(uint32_t bytes)
     for (uint32_t i = 0; i < CRC_BYTES; i++, crc >>= 8) {
         frame.byte[bytes++] = (uint8_t)crc;
     }
-    frame.byte[bytes] = 0; /* ends the last block */
+    frame.byte[bytes] = 0; /* the end of the last block */
     while (at <= bytes) {
         uint32_t zero = at;
         while (frame.byte[zero]) {

@@ -49,7 +49,7 @@ void ar_clear_ticks(void);
 void ar_resume(void);
 void ar_profile(uint32_t layer);
 
-/* The function `ar_firmware.take_rows` of a model that takes its input row by row. */
+/* Implements `ar_firmware.take_rows` for a model that takes its input row by row. */
 uint32_t ar_take_rows(uint32_t offset, const uint8_t *data, uint32_t bytes);
 
 /* Serves the host; never returns. */

@@ -17,8 +17,8 @@ static int32_t exponent_of(uint32_t bits) { return (int32_t)(bits >> 23 & 255u) 
 
 static uint32_t mantissa_of(uint32_t bits) { return (bits & 0x7FFFFFu) | 0x800000u; }
 
-/* round(value / scale): the quotient is rounded to 24 bits to the even neighbor, as a float is, and then to an integer,
- * ties away from zero, as round() does. Beyond +-2^20 the exact number does not matter. */
+/* Returns round(value / scale): the quotient is rounded to 24 bits to the even neighbor, as a float is, and then to
+ * an integer, ties away from zero, as round() does. Beyond +-2^20 the exact number does not matter. */
 static int32_t quotient(uint32_t value, uint32_t scale)
 {
     int32_t exponent = exponent_of(value) - exponent_of(scale);

@@ -103,7 +103,7 @@ int64_t __moddi3(int64_t n, int64_t d)
     return (int64_t)(n < 0 ? 0u - remainder : remainder);
 }
 
-/* 32 x 32 -> 64 from four 16-bit halves, because a 64-bit product would call this function. */
+/* Multiplies 32 x 32 -> 64 bits with 16-bit halves, because a 64-bit product would call this function. */
 uint64_t __umulsidi3(uint32_t a, uint32_t b)
 {
     const uint32_t al = a & 0xFFFFu, ah = a >> 16, bl = b & 0xFFFFu, bh = b >> 16;

@@ -9,9 +9,9 @@
 
 #include <stdint.h>
 
-/* One row of an operator's output. `params` is the structure of the whole-tensor kernel; `rows` has the address of each
- * input row that it reads: the rows under the taps of the window from top to bottom, 0 for a row outside the image. For
- * two inputs, the rows of the first input come first. */
+/* Computes one row of an operator's output. `params` is the structure of the whole-tensor kernel; `rows` has the
+ * address of each input row that it reads: the rows under the taps of the window from top to bottom, 0 for a row
+ * outside the image. For two inputs, the rows of the first input come first. */
 typedef void (*ar_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
 #define AR_NO_STAGE 255

@@ -37,7 +37,7 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* Four inputs, and the amounts by which the 128s change the sums for P and Q over all inputs before them. */
+/* Four inputs, with the amounts by which the 128s change the sums for P and Q over all inputs before them. */
 typedef struct {
     uint32_t p, q;
     int16_t x[4];

@@ -37,7 +37,7 @@ typedef struct {
 /* MAX and MIN (also ANY and ALL, for bytes that are 0 or 1). */
 void ar_reduce_extreme(const ar_reduce_params *p);
 
-/* SUM and PROD modulo 2^32, MEAN truncated towards zero; int32. */
+/* For int32: SUM and PROD modulo 2^32, MEAN truncated towards zero. */
 void ar_reduce_s32(const ar_reduce_params *p);
 
 /* REDUCE_PROD of quantized values: every product is scaled before the next multiplication. */

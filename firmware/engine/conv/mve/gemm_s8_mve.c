@@ -3,8 +3,7 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
-#pragma GCC diagnostic ignored \
-    "-Wunused-parameter" /* the assembly reads the parameters from their registers */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
 /* The frame, from sp:
  *    0 bias of the four filters, twice (one LDM starts all eight sums)

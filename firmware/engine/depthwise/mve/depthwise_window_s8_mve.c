@@ -5,8 +5,7 @@
 
 #include "depthwise_asm_s8_mve.h"
 
-#pragma GCC diagnostic ignored \
-    "-Wunused-parameter" /* the assembly reads the parameters from their registers */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
 /* The stack: two steps, ten registers, q4 to q7. */
 __asm__(".set ar_stack_ar_depthwise_window_s8_mve, 112");
