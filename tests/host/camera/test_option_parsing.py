@@ -1,4 +1,4 @@
-"""Budgets, processors, addresses and windows as options say them."""
+"""Parsing of the options for budgets, processors, addresses and windows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.host.camera.option_parsing import parse_address, parse_budget, pars
 from arenite.host.governor.interface import Limits
 
 
-def test_budget_of_the_readme() -> None:
+def test_the_budget_of_the_readme() -> None:
     assert parse_budget("power=5W,temperature=70C,latency=50ms") == Limits(5.0, 70.0, 50.0)
 
 
@@ -20,7 +20,7 @@ def test_budget_of_the_readme() -> None:
     st.sampled_from([("power", "power_w"), ("temperature", "temperature_c"), ("latency", "latency_ms")]),
     st.floats(0.01, 1e4).map(lambda value: round(value, 3)),
 )
-def test_bare_numbers_are_of_the_first_unit(name: tuple[str, str], value: float) -> None:
+def test_numbers_without_a_unit(name: tuple[str, str], value: float) -> None:
     assert parse_budget(f"{name[0]}={value}") == Limits(**{name[1]: value})
 
 
@@ -47,7 +47,7 @@ def test_units(text: str, limits: Limits) -> None:
         (" , ", "empty"),
     ],
 )
-def test_what_is_wrong_is_named(text: str, words: str) -> None:
+def test_invalid_budgets_raise_an_error(text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         parse_budget(text)
     assert "--budget" in caught.value.hint

@@ -52,9 +52,7 @@ def test_jpeg_is_decoded_in_full_size_if_a_model_crops_the_frame(
 
 
 @pytest.mark.parametrize(("overlap", "slots"), [(None, 1), (True, 2)])
-def test_a_runtime_that_would_copy_has_one_slot_unless_frames_overlap(
-    overlap: bool | None, slots: int
-) -> None:
+def test_a_copying_runtime_has_one_slot_unless_frames_overlap(overlap: bool | None, slots: int) -> None:
     options = CameraOptions.of(
         sources=("synthetic",), runtime="litert-interpreter", overlap=overlap, frames=3
     )
@@ -65,8 +63,8 @@ def test_a_runtime_that_would_copy_has_one_slot_unless_frames_overlap(
     assert record["frames"]["served"] == 3 and record["overlapped"] == (slots == 2)
 
 
-def test_a_camera_that_comes_and_goes_is_reported_at_once_and_does_not_fill_the_memory() -> None:
-    """A pipeline of six pictures is lost each time, and opened again."""
+def test_a_reconnecting_camera_is_reported_and_notes_are_limited() -> None:
+    """A pipeline ends after six pictures and is reopened each time."""
     if shutil.which("gst-launch-1.0") is None:
         pytest.skip("gst-launch-1.0 is not installed")
     reported: list[str] = []
@@ -85,7 +83,7 @@ def test_a_camera_that_comes_and_goes_is_reported_at_once_and_does_not_fill_the_
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="no real-time priorities here")
-def test_every_thread_that_frames_go_through_has_the_priority() -> None:
+def test_every_thread_of_the_loop_has_the_priority() -> None:
     threads: dict[int, int] = {}
 
     class Look:
@@ -99,7 +97,7 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
             pass
 
     names: dict[int, str] = {}
-    before = os.sched_getscheduler(0)
+    policy_before = os.sched_getscheduler(0)
     options = CameraOptions.of(sources=("synthetic",), realtime=5, overlap=True, frames=3)
     try:
         with CameraSession(options) as session:
@@ -109,7 +107,7 @@ def test_every_thread_that_frames_go_through_has_the_priority() -> None:
             session.run()
     finally:
         normal_priority()
-    assert os.sched_getscheduler(0) == before
+    assert os.sched_getscheduler(0) == policy_before
     fifo = {names[each] for each, policy in threads.items() if policy == os.SCHED_FIFO}
     assert fifo == {"MainThread", "compute", "answer"}
 
@@ -132,18 +130,18 @@ def test_leaving_a_stream_stops_the_loop() -> None:
             if served.number == 2:
                 break
         assert session.result is not None and session.result.frames.served >= 3
-        assert "camera" not in {each.name for each in threading.enumerate()}
+        assert "camera" not in {thread.name for thread in threading.enumerate()}
 
 
-def test_leaving_the_session_ends_a_stream_that_is_still_held() -> None:
+def test_leaving_the_session_ends_its_stream() -> None:
     with CameraSession(CameraOptions.of(sources=("synthetic",), pace="file")) as session:
         stream = session.stream()
         assert next(stream).number == 0
-    assert "camera" not in {each.name for each in threading.enumerate()}
+    assert "camera" not in {thread.name for thread in threading.enumerate()}
     assert session.result is not None
 
 
-def test_a_consumer_that_is_slower_than_a_live_camera_misses_the_oldest_answers() -> None:
+def test_a_slow_consumer_misses_the_oldest_answers() -> None:
     with CameraSession(CameraOptions.of(sources=("synthetic",), fps=100, frames=60)) as session:
         numbers = []
         for served in session.stream():

@@ -1,4 +1,4 @@
-"""What watches over the loop: energy of a real sensor tree, the governor's steps, sensors that fail."""
+"""The supervisor of the loop: energy from a sysfs tree, the governor's steps, failing sensors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from arenite.host.energy.power_sources import open_power
 from arenite.host.governor.interface import Action, Observation
 
 
-class _Ran:
-    """A loop that has nothing to do: its figures are what the supervisor reads."""
+class _FakeLoop:
+    """A loop without frames, with the figures that the supervisor reads."""
 
     def __init__(self) -> None:
         self.statistics = Statistics()
@@ -39,8 +39,8 @@ class _Ran:
         self.stopped = True
 
 
-def ran() -> Any:
-    return _Ran()
+def fake_loop() -> Any:
+    return _FakeLoop()
 
 
 class Log:
@@ -51,15 +51,15 @@ class Log:
         self.states.append(dict(state))
 
 
-class GovernorProtocol:
+class FakeGovernor:
     def __init__(self) -> None:
-        self.seen: list[Observation] = []
+        self.observations: list[Observation] = []
 
     def begin(self, t_s: float = 0.0) -> list[Action]:
         return []
 
     def step(self, observation: Observation) -> list[Action]:
-        self.seen.append(observation)
+        self.observations.append(observation)
         return [Action(observation.t_s, "fps", 30, 24, "too hot")]
 
     def state(self) -> dict:
@@ -72,7 +72,7 @@ def quick(monkeypatch) -> None:
 
 
 def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
-    """A Jetson's sensor as its driver shows it."""
+    """Write the sysfs files of a Jetson's power sensor; return their folder."""
     folder = root / "sys/class/hwmon/hwmon0"
     folder.mkdir(parents=True)
     for name, value in {
@@ -92,11 +92,11 @@ def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
     supervisor.stop()
 
 
-def test_energy_is_what_the_sensor_says_over_the_time(tmp_path: Path) -> None:
+def test_energy_is_sensor_power_times_time(tmp_path: Path) -> None:
     ina3221(tmp_path, 5000, 1200)
     log = Log()
     supervisor = Supervisor(
-        ran(),
+        fake_loop(),
         {"model": {"name": "m"}},
         instruments=lambda: Instruments(open_power(tmp_path)),
         watchers=[log],
@@ -113,22 +113,22 @@ def test_energy_is_what_the_sensor_says_over_the_time(tmp_path: Path) -> None:
     assert log.states[-1]["model"] == {"name": "m"}
 
 
-def test_the_governor_is_asked_and_its_actions_are_kept(tmp_path: Path) -> None:
+def test_the_actions_of_the_governor_are_recorded(tmp_path: Path) -> None:
     ina3221(tmp_path, 5000, 1000)
-    governor = GovernorProtocol()
+    governor = FakeGovernor()
     supervisor = Supervisor(
-        ran(), {}, instruments=lambda: Instruments(open_power(tmp_path), None, governor), root=tmp_path
+        fake_loop(), {}, instruments=lambda: Instruments(open_power(tmp_path), None, governor), root=tmp_path
     )
     run(supervisor)
-    assert governor.seen and len(supervisor.actions) == len(governor.seen)
-    assert governor.seen[-1].power_w == pytest.approx(5.0)
-    assert governor.seen[-1].latency_ms is None, "no frame was served"
+    assert governor.observations and len(supervisor.actions) == len(governor.observations)
+    assert governor.observations[-1].power_w == pytest.approx(5.0)
+    assert governor.observations[-1].latency_ms is None, "no frame was served"
     assert supervisor.state()["governor"] == governor.state()
 
 
 @pytest.mark.slow
-def test_the_rate_is_over_the_time_that_a_step_took() -> None:
-    """Sensors on a slow bus make steps longer: the governor must not believe in more frames than there were."""
+def test_the_frame_rate_uses_the_real_length_of_a_step() -> None:
+    """Sensors on a slow bus make steps longer. The frame rate for the governor must still be right."""
 
     class Slow:
         name = "slow"
@@ -139,7 +139,7 @@ def test_the_rate_is_over_the_time_that_a_step_took() -> None:
             time.sleep(0.1)
             return Temperature(40.0, "slow", None)
 
-    loop, governor = ran(), GovernorProtocol()
+    loop, governor = fake_loop(), FakeGovernor()
     sink = threading.Event()
 
     def frames() -> None:
@@ -154,11 +154,11 @@ def test_the_rate_is_over_the_time_that_a_step_took() -> None:
     run(Supervisor(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)), 1.5)
     sink.set()
     thread.join()
-    rates = [seen.fps for seen in governor.seen[1:]]
+    rates = [observation.fps for observation in governor.observations[1:]]
     assert rates and max(rates) < 250, "at most 100 frames came in a second"
 
 
-def test_power_that_is_an_estimate_all_at_once_is_told(tmp_path: Path) -> None:
+def test_a_change_from_measured_to_estimated_power_adds_a_note(tmp_path: Path) -> None:
     class Lost:
         name = "rapl"
         calls = 0
@@ -167,12 +167,12 @@ def test_power_that_is_an_estimate_all_at_once_is_told(tmp_path: Path) -> None:
             self.calls += 1
             return Power(5.0, "measured", "rapl") if self.calls < 5 else Power(9.0, "estimated", "profile")
 
-    supervisor = Supervisor(ran(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
+    supervisor = Supervisor(fake_loop(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
     run(supervisor)
     assert supervisor.notes == ["rapl no longer answers; power is estimated from now on."]
 
 
-def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
+def test_a_failing_thermometer_is_reported_once() -> None:
     class Dying:
         name = "zone"
         calls = 0
@@ -185,7 +185,7 @@ def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
                 raise DeviceError("zone is gone.", "")
             return Temperature(40.0 + self.calls, "zone", 70.0)
 
-    loop = ran()
+    loop = fake_loop()
     supervisor = Supervisor(loop, {}, instruments=lambda: Instruments(None, Dying()))
     run(supervisor)
     assert len(supervisor.notes) == 1 and "zone is gone" in supervisor.notes[0]
@@ -193,18 +193,18 @@ def test_a_thermometer_that_dies_is_told_once_and_the_loop_goes_on() -> None:
     assert not loop.stopped
 
 
-def test_instruments_that_cannot_be_had_end_the_loop_with_their_reason() -> None:
+def test_unavailable_instruments_end_the_loop_with_an_error() -> None:
     def refuse() -> Instruments:
         raise UsageError("No power source 'x' can be used here.", "")
 
-    loop = ran()
+    loop = fake_loop()
     supervisor = Supervisor(loop, {}, instruments=refuse)
     with pytest.raises(UsageError, match="No power source"):
         run(supervisor, 0.05)
     assert loop.stopped
 
 
-def test_busy_cores_by_proc_stat(tmp_path: Path) -> None:
+def test_cpu_load_from_proc_stat(tmp_path: Path) -> None:
     import os
 
     ticks = os.sysconf("SC_CLK_TCK")
@@ -214,12 +214,12 @@ def test_busy_cores_by_proc_stat(tmp_path: Path) -> None:
     busy = CpuLoad(tmp_path)
     stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
     time.sleep(0.1)
-    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work within a little more than 0.1 s
+    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work in a little more than 0.1 s
     (tmp_path / "proc/stat").write_text("nonsense\n")
     assert busy.read() >= 0.0
 
 
-def test_a_capped_frequency_is_put_back(tmp_path: Path) -> None:
+def test_a_capped_frequency_is_restored(tmp_path: Path) -> None:
     from arenite.host.governor.levers import CpufreqLever
 
     policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
@@ -227,15 +227,15 @@ def test_a_capped_frequency_is_put_back(tmp_path: Path) -> None:
     (policy / "scaling_available_frequencies").write_text("600000 1200000 1800000\n")
     limit = policy / "scaling_max_freq"
     limit.write_text("1800000\n")
-    lever, seen = CpufreqLever(tmp_path), []
+    lever, limits = CpufreqLever(tmp_path), []
 
-    class Capping(GovernorProtocol):
+    class Capping(FakeGovernor):
         def step(self, observation: Observation) -> list[Action]:
             lever.move(2)
-            seen.append(limit.read_text().strip())
+            limits.append(limit.read_text().strip())
             return super().step(observation)
 
     instruments = Instruments(None, None, Capping(), (lever.restore,))
-    run(Supervisor(ran(), {}, instruments=lambda: instruments, root=tmp_path))
-    assert seen and set(seen) == {"600000"}
+    run(Supervisor(fake_loop(), {}, instruments=lambda: instruments, root=tmp_path))
+    assert limits and set(limits) == {"600000"}
     assert limit.read_text().strip() == "1800000"

@@ -1,4 +1,4 @@
-"""The command, run in this process, and small model files to run it on."""
+"""Fixtures that run the command in this process, and small model files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.host.small_graphs import classifier, counter, float_network, save
 
 @dataclass(frozen=True)
 class Run:
-    """What one command gave."""
+    """Exit code and output of one command."""
 
     code: int
     out: str
@@ -25,21 +25,21 @@ class Run:
 
     @property
     def json(self) -> dict[str, Any]:
-        """Standard output as the one JSON object that it must be, and as its published schema describes it."""
+        """Return standard output as one JSON object, after checking it against its published schema."""
         assert self.out, self
-        found = json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-        assert isinstance(found, dict)
-        if "schema" in found:
-            assert problems(found) == []
-        return found
+        content = json.loads(self.out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+        assert isinstance(content, dict)
+        if "schema" in content:
+            assert problems(content) == []
+        return content
 
-    def refused(self, code: int, *said: str) -> None:
-        """The exit code, nothing on standard output, and two sentences without a traceback."""
+    def refused(self, code: int, *texts: str) -> None:
+        """Check the exit code, that standard output is empty, and that the error has two sentences and ``texts``."""
         assert (self.code, self.out) == (code, ""), self
         assert "Traceback" not in self.err
         first, second = (line for line in self.err.splitlines() if line.startswith(("Error: ", "Try: ")))
         assert first.startswith("Error: ") and second.startswith("Try: ")
-        for text in said:
+        for text in texts:
             assert text in self.err
 
 
@@ -48,26 +48,26 @@ Arenite = Callable[..., Run]
 
 @pytest.fixture
 def arenite(capsys: pytest.CaptureFixture[str]) -> Arenite:
-    """Runs the command with these arguments."""
+    """Return a function that runs the command with its arguments."""
 
     def run(*arguments: object) -> Run:
         capsys.readouterr()
         code = main([str(a) for a in arguments])
-        found = capsys.readouterr()
-        return Run(code, found.out, found.err)
+        captured = capsys.readouterr()
+        return Run(code, captured.out, captured.err)
 
     return run
 
 
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A small int8 classifier."""
+    """Return the path of a small int8 classifier."""
     return save(classifier(), tmp_path_factory.mktemp("models") / "small.tflite")
 
 
 @pytest.fixture(scope="session")
 def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A classifier whose arena is too large for a micro:bit."""
+    """Return the path of a classifier whose arena is too large for a micro:bit."""
     return save(classifier(100, 40), tmp_path_factory.mktemp("models") / "large.tflite")
 
 

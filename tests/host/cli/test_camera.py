@@ -1,4 +1,4 @@
-"""``arenite camera`` from the command line: the contract's record, what is refused, how it ends."""
+"""``arenite camera`` from the command line: the JSON record, errors, and the end of a run."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from tests.host.cli.conftest import Arenite
 SIZE = ("--width", 320, "--height", 192)
 
 
-def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
+def test_the_record_has_every_documented_key(arenite: Arenite) -> None:
     run = arenite("camera", "--source", "synthetic", *SIZE, "--frames", 12, "--pace", "file", "--json")
     assert run.code == 0, run
-    made = run.json
-    assert made["schema"] == "arenite.camera/1"
-    assert Path(made["model"]["path"]).is_file()
-    assert len(made["model"]["sha256"]) == 64 and made["model"]["runtime"] == "litert-cpu"
-    assert made["frames"] | {"by": 0} == {
+    record = run.json
+    assert record["schema"] == "arenite.camera/1"
+    assert Path(record["model"]["path"]).is_file()
+    assert len(record["model"]["sha256"]) == 64 and record["model"]["runtime"] == "litert-cpu"
+    assert record["frames"] | {"by": 0} == {
         "captured": 12, "served": 12, "dropped": 0, "late": 0, "errors": 0, "reconnects": 0, "by": 0,
     }  # fmt: skip
     for stage in ("capture", "preprocess", "invoke", "postprocess", "total"):
         assert (
             0
-            < made["stage_ms"][stage]["p50"]
-            <= made["stage_ms"][stage]["p95"]
-            <= made["stage_ms"][stage]["p99"]
+            < record["stage_ms"][stage]["p50"]
+            <= record["stage_ms"][stage]["p95"]
+            <= record["stage_ms"][stage]["p99"]
         )
     image = 128 * 128 * 3 * 4
-    assert image <= made["bytes_written_per_frame"] <= image + 4096 + 896 * 17 * 4
-    assert made["fps"] > 0 and 0 < made["duty_cycle"] <= 1 and made["cold_start_ms"] > 0
-    assert made["power_w"]["kind"] in ("measured", "estimated") and made["power_w"]["value"] > 0
+    assert image <= record["bytes_written_per_frame"] <= image + 4096 + 896 * 17 * 4
+    assert record["fps"] > 0 and 0 < record["duty_cycle"] <= 1 and record["cold_start_ms"] > 0
+    assert record["power_w"]["kind"] in ("measured", "estimated") and record["power_w"]["value"] > 0
     assert math.isclose(
-        made["energy_mj_per_frame"]["value"],
-        made["power_w"]["value"] * 1e3 * made["seconds"] / 12,
+        record["energy_mj_per_frame"]["value"],
+        record["power_w"]["value"] * 1e3 * record["seconds"] / 12,
         rel_tol=0.05,
     )
-    assert set(made["temperature_c"]) == {"start", "end", "max"}
-    assert made["governor"] == []
+    assert set(record["temperature_c"]) == {"start", "end", "max"}
+    assert record["governor"] == []
 
 
 @pytest.mark.parametrize(
@@ -76,39 +76,39 @@ def test_the_record_has_every_key_that_others_rely_on(arenite: Arenite) -> None:
         (("--source", "synthetic", "--also", "vww", "--cache"), "--cache does not work with --also"),
     ],
 )
-def test_what_cannot_be_done_is_said(arenite: Arenite, arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_arguments_raise_an_error(arenite: Arenite, arguments: tuple[str, ...], message: str) -> None:
     arenite("camera", *arguments, "--json").refused(2, message)
 
 
 @pytest.mark.parametrize("option", ["fps", "duration", "jitter", "timeout", "soak", "memory-budget", "qps"])
 @pytest.mark.parametrize("value", ["nan", "inf"])
-def test_what_is_no_number_is_refused(arenite: Arenite, option: str, value: str) -> None:
-    found = arenite("camera", "--source", "synthetic", f"--{option}", value)
-    assert found.code == 2 and f"--{option}" in found.err and "Traceback" not in found.err
+def test_nan_and_infinity_raise_an_error(arenite: Arenite, option: str, value: str) -> None:
+    run = arenite("camera", "--source", "synthetic", f"--{option}", value)
+    assert run.code == 2 and f"--{option}" in run.err and "Traceback" not in run.err
 
 
-def test_lines_of_every_frame_and_a_timeline(arenite: Arenite, tmp_path: Path) -> None:
+def test_an_answer_file_and_a_timeline(arenite: Arenite, tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     run = arenite(
         "camera", "--source", "synthetic", *SIZE, "--frames", 8, "--pace", "file", "--output", lines,
         "--timeline", trace, "--overlap",
     )  # fmt: skip
     assert run.code == 0 and "8 frames served" in run.out
-    made = [json.loads(line) for line in lines.read_text().splitlines()]
-    assert [each["number"] for each in made] == list(range(8))
+    answers = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert [answer["number"] for answer in answers] == list(range(8))
     assert any(event.get("name") == "invoke" for event in json.loads(trace.read_text()))
 
 
-def test_several_cameras_are_told_apart(arenite: Arenite) -> None:
-    made = arenite(
+def test_several_cameras_have_their_own_records(arenite: Arenite) -> None:
+    record = arenite(
         "camera", "--source", "synthetic", "--source", "synthetic", *SIZE, "--frames", 20, "--json"
     ).json
-    assert [each["source"] for each in made["cameras"]] == ["synthetic"] * 2
-    assert all(each["used"] >= 9 for each in made["cameras"])
-    assert set(made["last_answer"]) == {"0", "1"}
+    assert [camera["source"] for camera in record["cameras"]] == ["synthetic"] * 2
+    assert all(camera["used"] >= 9 for camera in record["cameras"])
+    assert set(record["last_answer"]) == {"0", "1"}
 
 
-def test_several_models_in_little_memory_are_loaded_again(arenite: Arenite) -> None:
+def test_models_above_the_memory_budget_are_reloaded(arenite: Arenite) -> None:
     run = arenite(
         "camera", "--source", "synthetic", *SIZE, "--frames", 4, "--pace", "file", "--json",
         "--also", "efficientnet-lite0", "--memory-budget", 11,
@@ -116,7 +116,10 @@ def test_several_models_in_little_memory_are_loaded_again(arenite: Arenite) -> N
     assert run.code == 0, run
     memory = run.json["memory"]
     assert memory["evictions"] > 0 and memory["used"] <= memory["budget"]
-    assert all(each["reloads"] > 0 and each["reload_ms"] > 0 for each in memory["models"].values())
+    assert all(
+        model_memory["reloads"] > 0 and model_memory["reload_ms"] > 0
+        for model_memory in memory["models"].values()
+    )
 
 
 @pytest.mark.slow
@@ -126,38 +129,40 @@ def test_a_short_scenario_is_measured_and_not_valid(arenite: Arenite) -> None:
         "--scenario", "single-stream", "--duration", 0.5, "--motion",
     )  # fmt: skip
     assert "A scenario does not use --motion." in run.json["notes"]
-    made = run.json["scenario"]
-    assert made["valid"] is False and any("600" in reason for reason in made["reasons"])
-    assert made["queries"] > 10 and made["query_latency_ms"]["p50"] > 0
-    assert run.json["frames"]["served"] == made["samples"]
+    scenario = run.json["scenario"]
+    assert scenario["valid"] is False and any("600" in reason for reason in scenario["reasons"])
+    assert scenario["queries"] > 10 and scenario["query_latency_ms"]["p50"] > 0
+    assert run.json["frames"]["served"] == scenario["samples"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["single-stream", "offline", "server"])
-def test_the_record_of_a_scenario_is_of_the_run_that_counts(arenite: Arenite, name: str) -> None:
-    made = arenite(
+def test_the_record_of_a_scenario_covers_only_the_measured_run(arenite: Arenite, name: str) -> None:
+    record = arenite(
         "camera", "--source", "synthetic", *SIZE, "--model", "visual_wake_words", "--json",
         "--scenario", name, "--duration", 0.3,
     ).json  # fmt: skip
-    ran = made["scenario"]
-    assert made["seconds"] == pytest.approx(ran["duration_s"], abs=0.01)
-    assert made["fps"] == pytest.approx(ran["samples"] / ran["duration_s"], rel=0.05)
-    assert made["frames"]["by"] == {"model": ran["samples"]}
-    assert made["energy_mj_per_frame"]["value"] == pytest.approx(
-        made["power_w"]["value"] * 1e3 * ran["duration_s"] / ran["samples"], rel=0.05
+    scenario = record["scenario"]
+    assert record["seconds"] == pytest.approx(scenario["duration_s"], abs=0.01)
+    assert record["fps"] == pytest.approx(scenario["samples"] / scenario["duration_s"], rel=0.05)
+    assert record["frames"]["by"] == {"model": scenario["samples"]}
+    assert record["energy_mj_per_frame"]["value"] == pytest.approx(
+        record["power_w"]["value"] * 1e3 * scenario["duration_s"] / scenario["samples"], rel=0.05
     )
-    assert made["bytes_written_per_frame"] > 0 and 0 < made["duty_cycle"] <= 1
+    assert record["bytes_written_per_frame"] > 0 and 0 < record["duty_cycle"] <= 1
 
 
-def test_a_file_that_the_runtime_refuses_is_repaired_and_a_note_says_so(arenite: Arenite) -> None:
+def test_an_invalid_model_file_is_repaired_with_a_note(arenite: Arenite) -> None:
     model = shared_model("person_detect_int8")
-    made = arenite("camera", "--source", "synthetic", *SIZE, "--model", model, "--frames", 3, "--json").json
-    assert made["frames"]["served"] == 3 and made["model"]["path"] == str(model)
-    assert any("repaired" in note and "quantized_dimension" in note for note in made["notes"]), made["notes"]
+    record = arenite("camera", "--source", "synthetic", *SIZE, "--model", model, "--frames", 3, "--json").json
+    assert record["frames"]["served"] == 3 and record["model"]["path"] == str(model)
+    assert any("repaired" in note and "quantized_dimension" in note for note in record["notes"]), record[
+        "notes"
+    ]
 
 
 @pytest.mark.slow
-def test_a_budget_that_was_exceeded_is_exit_code_1(arenite: Arenite, tmp_path: Path) -> None:
+def test_the_exit_code_is_1_if_a_budget_was_exceeded(arenite: Arenite, tmp_path: Path) -> None:
     sensor = tmp_path / "sys/class/hwmon/hwmon0"
     sensor.mkdir(parents=True)
     for name, value in {
@@ -167,7 +172,7 @@ def test_a_budget_that_was_exceeded_is_exit_code_1(arenite: Arenite, tmp_path: P
         "curr1_input": 1200,
     }.items():
         (sensor / name).write_text(f"{value}\n")
-    for budget, code, kept in (
+    for budget, code, verdicts in (
         ("power=7W,latency=10s", 0, [True, True]),
         ("power=5W", 1, [False]),
         ("latency=0.001ms", 1, [False]),
@@ -176,7 +181,7 @@ def test_a_budget_that_was_exceeded_is_exit_code_1(arenite: Arenite, tmp_path: P
             "camera", "--source", "synthetic", *SIZE, "--duration", 1.2, "--root", tmp_path, "--json",
             "--budget", budget,
         )  # fmt: skip
-        assert (run.code, [each["kept"] for each in run.json["budget"]]) == (code, kept), run
+        assert (run.code, [limit["kept"] for limit in run.json["budget"]]) == (code, verdicts), run
 
 
 @pytest.mark.slow
@@ -226,24 +231,24 @@ CAMERA = (sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", "
           "--height", "192")  # fmt: skip
 
 
-def test_lines_on_standard_output_are_alone_there() -> None:
+def test_standard_output_has_only_the_answers() -> None:
     command = [*CAMERA, "--frames", "3", "--output", "-"]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
-    assert ended.returncode == 0 and "3 frames served" in ended.stderr
-    assert [json.loads(line)["number"] for line in ended.stdout.splitlines()] == [0, 1, 2]
+    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert process.returncode == 0 and "3 frames served" in process.stderr
+    assert [json.loads(line)["number"] for line in process.stdout.splitlines()] == [0, 1, 2]
 
 
 @pytest.mark.slow
-def test_a_reader_that_had_enough_and_a_closed_output_are_no_failure() -> None:
+def test_a_closed_standard_output_is_no_failure() -> None:
     for shell in ('"$@" --frames 2 | true; exit ${PIPESTATUS[0]}', '"$@" --frames 2 >&-'):
-        ended = subprocess.run(
+        process = subprocess.run(
             ["bash", "-c", shell, "bash", *CAMERA], capture_output=True, text=True, timeout=60
         )
-        assert (ended.returncode, ended.stderr) == (0, "")
+        assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.slow
-def test_a_signal_ends_a_scenario_at_once() -> None:
+def test_a_signal_ends_a_scenario() -> None:
     command = [*CAMERA, "--model", "vww", "--scenario", "offline", "--duration", "120", "--overlap"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
         try:

@@ -1,4 +1,4 @@
-"""The documentation's commands are commands, with the options that they have; its tables name what there is."""
+"""Every command and make target in the documentation exists, and its table lists all commands."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 
 
 def commands(page: Path) -> list[str]:
-    """Command lines of a page's code blocks that begin with ``arenite``, and commands in its running text."""
+    """Return the ``arenite`` commands in the code blocks and in the running text of a page."""
     text = re.sub(r"\\\n +", "", page.read_text("utf-8"))  # a backslash continues a command
     lines = re.findall(r"^ {4,}(?:\$ )?(arenite .*)$", text, re.MULTILINE)
     for fence in re.findall(r"^```.*?\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
@@ -26,18 +26,18 @@ def commands(page: Path) -> list[str]:
     return [*lines, *(c for c in inline if not re.search(r"[\[{|…]|\.\.\.| [A-Z]+( |$)", c))]
 
 
-FOUND = [(page, command) for page in PAGES for command in commands(page)]
+DOCUMENTED = [(page, command) for page in PAGES for command in commands(page)]
 
 
-def test_there_are_commands_to_check() -> None:
-    assert {page.name for page, _ in FOUND} >= {"fit.md", "bench.md", "firmware.md", "boards.md"}
+def test_the_main_pages_have_commands() -> None:
+    assert {page.name for page, _ in DOCUMENTED} >= {"fit.md", "bench.md", "firmware.md", "boards.md"}
 
 
-@pytest.mark.parametrize(("page", "command"), FOUND, ids=[f"{p.stem}: {c}" for p, c in FOUND])
-def test_the_command_can_be_given(page: Path, command: str) -> None:
-    """Every name and option exists. A command alone in running text names it, and may lack its arguments."""
-    whole = re.sub(r" > \S+$", "", command.replace("&&", "#").partition("#")[0].rstrip())
-    words = shlex.split(re.sub(r"\$\([^)]*\)", "FILE", whole))[1:]
+@pytest.mark.parametrize(("page", "command"), DOCUMENTED, ids=[f"{p.stem}: {c}" for p, c in DOCUMENTED])
+def test_the_command_exists(page: Path, command: str) -> None:
+    """Every command and option exists. A command in running text may lack its arguments."""
+    line = re.sub(r" > \S+$", "", command.replace("&&", "#").partition("#")[0].rstrip())
+    words = shlex.split(re.sub(r"\$\([^)]*\)", "FILE", line))[1:]
     group: click.Command = cli.cli
     context = click.Context(group)
     while isinstance(group, click.Group):
@@ -47,14 +47,14 @@ def test_the_command_can_be_given(page: Path, command: str) -> None:
             assert words[0] in {name for option in group.get_params(context) for name in option.opts}
             return
         assert words[0] in group.list_commands(context), f"{page.name}: {command}"
-        found = group.get_command(context, words.pop(0))
-        assert found is not None
-        group = found
+        subcommand = group.get_command(context, words.pop(0))
+        assert subcommand is not None
+        group = subcommand
     if words:
         group.make_context("arenite", words)
 
 
-def test_the_page_of_commands_lists_all_of_them_and_no_others() -> None:
+def test_the_page_of_commands_lists_exactly_all_commands() -> None:
     text = (ROOT / "docs" / "cli.md").read_text("utf-8")
     assert set(re.findall(r"^\|.*?`arenite (\w+)", text, re.MULTILINE)) | {"flash"} == set(cli.COMMANDS)
     for name in cli.COMMANDS:

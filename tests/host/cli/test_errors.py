@@ -1,4 +1,4 @@
-"""Exit codes: 1 the answer is no, 2 a mistake, 3 a tool, 4 a bug; sentences instead of tracebacks."""
+"""Exit codes (1: the answer is no, 2: a mistake, 3: a tool failed, 4: a bug) and errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -28,13 +28,15 @@ def arguments(command: str, model: object, folder: Path) -> list[object]:
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_missing_model(command: str, arenite: Arenite, tmp_path: Path) -> None:
+def test_a_missing_model_raises_an_error(command: str, arenite: Arenite, tmp_path: Path) -> None:
     arenite(*arguments(command, tmp_path / "absent.tflite", tmp_path)).refused(2, "absent.tflite")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_model_cut_short(command: str, arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_a_truncated_model_raises_an_error(
+    command: str, arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
     data = model.read_bytes()
     for length in (len(data) // 2, 20, 0):
         (tmp_path / "cut.tflite").write_bytes(data[:length])
@@ -43,15 +45,15 @@ def test_a_model_cut_short(command: str, arenite: Arenite, model: Path, tmp_path
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_a_model_that_is_not_quantised(
+def test_a_model_that_is_not_quantized_raises_an_error(
     command: str, arenite: Arenite, unquantised: Path, tmp_path: Path
 ) -> None:
-    said = (
+    texts = (
         ("float model", "--calibration")
         if command == "convert"
         else ("operator 0 FULLY_CONNECTED", "convert")
     )
-    arenite(*arguments(command, unquantised, tmp_path)).refused(2, *said)
+    arenite(*arguments(command, unquantised, tmp_path)).refused(2, *texts)
     assert not (tmp_path / "out").exists()
 
 
@@ -64,54 +66,54 @@ def test_a_model_that_is_not_quantised(
         ("m.tflite", b"not a flatbuffer at all", "m.tflite"),
     ],
 )
-def test_another_kind_of_file(
+def test_unsupported_files_raise_an_error(
     name: str, content: bytes, message: str, arenite: Arenite, tmp_path: Path
 ) -> None:
     (tmp_path / name).write_bytes(content)
     arenite("inspect", tmp_path / name).refused(2, message)
 
 
-def test_a_folder_in_place_of_a_model(arenite: Arenite, tmp_path: Path) -> None:
+def test_a_folder_in_place_of_a_model_raises_an_error(arenite: Arenite, tmp_path: Path) -> None:
     arenite("fit", tmp_path).refused(2, "is a folder")
 
 
 @pytest.mark.parametrize("command", ["convert", "fit", "firmware", "bench"])
-def test_an_unknown_board_with_the_nearest_one(
+def test_an_unknown_board_suggests_the_nearest_name(
     command: str, arenite: Arenite, model: Path, tmp_path: Path
 ) -> None:
-    given = [a for a in arguments(command, model, tmp_path) if a not in ("--board", BOARD)]
-    arenite(*given, "--board", "nucleo_l4r5z").refused(2, "nucleo_l4r5z", "nucleo_l4r5zi")
+    words = [a for a in arguments(command, model, tmp_path) if a not in ("--board", BOARD)]
+    arenite(*words, "--board", "nucleo_l4r5z").refused(2, "nucleo_l4r5z", "nucleo_l4r5zi")
     assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.slow
-def test_a_board_that_is_too_small_is_a_no(
+def test_a_board_that_is_too_small_is_exit_code_1(
     arenite: Arenite, large: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fit = arenite("fit", large, "--board", "qemu_microbit", "--board", BOARD)
     assert fit.code == 1 and "qemu_microbit: needs " in fit.out and "B more SRAM" in fit.out
     for command in ("firmware", "bench"):
-        given = [large, "--board", "qemu_microbit", *(["-o", "out"] if command == "firmware" else [])]
-        arenite(command, *given).refused(1, "does not fit qemu_microbit: needs", "B more SRAM")
+        words = [large, "--board", "qemu_microbit", *(["-o", "out"] if command == "firmware" else [])]
+        arenite(command, *words).refused(1, "does not fit qemu_microbit: needs", "B more SRAM")
     assert list(tmp_path.iterdir()) == []
     converted = arenite("convert", large, "-o", "image.tflite", "--board", "qemu_microbit", "--json")
     assert converted.code == 1 and converted.json["fit"]["fits"] is False
-    assert (tmp_path / "image.tflite").exists()  # a fine image, only not for that board
+    assert (tmp_path / "image.tflite").exists()  # the image is valid, but it does not fit the board
 
 
 @pytest.mark.slow
-def test_fit_without_a_named_board_only_tells(arenite: Arenite, large: Path) -> None:
+def test_fit_without_a_board_is_exit_code_0(arenite: Arenite, large: Path) -> None:
     for extra in ((), ("--all",)):
-        found = arenite("fit", large, *extra)
-        assert found.code == 0 and "NO" in found.out
+        run = arenite("fit", large, *extra)
+        assert run.code == 0 and "NO" in run.out
 
 
 DUTY = ("--rate", "1", "--service", "10", "--active-mw", "36", "--sleep-uw", "15")
 
 
 @pytest.mark.parametrize(
-    "given",
+    "words",
     [
         ("fit", "MODEL", "--board", BOARD, "--all"),
         ("fit",),
@@ -143,16 +145,18 @@ DUTY = ("--rate", "1", "--service", "10", "--active-mw", "36", "--sleep-uw", "15
     ],
     ids=" ".join,
 )
-def test_mistakes_in_what_is_asked(given: tuple[str, ...], arenite: Arenite, model: Path) -> None:
-    found = arenite(*(model if a == "MODEL" else a for a in given))
-    assert (found.code, found.out) == (2, "") and len(found.err) > 20 and "Traceback" not in found.err
+def test_invalid_arguments_raise_an_error(words: tuple[str, ...], arenite: Arenite, model: Path) -> None:
+    run = arenite(*(model if a == "MODEL" else a for a in words))
+    assert (run.code, run.out) == (2, "") and len(run.err) > 20 and "Traceback" not in run.err
 
 
 def test_a_name_of_the_zoo_is_suggested(arenite: Arenite) -> None:
     arenite("zoo", "fetch", "keyword_spoting").refused(2, "keyword_spotting")
 
 
-def test_samples_of_another_shape_or_type(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_samples_of_another_shape_or_type_raise_an_error(
+    arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
     np.savez(tmp_path / "shape.npz", x=np.zeros((2, 12, 11, 3), np.int8))
     np.savez(tmp_path / "type.npz", x=np.zeros((2, 12, 12, 3), np.float32))
     run = ("bench", model, "--board", BOARD, "--data")
@@ -163,14 +167,16 @@ def test_samples_of_another_shape_or_type(arenite: Arenite, model: Path, tmp_pat
     arenite(*run, tmp_path / "absent.npz").refused(2, "absent.npz")
 
 
-def test_an_output_folder_with_other_things_in_it(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_an_output_folder_with_other_files_raises_an_error(
+    arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     arenite("firmware", model, "--board", BOARD, "-o", tmp_path).refused(2, "is not empty")
     arenite("bench", model, "--board", BOARD, "--keep", tmp_path).refused(2, "is not empty")
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
-def test_an_output_that_is_a_file(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_an_output_below_a_file_raises_an_error(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
     arenite("firmware", model, "--board", BOARD, "-o", tmp_path / "file" / "p").refused(
         2, str(tmp_path / "file")
@@ -179,49 +185,49 @@ def test_an_output_that_is_a_file(arenite: Arenite, model: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("command", ["bench", "build"])
-def test_a_missing_compiler_is_the_tools_fault(
+def test_a_missing_compiler_is_exit_code_3(
     command: str, arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = tmp_path / "p"
     assert arenite("firmware", model, "--board", BOARD, "-o", project).code == 0
     monkeypatch.setenv("PATH", str(tmp_path))
-    given = (model, "--board", BOARD) if command == "bench" else (project,)
-    arenite(command, *given).refused(3, "arm-none-eabi-gcc is missing", "apt install gcc-arm-none-eabi")
+    words = (model, "--board", BOARD) if command == "bench" else (project,)
+    arenite(command, *words).refused(3, "arm-none-eabi-gcc is missing", "apt install gcc-arm-none-eabi")
 
 
-def test_doctor_names_what_is_missing(
+def test_doctor_lists_missing_tools(
     arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    told = arenite("doctor")
-    assert told.code == 3 and "apt install gcc-arm-none-eabi" in told.out
+    run = arenite("doctor")
+    assert run.code == 3 and "apt install gcc-arm-none-eabi" in run.out
     tools = arenite("doctor", "--json").json["tools"]
     assert {t["version"] for t in tools} == {None} and all(t["fix"].startswith("apt install ") for t in tools)
 
 
-def test_a_tool_that_cannot_tell_its_version_is_missing(
+def test_a_tool_without_a_version_is_missing(
     arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "gcc").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "gcc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = {t["name"]: t for t in arenite("doctor", "--json").json["tools"]}
-    assert found["gcc"]["version"] is None
+    tools = {t["name"]: t for t in arenite("doctor", "--json").json["tools"]}
+    assert tools["gcc"]["version"] is None
 
 
-def test_our_own_mistake_shows_where_it_is(
+def test_a_bug_is_exit_code_4_with_a_traceback(
     arenite: Arenite, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(_: object, **__: object) -> None:
         raise ZeroDivisionError("for a test")
 
     monkeypatch.setattr("arenite.host.cli.model.inspect.prepare", broken)
-    found = arenite("inspect", model)
-    assert found.code == 4 and "ZeroDivisionError: for a test" in found.err
-    assert "This is a bug in Arenite" in found.err
+    run = arenite("inspect", model)
+    assert run.code == 4 and "ZeroDivisionError: for a test" in run.err
+    assert "This is a bug in Arenite" in run.err
 
 
-def test_a_full_disk_is_no_bug(
+def test_a_full_disk_is_a_normal_error(
     arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(_: int) -> None:
@@ -242,13 +248,13 @@ def test_an_interrupted_write_leaves_the_old_file(
     for name in ("image.tflite", "page.html", "drawing.svg"):
         (tmp_path / name).write_bytes(b"older")
     monkeypatch.setattr(os, "fsync", interrupt)
-    for given in (
+    for words in (
         ("convert", model, "-o", tmp_path / "image.tflite"),
         ("inspect", model, "--html", tmp_path / "page.html"),
         ("inspect", model, "--svg", tmp_path / "drawing.svg"),
     ):
-        found = arenite(*given)
-        assert found.code == 130 and "Traceback" not in found.err
+        run = arenite(*words)
+        assert run.code == 130 and "Traceback" not in run.err
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == dict.fromkeys(
         ("image.tflite", "page.html", "drawing.svg"), b"older"
     )
@@ -256,16 +262,20 @@ def test_an_interrupted_write_leaves_the_old_file(
 
 def test_a_damaged_source_leaves_the_old_image(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     assert arenite("convert", model, "-o", tmp_path / "image.tflite").code == 0
-    before = (tmp_path / "image.tflite").read_bytes()
-    (tmp_path / "bad.tflite").write_bytes(before[:200])
+    old_image = (tmp_path / "image.tflite").read_bytes()
+    (tmp_path / "bad.tflite").write_bytes(old_image[:200])
     assert arenite("convert", tmp_path / "bad.tflite", "-o", tmp_path / "image.tflite").code == 2
-    assert (tmp_path / "image.tflite").read_bytes() == before
+    assert (tmp_path / "image.tflite").read_bytes() == old_image
 
 
-def test_every_command_is_there_and_has_help(arenite: Arenite) -> None:
+def test_every_command_has_help(arenite: Arenite) -> None:
     top = arenite("--help")
     assert top.code == 0
     for name in cli.COMMANDS:
-        found = arenite(name, "--help")
-        assert found.code == 0 and found.out.startswith(f"Usage: arenite {name}") and name in top.out
+        command_help = arenite(name, "--help")
+        assert (
+            command_help.code == 0
+            and command_help.out.startswith(f"Usage: arenite {name}")
+            and name in top.out
+        )
     assert arenite().code == 2 and arenite("--version").code == 0

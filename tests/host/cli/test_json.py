@@ -1,4 +1,4 @@
-"""``--json``: exactly one object on standard output, with every key that others rely on, of the type they rely on."""
+"""``--json`` prints exactly one object on standard output, with every documented key and type."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 
-#: Keys and types; a tuple of one shape is an array, Ellipsis is anything, None a null, a union its alternatives.
+#: Keys and types. A tuple of one shape is an array, Ellipsis matches anything, None is null.
 ESTIMATE = {"value": float, "kind": "estimated"}
 COUNTS = dict.fromkeys(("p50", "p95", "p99", "min", "max"), int)
 BENCH: dict[str, Any] = {
@@ -218,28 +218,28 @@ FIRMWARE: dict[str, Any] = {
 }
 
 
-def assert_shape(found: object, shape: object, where: str = "") -> None:
-    """``found`` has every key of ``shape`` with such a value; more keys are welcome."""
+def assert_shape(value: object, shape: object, path: str = "") -> None:
+    """Check that ``value`` has every key of ``shape`` with the right type. More keys are allowed."""
     if shape is ...:
         return
     if isinstance(shape, dict):
-        assert isinstance(found, dict), where
+        assert isinstance(value, dict), path
         for key, expected in shape.items():
-            assert key in found, f"{where}.{key} is missing"
-            assert_shape(found[key], expected, f"{where}.{key}")
+            assert key in value, f"{path}.{key} is missing"
+            assert_shape(value[key], expected, f"{path}.{key}")
     elif isinstance(shape, tuple):
-        assert isinstance(found, list) and found, where
-        for k, item in enumerate(found):
-            assert_shape(item, shape[0], f"{where}[{k}]")
+        assert isinstance(value, list) and value, path
+        for k, item in enumerate(value):
+            assert_shape(item, shape[0], f"{path}[{k}]")
     elif isinstance(shape, type):
-        right = type(found) is shape or (shape is float and type(found) is int)
-        assert right, f"{where} is {found!r}, no {shape.__name__}"
+        has_type = type(value) is shape or (shape is float and type(value) is int)
+        assert has_type, f"{path} is {value!r}, no {shape.__name__}"
     else:
-        assert found == shape, where
+        assert value == shape, path
 
 
 @pytest.mark.parametrize(
-    ("given", "shape"),
+    ("words", "shape"),
     [
         (("fit", "MODEL"), FIT),
         (("fit", "MODEL", "--all", "--optimise", "flash"), FIT),
@@ -253,47 +253,47 @@ def assert_shape(found: object, shape: object, where: str = "") -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_every_key_is_there(
-    given: tuple[str, ...], shape: dict[str, Any], arenite: Arenite, model: Path, tmp_path: Path
+def test_every_documented_key_exists(
+    words: tuple[str, ...], shape: dict[str, Any], arenite: Arenite, model: Path, tmp_path: Path
 ) -> None:
-    found = arenite(*({"MODEL": model, "OUT": tmp_path / "out"}.get(a, a) for a in given), "--json")
-    assert found.code in (0, 3) and (found.code == 0 or given == ("doctor",))
-    assert_shape(found.json, shape)
+    run = arenite(*({"MODEL": model, "OUT": tmp_path / "out"}.get(a, a) for a in words), "--json")
+    assert run.code in (0, 3) and (run.code == 0 or words == ("doctor",))
+    assert_shape(run.json, shape)
 
 
 @pytest.mark.qemu
 def test_bench_has_every_key(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
-    found = arenite("bench", model, "--board", BOARD, "--samples", "3", "--json", "--html", page)
-    assert found.code == 0, found.err
-    assert_shape(found.json, BENCH)
+    run = arenite("bench", model, "--board", BOARD, "--samples", "3", "--json", "--html", page)
+    assert run.code == 0, run.err
+    assert_shape(run.json, BENCH)
     assert page.read_text().startswith("<!doctype html>")
-    m, f = found.json["memory"], found.json["flash"]
+    m, f = run.json["memory"], run.json["flash"]
     assert m["ram_total"] == m["arena"] + m["stack"] + m["static"] <= m["predicted_ram_total"]
     assert f["total"] == f["weights"] + f["code"]
 
 
 def test_a_fit_of_several_models_is_one_object(arenite: Arenite, model: Path, stateful: Path) -> None:
-    found = arenite("fit", model, stateful, "--board", BOARD, "--json").json
-    assert found["schema"] == "arenite.fit/1"
-    assert [Path(m["model"]["path"]).name for m in found["models"]] == ["small.tflite", "counter.tflite"]
-    for one in found["models"]:
-        assert_shape(one, FIT)
+    result = arenite("fit", model, stateful, "--board", BOARD, "--json").json
+    assert result["schema"] == "arenite.fit/1"
+    assert [Path(m["model"]["path"]).name for m in result["models"]] == ["small.tflite", "counter.tflite"]
+    for model_fit in result["models"]:
+        assert_shape(model_fit, FIT)
 
 
-def test_a_figure_that_is_not_measured_says_so(arenite: Arenite, model: Path) -> None:
-    """Sizes on emulated boards are exact; on real ones, whose framework is not counted, they are estimates."""
+def test_estimates_are_marked(arenite: Arenite, model: Path) -> None:
+    """Sizes on emulated boards are exact. On real boards they are estimates, because the framework is not counted."""
     boards = {b["name"]: b for b in arenite("boards", "--json").json["boards"]}
     for entry in arenite("fit", model, "--all", "--json").json["boards"]:
         exact = boards[entry["board"]]["emulated"]
-        for part in ("ram", "flash"):
-            assert entry[part].get("kind") == (None if exact else "estimated"), entry["board"]
+        for memory in ("ram", "flash"):
+            assert entry[memory].get("kind") == (None if exact else "estimated"), entry["board"]
         assert entry["energy_mj"]["kind"] in ("estimated", "assumed")
         ram = entry["ram"]
         assert ram["needed"] == ram["arena"] + ram["stack"] + ram["static"]
         assert ram["available"] == boards[entry["board"]]["ram"][0]["size"]
-        short = ram["needed"] > ram["available"] or entry["flash"]["needed"] > entry["flash"]["available"]
-        assert entry["fits"] is not short and bool(entry["reasons"]) == short
+        too_large = ram["needed"] > ram["available"] or entry["flash"]["needed"] > entry["flash"]["available"]
+        assert entry["fits"] is not too_large and bool(entry["reasons"]) == too_large
 
 
 def test_the_emulated_boards_come_first(arenite: Arenite) -> None:
@@ -314,16 +314,19 @@ def test_the_image_keeps_its_plan_and_its_source(arenite: Arenite, model: Path, 
 def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Path) -> None:
     source, page = tmp_path / "planted.tflite", tmp_path / "page.html"
     source.write_bytes(to_flatbuffer(planted_model([44, 1])))
-    found = arenite("inspect", source, "--html", page, "--json").json
-    (report,) = found["passes"]
+    result = arenite("inspect", source, "--html", page, "--json").json
+    (report,) = result["passes"]
     change = dict.fromkeys(("index", "channels", "channels_removed", "macs_before", "macs_after"), int)
     assert_shape(report, {"pass": "constant channels", "notes": list, "layers": ({"op": str, **change},)})
     assert sum(c["macs_before"] - c["macs_after"] for c in report["layers"]) == (
-        found["macs"] - found["macs_after_passes"]
+        result["macs"] - result["macs_after_passes"]
     )
     assert "Graph optimizations (exact)" in page.read_text()
-    plain = arenite("inspect", source, "--no-passes", "--html", page, "--json").json
-    assert plain["passes"] == [] and plain["macs"] == plain["macs_after_passes"] == found["macs"]
+    without_passes = arenite("inspect", source, "--no-passes", "--html", page, "--json").json
+    assert (
+        without_passes["passes"] == []
+        and without_passes["macs"] == without_passes["macs_after_passes"] == result["macs"]
+    )
     assert "Graph optimizations" not in page.read_text()
     sizes = [
         arenite("convert", source, "-o", tmp_path / "out.tflite", "--json", *flag).json["image"]["bytes"]
@@ -333,45 +336,45 @@ def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Pat
 
 
 def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenite, tmp_path: Path) -> None:
-    """With everything that convert can measure; the search apart, for it needs optuna."""
+    """Run convert with all its measurements. The search is tested only if optuna is installed."""
     (tmp_path / "trained.tflite").write_bytes(trained_models.classifier())
     x, y = trained_models.samples(120, 5)
     np.savez(tmp_path / "data.npz", x=x, y=y)
-    given = ["convert", tmp_path / "trained.tflite", "--calibration", tmp_path / "data.npz", "--board", BOARD]
-    given += ["--calibration-samples", 60, "-o", tmp_path / "out.tflite", "--json"]
-    found = arenite(*given, "--sensitivity", "--check-data", tmp_path / "data.npz")
-    assert found.code == 0, found.err
-    assert_shape(found.json, CALIBRATED)
+    words = ["convert", tmp_path / "trained.tflite", "--calibration", tmp_path / "data.npz", "--board", BOARD]
+    words += ["--calibration-samples", 60, "-o", tmp_path / "out.tflite", "--json"]
+    run = arenite(*words, "--sensitivity", "--check-data", tmp_path / "data.npz")
+    assert run.code == 0, run.err
+    assert_shape(run.json, CALIBRATED)
     pytest.importorskip("optuna", reason="needs optuna")
-    searched = arenite(*given, "--budget", "flash=64k,drop=2%", "--trials", 2)
+    searched = arenite(*words, "--budget", "flash=64k,drop=2%", "--trials", 2)
     assert searched.code == 0, searched.err
     assert_shape(searched.json["calibration"]["search"], SEARCH)
-    missed = arenite(*given, "--budget", "flash=1k,drop=2%", "--trials", 2)
+    missed = arenite(*words, "--budget", "flash=1k,drop=2%", "--trials", 2)
     assert missed.code == 1 and missed.json["calibration"]["search"]["chosen"] is None
 
 
 def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:
-    """The installed command in a process of its own: a program that reads its output meets JSON and nothing else."""
+    """A program that runs the installed command reads only JSON on standard output."""
     process = subprocess.run(
         [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model), "--json"],
         capture_output=True,
         text=True,
     )
     assert process.returncode == 0 and json.loads(process.stdout)["schema"] == "arenite.inspect/1"
-    shown = subprocess.run(
+    text_process = subprocess.run(
         [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model)], capture_output=True, text=True
     )
     notes = json.loads(process.stdout)["notes"]
-    assert notes and all(note in shown.stderr and note not in shown.stdout for note in notes)
+    assert notes and all(note in text_process.stderr and note not in text_process.stdout for note in notes)
 
 
-def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
+def test_a_closed_reader_is_no_error(tmp_path: Path) -> None:
     command = f"{sys.executable} -m arenite.host.cli.main boards --json | head -c 1; echo ${{PIPESTATUS[0]}}"
     process = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (process.stdout, process.stderr) == ("{0\n", "")
 
 
-def test_output_that_cannot_be_written_is_told() -> None:
+def test_a_full_standard_output_raises_an_error() -> None:
     with open("/dev/full", "w") as full:
         process = subprocess.run(
             [sys.executable, "-m", "arenite.host.cli.main", "boards", "--json"],
@@ -383,14 +386,14 @@ def test_output_that_cannot_be_written_is_told() -> None:
     assert "Traceback" not in process.stderr
 
 
-def test_names_with_marks_are_shown_as_they_are(arenite: Arenite, tmp_path: Path) -> None:
-    """Brackets, colons and tags in a file's name are no markup, in tables, notes and pages."""
+def test_markup_in_file_names_is_shown_unchanged(arenite: Arenite, tmp_path: Path) -> None:
+    """Brackets, colons and tags in a file name are printed unchanged in tables, notes and pages."""
     name = "b] :smile: [red] <i>&x.tflite"
-    (tmp_path / "a[").mkdir()  # with the file's name behind it, a closing tag
+    (tmp_path / "a[").mkdir()  # followed by the file name, this is a closing tag
     path = save(classifier(), tmp_path / "a[" / name)
-    for given in (("inspect", path), ("fit", path, "--board", BOARD), ("convert", path)):
-        found = arenite(*given)
-        assert found.code == 0 and name.removesuffix(".tflite") in found.out, found
+    for words in (("inspect", path), ("fit", path, "--board", BOARD), ("convert", path)):
+        run = arenite(*words)
+        assert run.code == 0 and name.removesuffix(".tflite") in run.out, run
     arenite("inspect", f"{path}x").refused(2, f"a[/{name}x")
     html = tmp_path / "page.html"
     assert arenite("inspect", path, "--html", html).code == 0
@@ -400,8 +403,8 @@ def test_names_with_marks_are_shown_as_they_are(arenite: Arenite, tmp_path: Path
 
 def test_inspect_writes_a_page_and_a_drawing(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     html, svg = tmp_path / "new" / "page.html", tmp_path / "drawing.svg"
-    found = arenite("inspect", model, "--html", html, "--svg", svg)
-    assert found.code == 0 and "arena " in found.out
+    run = arenite("inspect", model, "--html", html, "--svg", svg)
+    assert run.code == 0 and "arena " in run.out
     drawing = svg.read_text()
     assert drawing.startswith("<svg") and drawing in html.read_text()
 
@@ -409,7 +412,7 @@ def test_inspect_writes_a_page_and_a_drawing(arenite: Arenite, model: Path, tmp_
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    """The steps of `bench` one by one; what was predicted is what was built."""
+    """Run the steps of `bench` one by one. The built sizes equal the predicted ones."""
     project = tmp_path / "p"
     predicted = arenite("firmware", model, "--board", BOARD, "-o", project, "--json").json["predicted"]
     arenite("flash", project).refused(2, "is not built")
@@ -428,7 +431,7 @@ def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path)
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_fit_compares_a_project_with_its_prediction(arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    """Before the build a mistake; then ELF against prediction; after a kept run the painted stack too."""
+    """Before the build, fit raises an error. Then it compares the ELF file, and after a run also the stack."""
     project = tmp_path / "p"
     arenite("firmware", model, "--board", BOARD, "-o", project)
     arenite("fit", project).refused(2, "is not built")
@@ -443,7 +446,7 @@ def test_fit_compares_a_project_with_its_prediction(arenite: Arenite, model: Pat
     assert all(figures[n]["built"] == figures[n]["predicted"] for n in ("arena", "static", "weights", "code"))
     assert (run.code, run.json["guards_damaged"]) == (0, 0)
     assert "guard words: intact" in arenite("fit", project).out
-    # A prediction that is off by one byte does not hold, and says so by the exit code.
+    # If a prediction is wrong by one byte, the exit code is 1.
     manifest = project / "arenite.json"
     record = json.loads(manifest.read_text())
     record["predicted"]["code"] += 1

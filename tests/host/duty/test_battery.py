@@ -1,4 +1,4 @@
-"""Battery life where it can be worked out by hand, its limits, and what it warns of."""
+"""Battery life compared with closed formulas, its limits, and its warnings."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ IDEAL = dataclasses.replace(
 )
 
 
-def test_an_ideal_battery_is_charge_over_current() -> None:
+def test_the_life_of_an_ideal_battery_is_charge_over_current() -> None:
     life = battery_life(IDEAL, 3e-3, 3e-3, Regulator("none", 3.0))
     assert life.life_s == pytest.approx(1000 * 3600, rel=1e-6) and life.ends_by == "capacity"
     assert (life.average_ma, life.usable, life.self_discharged) == pytest.approx((1.0, 1.0, 0.0), abs=1e-6)
 
 
-def test_self_discharge_by_its_closed_form() -> None:
+def test_self_discharge_agrees_with_its_closed_form() -> None:
     leaky = dataclasses.replace(IDEAL, self_discharge_per_year=0.5)
     life = battery_life(leaky, 3e-4, 3e-4, Regulator("none", 3.0))
     rate = math.log(2) / YEAR_S
     assert life.life_s == pytest.approx(math.log1p(rate * 3600 / 1e-4) / rate, rel=1e-6)
-    # Every ten kelvin double it.
+    # Self-discharge doubles with every ten kelvin.
     warm = battery_life(leaky, 3e-4, 3e-4, Regulator("none", 3.0), 30.0)
     assert warm.life_s == pytest.approx(math.log1p(2 * rate * 3600 / 1e-4) / (2 * rate), rel=1e-6)
 
@@ -59,10 +59,10 @@ def test_a_coin_cell_warns_of_peaks_and_gives_less_charge() -> None:
 
 def test_cold_and_a_higher_cut_off_shorten_the_life() -> None:
     alkaline = load_battery("aa_alkaline_pair")
-    plain = battery_life(alkaline, 1e-3, 0.1)
-    assert battery_life(alkaline, 1e-3, 0.1, celsius=-15).life_s < 0.7 * plain.life_s
+    baseline = battery_life(alkaline, 1e-3, 0.1)
+    assert battery_life(alkaline, 1e-3, 0.1, celsius=-15).life_s < 0.7 * baseline.life_s
     high = battery_life(alkaline, 1e-3, 0.1, Regulator(minimum_v=2.4))
-    assert high.life_s < 0.8 * plain.life_s and any("charge is left" in w for w in high.warnings)
+    assert high.life_s < 0.8 * baseline.life_s and any("charge is left" in w for w in high.warnings)
 
 
 def test_shelf_life_average_current_and_assumptions_are_told() -> None:

@@ -1,4 +1,4 @@
-"""Video files, and a network stream from a server of our own that speaks HTTP with JPEG parts."""
+"""Video files, and a network stream from a simulated camera that sends JPEG parts over HTTP."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ WIDE, HIGH, COUNT, FPS = 160, 96, 24, 25.0
 
 
 def level(number: int) -> int:
-    """The brightness of a picture tells its number."""
+    """Return the brightness of picture ``number``, from which ``number_of`` restores the number."""
     return 20 + 9 * (number % 24)
 
 
@@ -45,18 +45,18 @@ def test_every_frame_once(film: Path) -> None:
     format = source.open()
     assert (format.pixels, format.width, format.height, format.strides) == ("bgr", WIDE, HIGH, (3 * WIDE,))
     assert format.fps == FPS and not source.live
-    seen, planes = [], set()
+    numbers, planes = [], set()
     while True:
         try:
             frame = source.read(0)
         except EndOfSource:
             break
         assert frame is not None
-        seen.append(number_of(frame))
+        numbers.append(number_of(frame))
         planes.add(frame.planes)
         frame.release()
-    assert seen == list(range(COUNT))
-    assert len(planes) == 1  # the same memory, as every frame was released
+    assert numbers == list(range(COUNT))
+    assert len(planes) == 1  # every frame was released, so the memory was reused
     assert (source.counters.captured, source.counters.dropped) == (COUNT, 0)
     source.close()
 
@@ -64,25 +64,25 @@ def test_every_frame_once(film: Path) -> None:
 def test_held_frames_keep_their_picture(film: Path) -> None:
     source = open_source(str(film))
     source.open()
-    held = [frame for frame in (source.read(0) for _ in range(6)) if frame]
-    assert [number_of(frame) for frame in held] == list(range(6))
+    frames = [frame for frame in (source.read(0) for _ in range(6)) if frame]
+    assert [number_of(frame) for frame in frames] == list(range(6))
     source.close()
-    assert [number_of(frame) for frame in held] == list(range(6))
+    assert [number_of(frame) for frame in frames] == list(range(6))
 
 
-def test_over_and_over(film: Path) -> None:
+def test_a_looped_video_repeats(film: Path) -> None:
     source = open_source(str(film), loop=True)
     source.open()
-    seen = []
+    numbers = []
     for k in range(COUNT + 5):
         frame = source.read(0)
         assert frame is not None and frame.sequence == k
-        seen.append(number_of(frame))
+        numbers.append(number_of(frame))
         frame.release()
-    assert seen == [*range(COUNT), *range(5)]
+    assert numbers == [*range(COUNT), *range(5)]
 
 
-def test_at_its_own_pace_late_frames_are_skipped(film: Path) -> None:
+def test_a_late_reader_misses_frames(film: Path) -> None:
     source = open_source(str(film), pace="live", fps=100.0)
     source.open()
     first = source.read(1)
@@ -90,29 +90,29 @@ def test_at_its_own_pace_late_frames_are_skipped(film: Path) -> None:
     second = source.read(1)
     assert first is not None and second is not None
     assert second.missed == second.sequence - 1 >= 6
-    assert number_of(second) == second.sequence  # skipped in the film too
+    assert number_of(second) == second.sequence  # the same pictures of the film were skipped
     assert source.counters.captured == second.sequence + 1 and source.counters.dropped == second.missed
     assert second.time_ns - first.time_ns == pytest.approx(second.sequence * 1e7, abs=2)
 
 
-def test_what_is_no_video(tmp_path: Path) -> None:
+def test_other_files_are_not_videos(tmp_path: Path) -> None:
     (tmp_path / "film.mp4").write_bytes(b"nothing of the kind")
     with pytest.raises(UsageError, match="is not a video"):
         open_source(str(tmp_path / "film.mp4")).open()
 
 
 class Server(ThreadingHTTPServer):
-    """Sends JPEG parts without end, or ``most`` per connection."""
+    """Sends JPEG parts, at most ``max_pictures`` per connection."""
 
     daemon_threads = True
-    most = 10**9
+    max_pictures = 10**9
     pause_s = 0.01
     size: tuple[int, int] = (WIDE, HIGH)
     connections = 0
 
 
 class Handler(BaseHTTPRequestHandler):
-    # Every handler has the server that made it; socketserver declares only the base class.
+    # The server is always a Server; socketserver declares only the base class.
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_GET(self) -> None:
@@ -121,7 +121,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "multipart/x-mixed-replace; boundary=part")
         self.end_headers()
         try:
-            for k in range(self.server.most):
+            for k in range(self.server.max_pictures):
                 wide, high = self.server.size
                 data = cv2.imencode(".jpg", np.full((high, wide, 3), level(k), np.uint8))[1].tobytes()
                 head = f"--part\r\nContent-Type: image/jpeg\r\nContent-Length: {len(data)}\r\n\r\n"
@@ -135,12 +135,12 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[Server]:
-    made = Server(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    stream_server = Server(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=stream_server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
+    yield stream_server
+    stream_server.shutdown()
+    stream_server.server_close()
 
 
 def url(server: Server, user: str = "") -> str:
@@ -159,15 +159,15 @@ def test_the_newest_frame_of_a_stream(server: Server) -> None:
         second = source.read(5)
         assert second is not None and second.missed >= 5
         assert second.sequence == first.sequence + second.missed + 1
-        assert (first.rows() == planes).all()  # held, and not written over
+        assert (first.rows() == planes).all()  # a frame in use is not overwritten
         assert source.counters.captured == second.sequence + 1
         assert source.counters.dropped == first.missed + second.missed
     finally:
         source.close()
 
 
-def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
-    server.most = 12
+def test_a_closed_stream_is_reconnected(server: Server) -> None:
+    server.max_pictures = 12
     messages: list[str] = []
     source = open_source(url(server, "user:secret@"), on_message=messages.append)
     try:
@@ -185,8 +185,8 @@ def test_a_stream_that_breaks_off_is_connected_again(server: Server) -> None:
         source.close()
 
 
-def test_a_stream_leaves_files_as_they_are(server: Server, film: Path) -> None:
-    """FFmpeg's options for streams, which OpenCV takes from the environment, cost a file its first frame."""
+def test_a_stream_does_not_change_how_files_are_read(server: Server, film: Path) -> None:
+    """FFmpeg's options for streams, which OpenCV reads from the environment, would drop the first frame of a file."""
     stream = open_source(url(server))
     stream.open()
     source = open_source(str(film))
@@ -197,7 +197,7 @@ def test_a_stream_leaves_files_as_they_are(server: Server, film: Path) -> None:
 
 
 def test_a_stream_may_change_its_size(server: Server) -> None:
-    server.most = 12
+    server.max_pictures = 12
     source = open_source(url(server))
     try:
         source.open()
@@ -214,7 +214,7 @@ def test_a_stream_may_change_its_size(server: Server) -> None:
         source.close()
 
 
-def test_fewer_frames_of_a_stream_are_not_dropped_ones(server: Server) -> None:
+def test_frames_left_out_for_a_lower_rate_are_not_counted_as_dropped(server: Server) -> None:
     source = open_source(url(server))
     try:
         source.open()
@@ -227,11 +227,11 @@ def test_fewer_frames_of_a_stream_are_not_dropped_ones(server: Server) -> None:
             frame.release()
         gaps = np.diff(times) / 1e9
         assert gaps.min() > 0.04, gaps
-        assert source.counters.dropped <= 8, source.counters  # of some thirty
+        assert source.counters.dropped <= 8, source.counters  # of about 30
     finally:
         source.close()
 
 
-def test_nobody_answers() -> None:
+def test_a_missing_server_is_a_lost_source() -> None:
     with pytest.raises(SourceLost, match="does not answer"):
         open_source("http://127.0.0.1:9/none.mjpg").open()

@@ -1,4 +1,4 @@
-"""``arenite bench`` with its words, and the store behind it."""
+"""``arenite bench history``, ``compare`` and the store of bench results."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BOARD = "qemu_mps2_an386"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Two series: one that became larger and slower, one on a real board that is as it was."""
+    """Return a store with two series: one became larger and slower, one on a real board is unchanged."""
     path = tmp_path / "s.sqlite"
     with Store(path) as opened:
         opened.add(result(), BuildMode(), "random", None)
@@ -32,12 +32,12 @@ def store(tmp_path: Path) -> Path:
     return path
 
 
-def test_history_flags_what_got_worse(arenite: Arenite, store: Path) -> None:
+def test_history_flags_regressions(arenite: Arenite, store: Path) -> None:
     command = ("bench", "history", "--store", store)
-    found = arenite(*command, "--json")
-    assert found.code == 0 and found.json["schema"] == "arenite.history/1"
-    assert found.json["regressions"] == 3
-    emulated, real = sorted(found.json["series"], key=lambda s: s["board"] != BOARD)
+    history = arenite(*command, "--json")
+    assert history.code == 0 and history.json["schema"] == "arenite.history/1"
+    assert history.json["regressions"] == 3
+    emulated, real = sorted(history.json["series"], key=lambda s: s["board"] != BOARD)
     assert (emulated["model"], emulated["mode"], real["mode"]) == ("net", {}, {"optimise": "ram"})
     assert [r["run"] for r in emulated["runs"]] == [1, 3]
     assert [r["regressions"] for r in real["runs"]] == [[], []]
@@ -47,29 +47,29 @@ def test_history_flags_what_got_worse(arenite: Arenite, store: Path) -> None:
     assert arenite(*command, "--json", "--fail").code == 1
     assert arenite(*command, "--board", "nucleo_l4r5zi", "--fail").code == 0
     assert arenite(*command, "--fail", "--allow-bytes", "100", "--allow-instructions", "5").code == 0
-    shown = arenite(*command)
-    assert "+5.00%" in shown.out and "arena B" in shown.out
+    text_run = arenite(*command)
+    assert "+5.00%" in text_run.out and "arena B" in text_run.out
     assert "Regression: net on qemu_mps2_an386, default: arena B 4,000 → 4,100 (run 1 → 3)" in " ".join(
-        shown.err.split()
+        text_run.err.split()
     )
     assert "has no matching run" in arenite(*command, "--model", "other.tflite").err
 
 
 def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None:
     command = ("bench", "compare", "--store", store)
-    found = arenite(*command, "1", "3", "--json").json
-    assert found["schema"] == "arenite.compare/1" and found["regressions"] == 3
-    figures = {c["figure"]: (c["old"], c["new"]) for c in found["figures"]}
+    comparison = arenite(*command, "1", "3", "--json").json
+    assert comparison["schema"] == "arenite.compare/1" and comparison["regressions"] == 3
+    figures = {c["figure"]: (c["old"], c["new"]) for c in comparison["figures"]}
     assert figures["instructions"] == (20000, 21000) and figures["flash_total"] == (14000, 14000)
-    assert found["layers"][0]["op"] == ["CONV_2D", "CONV_2D"]
+    assert comparison["layers"][0]["op"] == ["CONV_2D", "CONV_2D"]
     assert arenite(*command, "1", "3", "--fail").code == 1
     assert arenite(*command, "3", "1", "--fail").code == 0
     assert arenite(*command, "last~1", "last").code == 0
     file = tmp_path / "r.json"
     file.write_text(json.dumps(result(layers=[])))
-    shown = arenite(*command, file, "1")
-    assert shown.code == 0 and "Layers that changed" in shown.out
-    # Another board is another thing: nothing of it is a regression.
+    text_run = arenite(*command, file, "1")
+    assert text_run.code == 0 and "Layers that changed" in text_run.out
+    # Differences between boards are not regressions.
     assert arenite(*command, "1", "2", "--fail").code == 0
     arenite(*command, "1", "9").refused(2, "has no run 9")
     arenite(*command, "last~9", "1").refused(2, "no run last~9")
@@ -80,28 +80,28 @@ def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None
     arenite(*command, "1", file).refused(2, "does not contain a bench result")
 
 
-def test_no_store_yet(arenite: Arenite, tmp_path: Path) -> None:
+def test_a_missing_store_raises_an_error(arenite: Arenite, tmp_path: Path) -> None:
     arenite("bench", "history", "--store", tmp_path / "none").refused(2, "does not exist yet")
     (tmp_path / "torn").write_bytes(b"x" * 4096)
     arenite("bench", "history", "--store", tmp_path / "torn").refused(2, "torn", "is damaged")
 
 
-def test_help_names_the_words(arenite: Arenite) -> None:
-    shown = arenite("bench", "--help").out
-    assert "Subcommands (in place of IMAGE)" in shown
-    for word in ("matrix", "history", "compare"):
-        assert word in shown
-        assert f"arenite bench {word}" in arenite("bench", word, "--help").out
+def test_help_lists_the_subcommands(arenite: Arenite) -> None:
+    help_text = arenite("bench", "--help").out
+    assert "Subcommands (in place of IMAGE)" in help_text
+    for subcommand in ("matrix", "history", "compare"):
+        assert subcommand in help_text
+        assert f"arenite bench {subcommand}" in arenite("bench", subcommand, "--help").out
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    """With what it was made from; a store that cannot be costs a sentence; --no-store keeps nothing."""
+def test_a_bench_is_stored(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    """A bench is stored with its build. A damaged store only prints a message, and --no-store stores nothing."""
     store = tmp_path / "s.sqlite"
     command = ("bench", model, "--board", BOARD, "--samples", "2", "--no-cycles", "--json", "--store")
-    found = arenite(*command, store, "--optimise", "ram").json
-    assert found["run"] == 1
+    first_result = arenite(*command, store, "--optimise", "ram").json
+    assert first_result["run"] == 1
     with Store(store) as opened:
         run = opened.run(1)
     assert (run.model, run.board, run.mode, run.data) == ("small", BOARD, '{"optimise": "ram"}', "random")
@@ -110,12 +110,12 @@ def test_a_bench_is_kept(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     assert "arm-none-eabi-gcc" in f["compiler"] or "GCC" in f["compiler"]
     assert f["revision"] is None or len(f["revision"]) == 40
     assert (f["samples"], f["bit_exact"], f["missing"]) == (2, 2, 0)
-    again = arenite(*command, store, "--optimise", "ram").json
-    assert again["run"] == 2 and again["build"] == found["build"]
+    second_result = arenite(*command, store, "--optimise", "ram").json
+    assert second_result["run"] == 2 and second_result["build"] == first_result["build"]
     compared = arenite("bench", "history", "--store", store, "--json", "--fail")
     assert (compared.code, compared.json["regressions"]) == (0, 0)
     assert arenite(*command[:-1], "--no-store").json["run"] is None
     (tmp_path / "torn").write_bytes(b"x" * 4096)
-    torn = arenite(*command, tmp_path / "torn")
-    assert torn.code == 0 and torn.json["run"] is None
-    assert "The result was not stored" in torn.err and (tmp_path / "torn").read_bytes() == b"x" * 4096
+    damaged = arenite(*command, tmp_path / "torn")
+    assert damaged.code == 0 and damaged.json["run"] is None
+    assert "The result was not stored" in damaged.err and (tmp_path / "torn").read_bytes() == b"x" * 4096

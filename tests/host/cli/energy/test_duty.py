@@ -1,4 +1,4 @@
-"""``arenite duty`` as a user runs it."""
+"""``arenite duty`` from the command line."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def test_the_devices_of_the_documentation(arenite: Arenite) -> None:
     assert run.code == 0
     actual = run.json
     assert actual["schema"] == "arenite.duty/1" and actual["kind"] == "estimated"
-    # 0.12 s of 36 mW, 120 uJ of waking, and 15 uW for the rest.
+    # 0.12 s at 36 mW, 120 uJ for waking up, and 15 uW for the rest of the period.
     assert actual["power_w"] == pytest.approx((0.12 * 36e-3 + 120e-6 + (30 - 0.125) * 15e-6) / 30, rel=1e-6)
     assert actual["wait_s"]["mean"] == pytest.approx(0.005)
     assert actual["battery"]["name"] == "cr2032" and 100 < actual["battery"]["life_days"] < 250
 
 
-def test_the_simulation_stands_beside_the_prediction(arenite: Arenite) -> None:
+def test_the_simulation_is_reported_with_the_prediction(arenite: Arenite) -> None:
     common = ("--rate", 4, "--service", 120, "--queue", 4, "--battery", "lipo_500", "--simulate", "--json")
     actual = arenite("duty", *common, *DEVICE).json
-    beside = actual["simulation"]
-    assert beside["events"] == 20_000
+    simulation = actual["simulation"]
+    assert simulation["events"] == 20_000
     for name in ("utilisation", "wait_mean_s", "power_w", "life_days"):
-        assert abs(beside[name]["difference"]) < 0.05
-    assert beside["utilisation"]["value"] != actual["utilisation"]
+        assert abs(simulation[name]["difference"]) < 0.05
+    assert simulation["utilisation"]["value"] != actual["utilisation"]
 
 
-def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_path: Path) -> None:
+def test_the_svg_shows_the_battery_life_and_the_device(arenite: Arenite, tmp_path: Path) -> None:
     path = tmp_path / "life.svg"
     run = arenite(
         "duty", "--rate", 0.1, "--service", 120, *DEVICE, "--battery", "aa_lithium_pair", "--svg", path
@@ -45,7 +45,7 @@ def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_pa
     space = {"s": "http://www.w3.org/2000/svg"}
     points = root.find("s:polyline", space)
     assert points is not None and len(points.attrib["points"].split()) > 20
-    # Life grows with the time between events: the line falls in the picture's y.
+    # Battery life grows with the time between events, so the y coordinates of the line decrease.
     ys = [float(p.split(",")[1]) for p in points.attrib["points"].split()]
     assert ys[0] > ys[-1]
     assert any("at 10 s" in (t.text or "") for t in root.findall("s:text", space))
@@ -53,7 +53,7 @@ def test_the_picture_is_a_drawing_with_the_device_in_it(arenite: Arenite, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Path) -> None:
+def test_the_emulated_board_agrees_with_the_prediction(arenite: Arenite, model: Path) -> None:
     common = (
         "duty",
         "--emulate",
@@ -95,7 +95,7 @@ def test_the_emulated_board_does_what_was_predicted(arenite: Arenite, model: Pat
         (("--period", 1, "--emulate", "m.tflite", "--board", "nucleo_l4r5zi"), "needs an emulated board"),
     ],
 )
-def test_what_cannot_be_answered_is_told(
+def test_invalid_arguments_raise_an_error(
     arenite: Arenite, arguments: tuple[object, ...], message: str
 ) -> None:
     arenite("duty", *arguments, "--json").refused(2, message)

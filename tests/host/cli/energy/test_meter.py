@@ -18,21 +18,21 @@ from tests.host.energy.meters.sim_ina_logger import SimInaLogger
 from tests.host.energy.meters.sim_ppk2 import SimPpk2
 
 
-def test_the_list_has_all_of_them(arenite: Arenite) -> None:
+def test_list_has_all_meters(arenite: Arenite) -> None:
     assert [m["name"] for m in arenite("meter", "list", "--json").json["meters"]] == meter_names()
-    shown = arenite("meter", "list")
-    assert shown.code == 0 and all(name in shown.out for name in meter_names())
+    text_run = arenite("meter", "list")
+    assert text_run.code == 0 and all(name in text_run.out for name in meter_names())
 
 
-def test_one_of_them_with_its_sources(arenite: Arenite) -> None:
+def test_show_has_ranges_and_sources(arenite: Arenite) -> None:
     actual = arenite("meter", "show", "otii-arc", "--json").json
     assert actual["schema"] == "arenite.meter/1" and actual["ranges"][0]["offset_a"] == 50e-9
-    shown = arenite("meter", "show", "otii-arc")
-    assert "4,000" in shown.out and "0.5 to 5 V" in shown.out and "qoitech.com" in shown.err
+    text_run = arenite("meter", "show", "otii-arc")
+    assert "4,000" in text_run.out and "0.5 to 5 V" in text_run.out and "qoitech.com" in text_run.err
 
 
 @pytest.mark.slow
-def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path: Path) -> None:
+def test_a_recording_agrees_with_the_instrument(arenite: Arenite, tmp_path: Path) -> None:
     truth = waveform.make(4)
     path = tmp_path / "trace.csv"
     with SimInaLogger(truth, 4) as sim:
@@ -43,14 +43,14 @@ def test_a_recording_is_what_the_instrument_measured(arenite: Arenite, tmp_path:
     actual = run.json
     assert actual["schema"] == "arenite.recording/1" and actual["kind"] == "measured"
     assert actual["samples"] > 100 and actual["lost_samples"] > 0
-    back = read_csv(path)
-    assert len(back) == actual["samples"] and back.marks is not None
-    assert back.energy_j() == pytest.approx(actual["energy_j"], rel=1e-4)
-    assert back.supply_v == pytest.approx(truth.volts, rel=1e-3)
+    recording = read_csv(path)
+    assert len(recording) == actual["samples"] and recording.marks is not None
+    assert recording.energy_j() == pytest.approx(actual["energy_j"], rel=1e-4)
+    assert recording.supply_v == pytest.approx(truth.volts, rel=1e-3)
 
 
 @pytest.mark.slow
-def test_a_recording_for_people_says_how_sure_it_is(arenite: Arenite, tmp_path: Path) -> None:
+def test_the_text_output_has_the_limit_of_error(arenite: Arenite, tmp_path: Path) -> None:
     truth = waveform.make(2)
     path = tmp_path / "trace.csv"
     with SimPpk2(truth, 2) as sim:
@@ -75,7 +75,7 @@ def test_a_recording_for_people_says_how_sure_it_is(arenite: Arenite, tmp_path: 
 
 
 @pytest.mark.slow
-def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
+def test_an_interrupted_recording_is_saved(tmp_path: Path) -> None:
     truth = waveform.make(4)
     path = tmp_path / "trace.csv"
     with SimInaLogger(truth, 4) as sim:
@@ -85,7 +85,7 @@ def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
             stderr=subprocess.PIPE,
             text=True,
         )
-        # Not before it listens to the instrument: the simulation has begun to send then.
+        # The process reads from the instrument as soon as the simulation has sent data.
         assert sim.sent_all.wait(30)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
@@ -94,7 +94,7 @@ def test_an_interruption_keeps_what_was_recorded(tmp_path: Path) -> None:
     assert len(read_csv(path)) > 100
 
 
-def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
+def test_the_project_of_a_logger(arenite: Arenite, tmp_path: Path) -> None:
     folder = tmp_path / "logger"
     run = arenite(
         *("meter", "firmware", "--sensor", "ina228", "--board", "nucleo_f411re", "-o", folder),
@@ -104,12 +104,14 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
     config = (folder / "src" / "config.h").read_text("utf-8")
     for line in ("METER_CHIP 228", "METER_ADDRESS 0x45", "METER_SHUNT_UOHM 10000000", "METER_MARKS 2"):
         assert f"#define {line}\n" in config
-    again = arenite(
+    second_project = arenite(
         *("meter", "firmware", "--sensor", "ina219", "--board", "nucleo_f411re", "-o", folder, "--json")
     ).json
-    assert again["schema"] == "arenite.meter-firmware/1" and again["directory"] == str(folder)
+    assert second_project["schema"] == "arenite.meter-firmware/1" and second_project["directory"] == str(
+        folder
+    )
     files = {str(p.relative_to(folder)) for p in folder.rglob("*") if p.is_file()}
-    assert set(again["files"]) == files
+    assert set(second_project["files"]) == files
 
 
 @pytest.mark.parametrize(
@@ -141,11 +143,13 @@ def test_the_loggers_project(arenite: Arenite, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_told(arenite: Arenite, arguments: tuple[object, ...], message: str) -> None:
+def test_invalid_arguments_raise_an_error(
+    arenite: Arenite, arguments: tuple[object, ...], message: str
+) -> None:
     arenite("meter", *arguments).refused(2, message)
 
 
-def test_a_port_without_an_instrument_is_told(arenite: Arenite, tmp_path: Path) -> None:
+def test_a_missing_port_raises_an_error(arenite: Arenite, tmp_path: Path) -> None:
     run = arenite("meter", "record", "ppk2", "--port", tmp_path / "none", "-o", tmp_path / "x.csv")
     run.refused(3, "no serial port")
     assert not (tmp_path / "x.csv").exists()

@@ -1,4 +1,4 @@
-"""``arenite library``: names, choices of kernels, and what is refused before anything is written."""
+"""``arenite library``: names, choice of kernels, and errors that are raised before a file is written."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ def text(path: Path) -> str:
     return path.read_text("utf-8")
 
 
-def test_one_model_keeps_its_arena_and_gets_the_files_name(
-    arenite: Arenite, model: Path, tmp_path: Path
-) -> None:
+def test_a_single_model_is_named_after_its_file(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     run = arenite("library", model, "-o", tmp_path / "my-models", "--json")
     assert run.code == 0
-    (only,) = run.json["models"]
+    (library_model,) = run.json["models"]
     assert (run.json["schema"], run.json["name"]) == ("arenite.library/1", "my_models")
-    assert (only["name"], only["header"], only["shares_arena"]) == ("small", "small_model.h", False)
-    assert run.json["arena"] == only["arena"]
+    assert (library_model["name"], library_model["header"], library_model["shares_arena"]) == (
+        "small",
+        "small_model.h",
+        False,
+    )
+    assert run.json["arena"] == library_model["arena"]
     assert run.json["target"] == {"core": None, "tier": "scalar", "optimise": "balanced"}
     files = json.loads(text(tmp_path / "my-models/arenite.json"))["files"]
     assert (
@@ -42,8 +44,8 @@ def test_models_share_an_arena_unless_they_have_state(
     assert [m["shares_arena"] for m in (a, b, counter)] == [True, True, False]
     assert (counter["name"], counter["stateful"]) == ("counter", True)
     assert run.json["arena"] == max(a["arena"], b["arena"]) + counter["arena"]
-    shown = arenite("library", f"a={model}", f"b={large}", stateful, "-o", tmp_path / "all")
-    assert shown.code == 0 and "a_model.h" in shown.out and f"{run.json['arena']:,} B" in shown.out
+    text_run = arenite("library", f"a={model}", f"b={large}", stateful, "-o", tmp_path / "all")
+    assert text_run.code == 0 and "a_model.h" in text_run.out and f"{run.json['arena']:,} B" in text_run.out
 
 
 def test_the_same_arguments_give_the_same_bytes(arenite: Arenite, model: Path, tmp_path: Path) -> None:
@@ -55,7 +57,7 @@ def test_the_same_arguments_give_the_same_bytes(arenite: Arenite, model: Path, t
     assert trees[0] == trees[1]
 
 
-def test_what_a_new_library_leaves_out_is_removed_and_the_users_files_stay(
+def test_obsolete_files_are_removed_and_user_files_stay(
     arenite: Arenite, model: Path, large: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "lib"
@@ -93,15 +95,15 @@ def test_the_core_decides_the_kernels(
         (["absent.tflite"], "absent.tflite"),
     ],
 )
-def test_mistakes_are_refused(
+def test_mistakes_raise_an_error(
     arenite: Arenite, model: Path, tmp_path: Path, arguments: list[str], message: str
 ) -> None:
-    given = [a.replace("MODEL", str(model)) for a in arguments]
-    arenite("library", *given, "-o", tmp_path / "lib").refused(2, message)
+    words = [a.replace("MODEL", str(model)) for a in arguments]
+    arenite("library", *words, "-o", tmp_path / "lib").refused(2, message)
     assert not (tmp_path / "lib").exists()
 
 
-def test_a_board_that_is_too_small_is_refused(arenite: Arenite, large: Path, tmp_path: Path) -> None:
+def test_a_board_that_is_too_small_raises_an_error(arenite: Arenite, large: Path, tmp_path: Path) -> None:
     run = arenite("library", large, "-o", tmp_path / "lib", "--board", "qemu_microbit", "--optimise", "speed")
     run.refused(1, "The models alone need", "more RAM")
     assert not (tmp_path / "lib").exists()

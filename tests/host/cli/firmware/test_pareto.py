@@ -12,27 +12,27 @@ from tests.host.cli.conftest import Arenite
 BOARD = "qemu_mps2_an386"
 
 
-def test_the_json_is_whole(arenite: Arenite, model: Path) -> None:
+def test_the_json_is_complete(arenite: Arenite, model: Path) -> None:
     run = arenite("pareto", model, "--board", BOARD, "--json")
     assert run.code == 0
-    found = run.json
-    assert found["schema"] == "arenite.pareto/1"
-    assert found["board"] == {"name": BOARD, "core": "cortex-m4f"}
-    assert len(found["model"]["sha256"]) == 64 and set(found["limits"]) == {"ram", "flash"}
-    labels = [b["label"] for b in found["builds"]]
+    result = run.json
+    assert result["schema"] == "arenite.pareto/1"
+    assert result["board"] == {"name": BOARD, "core": "cortex-m4f"}
+    assert len(result["model"]["sha256"]) == 64 and set(result["limits"]) == {"ram", "flash"}
+    labels = [b["label"] for b in result["builds"]]
     assert labels[:4] == ["speed", "balanced", "ram", "flash"] and len(set(labels)) == len(labels)
-    for build in found["builds"]:
+    for build in result["builds"]:
         assert build["kind"] == "estimated" and build["bit_exact"] is None and build["fits"] is True
         assert build["dominated_by"] in (None, *labels)
         assert all(isinstance(build[key], int) for key in ("ram", "flash", "instructions"))
 
 
-def test_the_options_of_a_build_are_those_of_other_commands(arenite: Arenite, model: Path) -> None:
-    """fit of the same build says the same bytes."""
+def test_the_options_of_a_build_are_valid_for_fit(arenite: Arenite, model: Path) -> None:
+    """``arenite fit`` reports the same bytes for the same build."""
     for build in arenite("pareto", model, "--board", BOARD, "--json").json["builds"]:
         if not build["stream_input"]:
-            (said,) = arenite("fit", model, "--board", BOARD, *build["options"], "--json").json["boards"]
-            assert (said["ram"]["needed"], said["flash"]["needed"]) == (build["ram"], build["flash"])
+            (verdict,) = arenite("fit", model, "--board", BOARD, *build["options"], "--json").json["boards"]
+            assert (verdict["ram"]["needed"], verdict["flash"]["needed"]) == (build["ram"], build["flash"])
 
 
 def test_the_picture_and_the_page_are_written(arenite: Arenite, model: Path, tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_the_picture_and_the_page_are_written(arenite: Arenite, model: Path, tmp
     assert drawing.strip() in (tmp_path / "p.html").read_text()
 
 
-def test_nothing_fits_is_an_answer(arenite: Arenite, large: Path) -> None:
+def test_the_exit_code_is_1_if_nothing_fits(arenite: Arenite, large: Path) -> None:
     run = arenite("pareto", large, "--board", "nucleo_f030r8", "--json")
     fits = [b["fits"] for b in run.json["builds"]]
     assert run.code == (0 if any(fits) else 1) and not all(fits)
@@ -59,7 +59,7 @@ def test_nothing_fits_is_an_answer(arenite: Arenite, large: Path) -> None:
         (["--board", "nowhere"], "nowhere"),
     ],
 )
-def test_mistakes_are_refused(arenite: Arenite, model: Path, options: list[str], message: str) -> None:
+def test_mistakes_raise_an_error(arenite: Arenite, model: Path, options: list[str], message: str) -> None:
     arenite("pareto", model, *options).refused(2, message)
 
 

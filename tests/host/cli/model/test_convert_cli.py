@@ -1,4 +1,4 @@
-"""``arenite convert`` as its users meet it: refusals of bad input, interruptions, and the same bytes each time."""
+"""``arenite convert`` from the command line: errors of bad input, interruptions, reproducible images."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write(path: Path, **arrays: object) -> Path:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A float classifier that is really trained."""
+    """Return the path of a trained float classifier."""
     path = tmp_path_factory.mktemp("source") / "trained.tflite"
     path.write_bytes(trained_models.classifier())
     return path
@@ -42,7 +42,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """400 labelled samples of two rooms."""
+    """Return the path of 400 labelled samples from two rooms."""
     x, y = trained_models.samples(400, 5)
     return write(
         tmp_path_factory.mktemp("data") / "data.npz",
@@ -52,9 +52,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-def x_with(place: int, value: float) -> np.ndarray:
+def x_with(index: int, value: float) -> np.ndarray:
     x, _ = trained_models.samples(40, 5)
-    x[place, 3] = value
+    x[index, 3] = value
     return x
 
 
@@ -63,7 +63,7 @@ def samples(count: int) -> dict[str, np.ndarray]:
     return {"x": x, "y": y}
 
 
-#: Arrays of a calibration file that cannot be used -> what the refusal says.
+#: Arrays of an unusable calibration file -> texts of the error.
 BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] = {
     "NaN": (lambda: {"x": x_with(17, np.nan)}, ("1 NaN values in 1 of 40 samples", "sample 17")),
     "infinity": (lambda: {"x": x_with(3, np.inf)}, ("infinite values", "sample 3")),
@@ -113,19 +113,19 @@ BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] 
 }
 
 
-@pytest.mark.parametrize("what", BAD_SAMPLES)
-def test_calibration_samples_that_cannot_be_used(
-    what: str, arenite: Arenite, source: Path, tmp_path: Path
+@pytest.mark.parametrize("defect", BAD_SAMPLES)
+def test_unusable_calibration_samples_raise_an_error(
+    defect: str, arenite: Arenite, source: Path, tmp_path: Path
 ) -> None:
-    arrays, said = BAD_SAMPLES[what]
+    arrays, texts_of_error = BAD_SAMPLES[defect]
     bad = write(tmp_path / "bad.npz", **arrays())
-    found = arenite("convert", source, "--calibration", bad, "-o", tmp_path / "image.tflite")
-    found.refused(2, str(bad), *said)
+    run = arenite("convert", source, "--calibration", bad, "-o", tmp_path / "image.tflite")
+    run.refused(2, str(bad), *texts_of_error)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]
 
 
 def texts(folder: Path) -> dict[str, Path]:
-    """Files that are not what an option wants, by the name that stands for them below."""
+    """Write files that an option cannot use; map the names in ``REFUSED`` to their paths."""
     x, y = trained_models.samples(60, 6)
     (folder / "empty").mkdir()
     (folder / "pictures" / "cat").mkdir(parents=True)
@@ -156,7 +156,7 @@ def texts(folder: Path) -> dict[str, Path]:
     return {p.stem if p.suffix == ".npz" else p.name: p for p in folder.iterdir()}
 
 
-#: Arguments -> what the refusal says. SOURCE, DATA and INT8 are good files, others those of ``texts``.
+#: Arguments -> texts of the error. SOURCE, DATA and INT8 are valid files; the others are those of ``texts``.
 REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE": ("is a float model", "--calibration"),
     "SOURCE --calibration absent.npz": ("absent.npz does not exist", ".npz"),
@@ -221,29 +221,29 @@ REFUSED: dict[str, tuple[str, ...]] = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("asked", REFUSED)
-def test_what_cannot_be_asked(
-    asked: str, arenite: Arenite, source: Path, data: Path, model: Path, tmp_path: Path
+@pytest.mark.parametrize("command_line", REFUSED)
+def test_invalid_arguments_raise_an_error(
+    command_line: str, arenite: Arenite, source: Path, data: Path, model: Path, tmp_path: Path
 ) -> None:
-    """Exit code 2, what is wrong and what to try, and no file that was not there."""
+    """The exit code is 2, the error has two sentences, and no file is created."""
     files = texts(tmp_path)
-    shape = (20, 12, 12, 3)  # of the int8 model's input, whose values are at most 2.6
+    shape = (20, 12, 12, 3)  # the input of the int8 model, whose values are at most 2.6
     rng = np.random.default_rng(0)
     files["pixels_int8"] = write(tmp_path / "p.npz", x=(255 * rng.random(shape)).astype(np.float32))
     files["INT8DATA"] = write(tmp_path / "q.npz", x=rng.random(shape).astype(np.float32))
     files |= {"SOURCE": source, "DATA": data, "INT8": model}
-    before = sorted(tmp_path.rglob("*"))
-    words = [str(files.get(w.strip("<>"), w)) for w in asked.split()]
+    files_before = sorted(tmp_path.rglob("*"))
+    words = [str(files.get(w.strip("<>"), w)) for w in command_line.split()]
     if "-o" not in words:
         words += ["-o", str(tmp_path / "image.tflite")]
-    arenite("convert", *words).refused(2, *REFUSED[asked])
-    assert sorted(tmp_path.rglob("*")) == before
+    arenite("convert", *words).refused(2, *REFUSED[command_line])
+    assert sorted(tmp_path.rglob("*")) == files_before
 
 
-def test_an_unknown_option_value_is_a_mistake(arenite: Arenite, source: Path, data: Path) -> None:
-    for wrong in (("--calibration-samples", "0"), ("--trials", "none"), ("--jobs", "-1")):
-        found = arenite("convert", source, "--calibration", data, *wrong)
-        assert (found.code, found.out) == (2, "") and wrong[0] in found.err
+def test_an_invalid_option_value_raises_an_error(arenite: Arenite, source: Path, data: Path) -> None:
+    for option in (("--calibration-samples", "0"), ("--trials", "none"), ("--jobs", "-1")):
+        run = arenite("convert", source, "--calibration", data, *option)
+        assert (run.code, run.out) == (2, "") and option[0] in run.err
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -252,24 +252,24 @@ def environment(**more: str) -> dict[str, str]:
 
 @pytest.mark.slow
 def test_two_processes_write_the_same_bytes(source: Path, data: Path, tmp_path: Path) -> None:
-    """Whatever the order of sets and dictionaries, and wherever the files lie."""
+    """The bytes do not depend on hash seeds or on the folder of the files."""
     (tmp_path / "elsewhere").mkdir()
     moved = tmp_path / "elsewhere" / "copy.npz"
     moved.write_bytes(data.read_bytes())
     written = []
-    for seed, samples_at in (("1", data), ("2", moved)):
+    for seed, samples_path in (("1", data), ("2", moved)):
         image, page = tmp_path / f"{seed}.tflite", tmp_path / f"{seed}.html"
-        given = [
+        command_arguments = [
             str(source),
             "--calibration",
-            str(samples_at),
+            str(samples_path),
             "--calibration-samples",
             "100",
             "--recipe",
             "w4",
         ]
         process = subprocess.run(
-            [*COMMAND, *given, "-o", str(image), "--html", str(page), "--json"],
+            [*COMMAND, *command_arguments, "-o", str(image), "--html", str(page), "--json"],
             env=environment(PYTHONHASHSEED=seed),
             capture_output=True,
             text=True,
@@ -279,60 +279,74 @@ def test_two_processes_write_the_same_bytes(source: Path, data: Path, tmp_path: 
     assert written[0] == written[1]
 
 
-def test_the_image_records_what_made_it(arenite: Arenite, source: Path, data: Path, tmp_path: Path) -> None:
+def test_the_image_records_its_source_and_recipe(
+    arenite: Arenite, source: Path, data: Path, tmp_path: Path
+) -> None:
     image = tmp_path / "image.tflite"
-    made = arenite(
+    result = arenite(
         "convert", source, "--calibration", data, "-o", image, "--recipe", "int8_mse", "--json"
     ).json
     record = arenite("inspect", image, "--json").json["made_from"]
-    assert record["kind"] == "tflite-float32" and record["sha256"] == made["source"]["sha256"]
+    assert record["kind"] == "tflite-float32" and record["sha256"] == result["source"]["sha256"]
     assert record["recipe"] == load_recipe("int8_mse").to_json() and record["calibration"]["samples"] == 400
-    shown = arenite("inspect", image).out
-    assert f"made from tflite-float32 {record['sha256'][:16]}" in shown and "recipe int8_mse" in shown
+    text = arenite("inspect", image).out
+    assert f"made from tflite-float32 {record['sha256'][:16]}" in text and "recipe int8_mse" in text
     assert str(tmp_path) not in image.read_bytes().decode("latin-1")
-    again = arenite("convert", image, "-o", tmp_path / "again.tflite")
-    assert again.code == 0
+    second_run = arenite("convert", image, "-o", tmp_path / "again.tflite")
+    assert second_run.code == 0
     assert arenite("inspect", tmp_path / "again.tflite", "--json").json["made_from"] == record
 
 
-def test_the_recipe_as_a_file_gives_the_same_image(
+def test_a_recipe_file_gives_the_same_image(
     arenite: Arenite, source: Path, data: Path, tmp_path: Path
 ) -> None:
     recipe = load_recipe("w4_mixed")
     (tmp_path / "mine.toml").write_text(to_toml(recipe))
     for name, out in (("w4_mixed", "a.tflite"), (tmp_path / "mine.toml", "b.tflite")):
-        found = arenite("convert", source, "--calibration", data, "--recipe", name, "-o", tmp_path / out)
-        assert found.code == 0, found.err
+        run = arenite("convert", source, "--calibration", data, "--recipe", name, "-o", tmp_path / out)
+        assert run.code == 0, run.err
     assert (tmp_path / "a.tflite").read_bytes() == (tmp_path / "b.tflite").read_bytes()
 
 
-def test_the_command_of_the_page_makes_the_image_again(
+def test_the_command_on_the_page_reproduces_the_image(
     arenite: Arenite, source: Path, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     image, page = tmp_path / "an image.tflite", tmp_path / "page.html"
-    given = (source, "--calibration", data, "--calibration-samples", 50, "--recipe", "int8_mse", "-o", image)
-    assert arenite("convert", *given, "--board", "qemu_microbit", "--html", page, "--json").code == 0
-    first = image.read_bytes()
+    command_arguments = (
+        source,
+        "--calibration",
+        data,
+        "--calibration-samples",
+        50,
+        "--recipe",
+        "int8_mse",
+        "-o",
+        image,
+    )
+    assert (
+        arenite("convert", *command_arguments, "--board", "qemu_microbit", "--html", page, "--json").code == 0
+    )
+    first_image = image.read_bytes()
     image.unlink()
-    found = re.search(r"Command that creates this image</h2>\n<pre>(.*?)</pre>", page.read_text(), re.DOTALL)
-    assert found is not None
-    words = shlex.split(html.unescape(found[1]))
+    match = re.search(r"Command that creates this image</h2>\n<pre>(.*?)</pre>", page.read_text(), re.DOTALL)
+    assert match is not None
+    words = shlex.split(html.unescape(match[1]))
     assert words[0] == "arenite" and "--html" not in words
     assert arenite(*words[1:]).code == 0
-    assert image.read_bytes() == first
+    assert image.read_bytes() == first_image
 
 
-class Running:
-    """The command in a process of its own, which works for several seconds."""
+class RunningConversion:
+    """A conversion in a process of its own. It takes several seconds."""
 
     def __init__(self, source: Path, data: Path, image: Path) -> None:
-        given = [str(source), "--calibration", str(data), "--sensitivity", "-o", str(image)]
+        words = [str(source), "--calibration", str(data), "--sensitivity", "-o", str(image)]
         self.process = subprocess.Popen(
-            [*COMMAND, *given], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [*COMMAND, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
 
     def wait_until_it_runs_the_model(self) -> None:
-        """LiteRT is loaded when the model is read; much is left to do then."""
+        """Wait until LiteRT is loaded. At that time most of the work is still to be done."""
         maps = Path(f"/proc/{self.process.pid}/maps")
         deadline = time.monotonic() + 60
         while self.process.poll() is None and time.monotonic() < deadline:
@@ -342,31 +356,31 @@ class Running:
             except OSError:
                 pass
             time.sleep(0.02)
-        pytest.fail(f"it did not come to run the model: {self.process.communicate()}")
+        pytest.fail(f"the process never ran the model: {self.process.communicate()}")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("older", [False, True], ids=["no file", "an older file"])
-@pytest.mark.parametrize("after", [0.0, 0.4])
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
-def test_an_interruption_leaves_no_half_written_image(
-    how: signal.Signals, after: float, older: bool, source: Path, tmp_path: Path
+@pytest.mark.parametrize("older_file", [False, True], ids=["no file", "an older file"])
+@pytest.mark.parametrize("delay_s", [0.0, 0.4])
+@pytest.mark.parametrize("signal_number", [signal.SIGINT, signal.SIGKILL], ids=lambda s: s.name)
+def test_an_interruption_leaves_no_partial_image(
+    signal_number: signal.Signals, delay_s: float, older_file: bool, source: Path, tmp_path: Path
 ) -> None:
     if not Path("/proc/self/maps").exists():
         pytest.skip("needs /proc")
     x, y = trained_models.samples(30_000, 9)
     data, folder = write(tmp_path / "many.npz", x=x, y=y), tmp_path / "out"
     folder.mkdir()
-    if older:
+    if older_file:
         (folder / "image.tflite").write_bytes(b"older")
-    running = Running(source, data, folder / "image.tflite")
+    running = RunningConversion(source, data, folder / "image.tflite")
     running.wait_until_it_runs_the_model()
-    time.sleep(after)
-    running.process.send_signal(how)
+    time.sleep(delay_s)
+    running.process.send_signal(signal_number)
     out, err = running.process.communicate(timeout=60)
-    # Where SIGINT met Python in an exec() of text, as of dataclasses, Python ends by the signal, a shell's 130 as well.
+    # If SIGINT arrives while Python executes generated code (dataclasses), Python ends by the signal, not with 130.
     expected = {signal.SIGINT: (130, -signal.SIGINT), signal.SIGKILL: (-signal.SIGKILL,)}
-    assert running.process.returncode in expected[how], (out, err)
+    assert running.process.returncode in expected[signal_number], (out, err)
     assert out == "" and "Traceback" not in err
-    left = {p.name: p.read_bytes() for p in folder.iterdir()}
-    assert left == ({"image.tflite": b"older"} if older else {})
+    files_left = {p.name: p.read_bytes() for p in folder.iterdir()}
+    assert files_left == ({"image.tflite": b"older"} if older_file else {})

@@ -1,4 +1,4 @@
-"""``arenite skew``: agreement, disagreement, and what is wrong with what was asked."""
+"""``arenite skew``: agreement, disagreement and errors."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_file_of_steps(folder: Path, arenite: Arenite) -> None:
-    done = arenite("skew", "steps.toml", "--data", "data", "--pipeline", "training_code:right", "--json")
-    found = json.loads(done.out)
-    assert (done.code, found["schema"], found["agrees"], found["samples"]) == (0, "arenite.skew/1", True, 2)
-    assert [s["step"] for s in found["steps"]] == ["1 resize", "normalise", "the pipeline as a whole"]
-    other = arenite("skew", "steps.toml", "--data", "data", "--pipeline", "training_code:wrong")
-    assert other.code == 1 and "method nearest" in " ".join(other.out.split())
+    run = arenite("skew", "steps.toml", "--data", "data", "--pipeline", "training_code:right", "--json")
+    result = json.loads(run.out)
+    assert (run.code, result["schema"], result["agrees"], result["samples"]) == (0, "arenite.skew/1", True, 2)
+    assert [s["step"] for s in result["steps"]] == ["1 resize", "normalise", "the pipeline as a whole"]
+    wrong_run = arenite("skew", "steps.toml", "--data", "data", "--pipeline", "training_code:wrong")
+    assert wrong_run.code == 1 and "method nearest" in " ".join(wrong_run.out.split())
 
 
 def test_an_image(folder: Path, arenite: Arenite) -> None:
@@ -66,7 +66,7 @@ def test_an_image(folder: Path, arenite: Arenite) -> None:
     assert arenite("skew", "model.tflite", "--data", "data/cat/a.png").code == 0
 
 
-def test_mistakes(folder: Path, arenite: Arenite) -> None:
+def test_mistakes_raise_an_error(folder: Path, arenite: Arenite) -> None:
     save(classifier(), folder / "plain.tflite")
     (folder / "bad.toml").write_text("[preprocessing]\nsteps = 3\n")
     for words, problem in (

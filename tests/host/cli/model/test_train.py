@@ -1,4 +1,4 @@
-"""``arenite train``: what it lists, and mistakes, which are told before anything is fetched or trained."""
+"""``arenite train``: its lists, and errors, which are raised before data is fetched or a model is trained."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from arenite.models.datasets import DATASETS
 
 def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--list", "--json"]) == 0
-    made = json.loads(capsys.readouterr().out)
-    assert made["schema"] == "arenite.trainings/1"
-    assert set(made["architectures"]) == set(ARCHITECTURES)
-    assert set(made["data"]) == set(DATASETS)
-    assert all(r["kind"] == "measured" for r in made["recorded"])
+    content = json.loads(capsys.readouterr().out)
+    assert content["schema"] == "arenite.trainings/1"
+    assert set(content["architectures"]) == set(ARCHITECTURES)
+    assert set(content["data"]) == set(DATASETS)
+    assert all(r["kind"] == "measured" for r in content["recorded"])
 
 
-def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+def test_list_as_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--list"]) == 0
-    shown = capsys.readouterr().out
+    text = capsys.readouterr().out
     for name in ARCHITECTURES:
-        assert name in shown
-    assert "arenite train resnet8 --data mnist" in shown
+        assert name in text
+    assert "arenite train resnet8 --data mnist" in text
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def test_list_for_people(capsys: pytest.CaptureFixture[str]) -> None:
         ),
     ],
 )
-def test_mistakes(
+def test_mistakes_raise_an_error(
     arguments: list[str],
     problem: str,
     hint: str,
@@ -68,8 +68,8 @@ def test_mistakes(
     rng = np.random.default_rng(0)
     np.savez("own.npz", x=rng.integers(0, 256, (20, 12, 12, 1), np.uint8), y=np.arange(20) % 2)
     assert main(["train", *arguments]) == 2
-    said = capsys.readouterr().err
-    assert problem in said
-    assert hint in said
-    assert "Traceback" not in said
+    stderr = capsys.readouterr().err
+    assert problem in stderr
+    assert hint in stderr
+    assert "Traceback" not in stderr
     assert [p.name for p in tmp_path.iterdir()] == ["own.npz"]
