@@ -1,4 +1,4 @@
-"""Small models for tests of the whole way, and their files."""
+"""Small models for end-to-end tests, and their files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
 
 
 def _conv(b: GraphBuilder, x: int, channels: int, name: str = "CONV_2D") -> int:
-    """3x3, stride 2, per-channel weights, ReLU."""
+    """Add a 3x3 convolution with stride 2, per-channel weights and ReLU; return its output."""
     n, h, w, c = b[x].shape
     depthwise = name != "CONV_2D"
     scales = tuple(f32(0.004 + 0.001 * k) for k in range(channels))
@@ -45,7 +45,7 @@ def _conv(b: GraphBuilder, x: int, channels: int, name: str = "CONV_2D") -> int:
 
 
 def classifier(size: int = 12, channels: int = 6) -> Model:
-    """int8: convolutions, max pool, fully connected, softmax; one input, one output."""
+    """Return an int8 model with convolutions, max pool, fully connected and softmax; one input, one output."""
     b = GraphBuilder(np.random.default_rng(1))
     x = b.input((1, size, size, 3), "int8", quant(0.02, 3))
     y = _conv(b, _conv(b, x, channels), channels, "DEPTHWISE_CONV_2D")
@@ -68,24 +68,24 @@ def classifier(size: int = 12, channels: int = 6) -> Model:
 
 
 def counter() -> Model:
-    """State: a variable of four bytes, started by CALL_ONCE, to which each inference adds its input."""
+    """Return a stateful model: each inference adds its input to a variable of four bytes, initialized by CALL_ONCE."""
     b = GraphBuilder(np.random.default_rng(2))
     q = quant(0.1)
     x = b.input((1, 4), "int8", q)
     call_once(b, "sum", b[x])
     handle = b.tensor((), "resource")
     b.op("VAR_HANDLE", [], [handle], "VarHandleOptions", container="", shared_name="sum")
-    old, new = b.tensor((1, 4), "int8", q), b.tensor((1, 4), "int8", q)
-    b.op("READ_VARIABLE", [handle], [old], "ReadVariableOptions")
-    b.op("ADD", [old, x], [new], "AddOptions", 2)
-    b.op("ASSIGN_VARIABLE", [handle, new], [], "AssignVariableOptions")
-    shown = b.tensor((1, 4), "int8", q)
-    b.op("RELU", [new], [shown])
+    old_value, new_value = b.tensor((1, 4), "int8", q), b.tensor((1, 4), "int8", q)
+    b.op("READ_VARIABLE", [handle], [old_value], "ReadVariableOptions")
+    b.op("ADD", [old_value, x], [new_value], "AddOptions", 2)
+    b.op("ASSIGN_VARIABLE", [handle, new_value], [], "AssignVariableOptions")
+    output = b.tensor((1, 4), "int8", q)
+    b.op("RELU", [new_value], [output])
     return b.build()
 
 
 def two_inputs() -> Model:
-    """int8 x0 (1, 6) times int8 x1 (1, 6) plus int16 of its own: two inputs, two outputs."""
+    """Return a model with two int8 inputs of shape (1, 6); its two outputs are their product and difference."""
     b = GraphBuilder(np.random.default_rng(3))
     x0, x1 = b.input((1, 6), "int8", quant(0.05, 4)), b.input((1, 6), "int8", quant(0.02, -9))
     product = b.tensor((1, 6), "int8", quant(0.01, 1))
@@ -96,7 +96,7 @@ def two_inputs() -> Model:
 
 
 def float_edges() -> Model:
-    """float32 in, int8 within, float32 out."""
+    """Return a model with float32 input and output and int8 operators between them."""
     b = GraphBuilder(np.random.default_rng(4))
     x = b.input((1, 10), "float32")
     q = b.tensor((1, 10), "int8", quant(0.01, 2))
@@ -109,7 +109,7 @@ def float_edges() -> Model:
 
 
 def float_network() -> Model:
-    """Not quantised: nothing here runs on a device."""
+    """Return a float model, which no device can run."""
     b = GraphBuilder(np.random.default_rng(5))
     x = b.input((1, 4), "float32")
     weights = b.const(b.rng.standard_normal((3, 4)), "float32")

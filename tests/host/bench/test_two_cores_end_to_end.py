@@ -41,24 +41,24 @@ def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
 @pytest.mark.parametrize(("name", "min_speedup"), [("kws01", 1.9), ("ad01", 1.9)])
 def test_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
     prepared = prepare(shared_model(f"{name}_int8"))
-    one = run(prepared, BenchConfig(BuildOptions("speed", cores=1), cycles=True))
-    two = run(prepared, BenchConfig(BuildOptions("speed", cores=2), cycles=True))
-    for result in (one, two):
+    one_core = run(prepared, BenchConfig(BuildOptions("speed", cores=1), cycles=True))
+    both_cores = run(prepared, BenchConfig(BuildOptions("speed", cores=2), cycles=True))
+    for result in (one_core, both_cores):
         memory, flash = result["memory"], result["flash"]
         assert result["samples"]["bit_exact"] == 2
         assert (memory["arena"], memory["static"]) == (memory["predicted_arena"], memory["predicted_static"])
         assert flash["total"] == flash["predicted_total"]
         assert memory["stack"] <= memory["predicted_stack"]
-    assert one["two_cores"] is None
-    two_cores = two["two_cores"]
+    assert one_core["two_cores"] is None
+    two_cores = both_cores["two_cores"]
     critical = two_cores["critical_path"]["instructions"]
     assert two_cores["critical_path"]["kind"] == two_cores["speedup"]["kind"] == "estimated"
     # Both cores together run at most 2 % more instructions than one core; the longer of both runs about half of them.
-    one_core_instructions = one["inference"]["instructions"]["p50"]
+    one_core_instructions = one_core["inference"]["instructions"]["p50"]
     assert one_core_instructions <= two_cores["work"]["instructions"] <= 1.02 * one_core_instructions
     assert one_core_instructions / critical >= min_speedup
     assert two_cores["speedup"]["value"] <= two_cores["bound"] + 0.01
-    assert two["inference"]["cycles"]["p50"] < 0.55 * one["inference"]["cycles"]["p50"]
+    assert both_cores["inference"]["cycles"]["p50"] < 0.55 * one_core["inference"]["cycles"]["p50"]
 
 
 def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
@@ -132,9 +132,11 @@ def test_a_board_without_a_second_core_raises_an_error(tmp_path: Path) -> None:
 def test_one_core_builds_do_not_change(tmp_path: Path) -> None:
     """Code generated for one core has no trace of a second one."""
     prepared = prepare(shared_model("ad01_int8"))
-    plain = generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "a", BuildOptions("speed"))
-    one = generate_project(prepared, BOARD, tmp_path / "b", BuildOptions("speed", cores=1))
-    assert model_sources(plain.generated) == model_sources(one.generated)
-    assert "ar_fork" not in model_sources(one.generated)["model.c"]
+    single_core_board = generate_project(
+        prepared, load_board("qemu_riscv32"), tmp_path / "a", BuildOptions("speed")
+    )
+    one_core = generate_project(prepared, BOARD, tmp_path / "b", BuildOptions("speed", cores=1))
+    assert model_sources(single_core_board.generated) == model_sources(one_core.generated)
+    assert "ar_fork" not in model_sources(one_core.generated)["model.c"]
     assert not list((tmp_path / "b").glob("lib/*/parallel_*.c"))
-    assert replace(plain.prediction, code=one.prediction.code) == one.prediction
+    assert replace(single_core_board.prediction, code=one_core.prediction.code) == one_core.prediction

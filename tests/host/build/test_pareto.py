@@ -61,16 +61,16 @@ def test_dominating_builds_are_not_dominated_themselves(rows: list[tuple]) -> No
     assert any(b.dominated_by is None for b in marked)
     for checked in marked:
         if checked.dominated_by is not None:
-            other = by_label[checked.dominated_by]
-            assert other.dominated_by is None and (checked.stream_input or not other.stream_input)
-            assert all(a <= b for a, b in zip(other.figures, checked.figures, strict=True))
+            rival = by_label[checked.dominated_by]
+            assert rival.dominated_by is None and (checked.stream_input or not rival.stream_input)
+            assert all(a <= b for a, b in zip(rival.figures, checked.figures, strict=True))
         else:
-            for other in marked:
-                better = all(a <= b for a, b in zip(other.figures, checked.figures, strict=True))
+            for rival in marked:
+                better = all(a <= b for a, b in zip(rival.figures, checked.figures, strict=True))
                 assert not (
                     better
-                    and other.figures != checked.figures
-                    and (checked.stream_input or not other.stream_input)
+                    and rival.figures != checked.figures
+                    and (checked.stream_input or not rival.stream_input)
                 )
 
 

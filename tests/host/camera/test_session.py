@@ -88,10 +88,12 @@ def test_every_thread_of_the_loop_has_the_priority() -> None:
 
     class Look:
         def take(self, served: ServedFrame, frame: Frame | None) -> None:
-            for each in threading.enumerate():
-                if each.native_id is not None:
-                    threads[each.native_id] = os.sched_getscheduler(each.native_id) & ~os.SCHED_RESET_ON_FORK
-            names.update({each.native_id or 0: each.name for each in threading.enumerate()})
+            for thread in threading.enumerate():
+                if thread.native_id is not None:
+                    threads[thread.native_id] = (
+                        os.sched_getscheduler(thread.native_id) & ~os.SCHED_RESET_ON_FORK
+                    )
+            names.update({thread.native_id or 0: thread.name for thread in threading.enumerate()})
 
         def close(self) -> None:
             pass
@@ -108,7 +110,7 @@ def test_every_thread_of_the_loop_has_the_priority() -> None:
     finally:
         normal_priority()
     assert os.sched_getscheduler(0) == policy_before
-    fifo = {names[each] for each, policy in threads.items() if policy == os.SCHED_FIFO}
+    fifo = {names[thread] for thread, policy in threads.items() if policy == os.SCHED_FIFO}
     assert fifo == {"MainThread", "compute", "answer"}
 
 

@@ -65,7 +65,7 @@ def test_cold_and_a_higher_cut_off_shorten_the_life() -> None:
     assert high.life_s < 0.8 * baseline.life_s and any("charge is left" in w for w in high.warnings)
 
 
-def test_shelf_life_average_current_and_assumptions_are_told() -> None:
+def test_shelf_life_current_limits_and_assumptions_are_reported() -> None:
     thionyl = load_battery("lisocl2_aa")
     assert any("10 years" in w for w in battery_life(thionyl, 3e-6, 3e-2).warnings)
     assert any("continuous rating of 50 mA" in w for w in battery_life(thionyl, 0.3, 0.3).warnings)

@@ -1,4 +1,4 @@
-"""What a duty cycle is made of, from files of other commands and of people."""
+"""The inputs of a duty cycle from result files of other commands and from CSV files."""
 
 from __future__ import annotations
 
@@ -50,45 +50,45 @@ def test_times_are_read_in_their_unit(tmp_path: Path, text: str, expected: list[
         ("1\nnan\n", "'nan'"),
     ],
 )
-def test_a_file_without_times_is_refused(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_without_times_raises_an_error(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "t.csv"
     path.write_text(text, "utf-8")
     with pytest.raises(UsageError, match=message):
         read_times(path, "events", "s")
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot read the events"):
         read_times(tmp_path / "none.csv", "events", "s")
 
 
 def test_a_real_boards_latency_is_measured(tmp_path: Path) -> None:
     spread = {"p50": 100.0, "p95": 120.0, "p99": 130.0, "min": 90.0, "max": 200.0}
-    found = latency_of_bench(bench_json(tmp_path / "b.json", "nucleo_l4r5zi", spread, None, None))
-    assert found.kind == "measured" and not found.service.fixed
-    times = np.sort(found.service.times_s)
+    latency = latency_of_bench(bench_json(tmp_path / "b.json", "nucleo_l4r5zi", spread, None, None))
+    assert latency.kind == "measured" and not latency.service.fixed
+    times = np.sort(latency.service.times_s)
     assert times[0] >= 90e-6 and times[-1] <= 200e-6
     assert np.quantile(times, 0.5) == pytest.approx(100e-6, rel=0.01)
     assert np.quantile(times, 0.95) == pytest.approx(120e-6, rel=0.01)
 
 
-def test_an_emulated_boards_cycles_count_at_a_real_boards_clock(tmp_path: Path) -> None:
-    same = dict.fromkeys(("p50", "p95", "p99", "min", "max"), 1_000_000)
-    path = bench_json(tmp_path / "b.json", "qemu_mps2_an386", None, same, {"p50": 1_200_000})
+def test_emulated_cycles_are_scaled_to_the_clock_of_a_real_board(tmp_path: Path) -> None:
+    instructions = dict.fromkeys(("p50", "p95", "p99", "min", "max"), 1_000_000)
+    path = bench_json(tmp_path / "b.json", "qemu_mps2_an386", None, instructions, {"p50": 1_200_000})
     assert latency_of_bench(path).service.times_s == pytest.approx([1.2e6 / 25e6])
-    found = latency_of_bench(path, "nucleo_l4r5zi")
-    assert found.service.times_s == pytest.approx([0.010]) and found.kind == "estimated"
+    latency = latency_of_bench(path, "nucleo_l4r5zi")
+    assert latency.service.times_s == pytest.approx([0.010]) and latency.kind == "estimated"
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"schema": "arenite.fit/1"}', '{"schema": "arenite.bench/1"}'])
-def test_another_file_is_no_bench(tmp_path: Path, text: str) -> None:
+def test_other_files_are_no_bench_results(tmp_path: Path, text: str) -> None:
     path = tmp_path / "b.json"
     path.write_text(text, "utf-8")
     with pytest.raises(UsageError):
         latency_of_bench(path)
 
 
-def test_powers_come_from_what_is_nearest_to_the_truth(tmp_path: Path) -> None:
+def test_measured_powers_precede_profiles(tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     energy = {
         "schema": "arenite.energy/1",
@@ -105,11 +105,13 @@ def test_powers_come_from_what_is_nearest_to_the_truth(tmp_path: Path) -> None:
     measured = powers_of(None, None, path, board)
     assert (measured.active_w, measured.sleep_w, measured.peak_w) == pytest.approx((0.02, 6e-6, 0.05))
     assert "measured" in measured.sources["active"]
-    timed = service_of(None, None, None, None, None, path)
-    assert timed.service.times_s == pytest.approx([0.035]) and timed.kind == "measured"
+    timing = service_of(None, None, None, None, None, path)
+    assert timing.service.times_s == pytest.approx([0.035]) and timing.kind == "measured"
     assert service_of(1.0, None, None, None, None, path).service.times_s == pytest.approx([0.001])
-    given = powers_of(30.0, 12.0, path, board)
-    assert (given.active_w, given.sleep_w, given.peak_w) == pytest.approx((0.03, 12e-6, None))
+    from_options = powers_of(30.0, 12.0, path, board)
+    assert (from_options.active_w, from_options.sleep_w, from_options.peak_w) == pytest.approx(
+        (0.03, 12e-6, None)
+    )
     profile = powers_of(None, None, None, board)
     assert profile.active_w == pytest.approx(13.2e-3 * 3.3) and profile.sleep_w == pytest.approx(2.8e-6 * 3.3)
     assert profile.sources["active"].startswith("estimated")

@@ -1,4 +1,4 @@
-"""One prediction: energy by state adds up, JSON is plain, errors are clear."""
+"""``predict``: the energies of all states add up, the JSON is valid, and errors name the value."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from arenite.host.duty.model import SCHEMA, PowerStates, predict
 POWER = PowerStates(sleep_w=10e-6, active_w=30e-3, wake_s=0.01, wake_j=1e-4, enter_j=2e-5)
 
 
-def test_energy_of_a_plain_cycle_by_hand() -> None:
-    found = predict(PeriodicEvents(10.0), 0.1, None, POWER, "cr2032")
+def test_the_energy_of_a_periodic_cycle() -> None:
+    prediction = predict(PeriodicEvents(10.0), 0.1, None, POWER, "cr2032")
     watts = (10e-6 * 9.89 + 30e-3 * 0.1 + 1.2e-4) / 10
-    assert found.power_w == pytest.approx(watts, rel=1e-6)
-    assert found.power_w == pytest.approx(sum(found.parts_w.values()))
-    assert found.energy_per_event_j == pytest.approx(10 * watts, rel=1e-6)
-    assert found.life is not None and 15 < found.life.days < 100
+    assert prediction.power_w == pytest.approx(watts, rel=1e-6)
+    assert prediction.power_w == pytest.approx(sum(prediction.parts_w.values()))
+    assert prediction.energy_per_event_j == pytest.approx(10 * watts, rel=1e-6)
+    assert prediction.life is not None and 15 < prediction.life.days < 100
 
 
-def test_lingering_pays_where_waking_is_dear() -> None:
-    dear = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3)
-    patient = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3, linger_s=0.5, linger_w=1e-3)
+def test_lingering_saves_energy_if_waking_is_expensive() -> None:
+    without_linger = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3)
+    with_linger = PowerStates(1e-5, 0.03, wake_s=0.02, wake_j=5e-3, linger_s=0.5, linger_w=1e-3)
     assert (
-        predict(PoissonEvents(5.0), 0.01, None, patient).power_w
-        < predict(PoissonEvents(5.0), 0.01, None, dear).power_w
+        predict(PoissonEvents(5.0), 0.01, None, with_linger).power_w
+        < predict(PoissonEvents(5.0), 0.01, None, without_linger).power_w
     )
 
 
-def test_json_is_plain_and_whole() -> None:
+def test_json_is_complete_and_valid() -> None:
     for events in (PoissonEvents(2.0), PeriodicEvents(0.5), RecordedEvents.recorded([0.1, 0.2, 0.9, 4.0])):
-        found = predict(events, [0.1, 0.12, 0.2], 2, POWER, "lipo_500", regulator=Regulator("switching", 1.8))
-        data = json.loads(json.dumps(found.as_json(), allow_nan=False))
+        prediction = predict(
+            events, [0.1, 0.12, 0.2], 2, POWER, "lipo_500", regulator=Regulator("switching", 1.8)
+        )
+        data = json.loads(json.dumps(prediction.as_json(), allow_nan=False))
         assert data["schema"] == SCHEMA and data["kind"] == "estimated"
         assert set(data["wait_s"]) == {"mean", "p50", "p90", "p95", "p99"}
         assert sum(data["shares"].values()) == pytest.approx(1, abs=1e-3)
         assert data["battery"]["name"] == "lipo_500" and data["battery"]["life_days"] > 0
-    dead = predict(
+    never_starting = predict(
         PoissonEvents(1.0), 0.1, None, PowerStates(1e-6, 2.0), "cr2032", regulator=Regulator("switching", 3.3)
     )
-    data = json.loads(json.dumps(dead.as_json(), allow_nan=False))
+    data = json.loads(json.dumps(never_starting.as_json(), allow_nan=False))
     assert data["battery"]["life_s"] == 0 and data["battery"]["peak_ma"] is None and data["warnings"]
 
 
-def test_drops_are_warned_of() -> None:
-    found = predict(PoissonEvents(20.0), 0.1, 1, POWER)
-    assert found.life is None and any("dropped" in w for w in found.warnings)
+def test_dropped_events_add_a_warning() -> None:
+    prediction = predict(PoissonEvents(20.0), 0.1, 1, POWER)
+    assert prediction.life is None and any("dropped" in w for w in prediction.warnings)
 
 
 def test_errors_name_the_value() -> None:

@@ -1,4 +1,4 @@
-"""Predictions against an emulated board: real inferences, a real queue, the board's own counter."""
+"""Predictions agree with an emulated board that runs inferences, has a queue and counts with its own timer."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from arenite.profiles.boards import load_board
 from tests.host.small_graphs import classifier, save
 
 pytestmark = pytest.mark.qemu
-WITHIN = 0.05
+TOLERANCE = 0.05
 EVENTS = 1500
 
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DutyBoard]:
     path = save(classifier(), tmp_path_factory.mktemp("duty") / "model.tflite")
-    with DutyBoard(prepare(path), load_board("qemu_mps2_an386")) as found:
-        yield found
+    with DutyBoard(prepare(path), load_board("qemu_mps2_an386")) as duty_board:
+        yield duty_board
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def service_s(device: DutyBoard) -> float:
 
 
 def lindley(arrivals: np.ndarray, services: np.ndarray) -> np.ndarray:
-    """Waits of an endless queue: a recursion of one line, to check the board by."""
+    """Return the waits in an unlimited queue (Lindley's recursion)."""
     waits = np.zeros(len(arrivals))
     for k in range(1, len(arrivals)):
         waits[k] = max(0.0, waits[k - 1] + services[k - 1] - (arrivals[k] - arrivals[k - 1]))
@@ -44,7 +44,7 @@ def lindley(arrivals: np.ndarray, services: np.ndarray) -> np.ndarray:
 
 
 def recorded(rng: np.random.Generator, gap: float) -> RecordedEvents:
-    """Bursts, as a door's sensor gives them."""
+    """Return events in bursts, like those of a door sensor."""
     return RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 700)))
 
 
@@ -59,7 +59,7 @@ def recorded(rng: np.random.Generator, gap: float) -> RecordedEvents:
         ("trace", 0.5, 3, 0.3, 1.0),
     ],
 )
-def test_the_prediction_is_what_the_board_does(
+def test_the_prediction_agrees_with_the_board(
     device: DutyBoard,
     service_s: float,
     kind: str,
@@ -68,7 +68,7 @@ def test_the_prediction_is_what_the_board_does(
     wake: float,
     linger: float,
 ) -> None:
-    """The same arrivals, with the times that the board itself took for an inference and for waking."""
+    """The prediction uses the same arrivals, and the board's own times for an inference and for waking up."""
     rng = np.random.default_rng(3)
     gap = service_s / offered
     kinds: dict[str, Events] = {
@@ -78,77 +78,77 @@ def test_the_prediction_is_what_the_board_does(
     }
     events = kinds[kind]
     arrivals = events.arrivals(EVENTS, rng)
-    seen = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
-    service = ServiceTimes.of(float(seen.services_s.mean()))
-    # Every inference of the same network takes the same instructions, but for the events that came meanwhile.
-    assert seen.services_s.std() < 0.01 * service.mean_s
-    # Bookkeeping of a waking is under a hundredth of an inference.
-    assert 0 <= seen.wake_s - wake * service_s < 0.01 * service_s
-    same = RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
-    q = queueing(same, service, queue, Sleep(seen.wake_s, linger * service_s))
-    assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
-    assert q.wait_mean_s == pytest.approx(seen.wait_mean_s, rel=WITHIN, abs=0.02 * service_s)
-    assert q.dropped == pytest.approx(seen.dropped, rel=WITHIN, abs=0.0005)
-    assert q.sleeping == pytest.approx(seen.shares["sleeping"], rel=WITHIN, abs=0.01)
-    assert q.lingering == pytest.approx(seen.shares["lingering"], rel=WITHIN, abs=0.01)
-    assert sum(seen.shares.values()) == pytest.approx(1)
+    observed = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
+    service = ServiceTimes.of(float(observed.services_s.mean()))
+    # All inferences take the same instructions, except for events that arrive during one.
+    assert observed.services_s.std() < 0.01 * service.mean_s
+    # The overhead of waking up is under a hundredth of an inference.
+    assert 0 <= observed.wake_s - wake * service_s < 0.01 * service_s
+    recorded_events = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
+    q = queueing(recorded_events, service, queue, Sleep(observed.wake_s, linger * service_s))
+    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
+    assert q.wait_mean_s == pytest.approx(observed.wait_mean_s, rel=TOLERANCE, abs=0.02 * service_s)
+    assert q.dropped == pytest.approx(observed.dropped, rel=TOLERANCE, abs=0.0005)
+    assert q.sleeping == pytest.approx(observed.shares["sleeping"], rel=TOLERANCE, abs=0.01)
+    assert q.lingering == pytest.approx(observed.shares["lingering"], rel=TOLERANCE, abs=0.01)
+    assert sum(observed.shares.values()) == pytest.approx(1)
 
 
 @pytest.mark.slow
 def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoard, service_s: float) -> None:
-    """M/G/1: an event takes one or three inferences. Within the 95 % interval of the board's own mean wait."""
+    """M/G/1: an event takes one or three inferences. The prediction is in the 95 % interval of the measured mean."""
     rng = np.random.default_rng(5)
-    asked = rng.choice([1, 3], 2500)
+    inferences = rng.choice([1, 3], 2500)
     rate = 0.6 / (2 * service_s)
     arrivals = PoissonEvents(rate).arrivals(2500, rng)
-    seen = device.run(arrivals, asked, None, Sleep())
-    exact = lindley(np.round(arrivals, 9), seen.services_s)
-    # Event by event: the latency of noticing an event is all that the board adds.
-    assert np.abs(seen.waits_s - exact).max() < 0.02 * service_s
-    means = [part.mean() for part in np.array_split(seen.waits_s[200:], 20)]
-    half = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
-    q = queueing(PoissonEvents(rate), ServiceTimes.of([float(s) for s in seen.services_s]), None, Sleep())
-    assert abs(q.wait_mean_s - np.mean(means)) < half + 0.02 * service_s
-    assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
+    observed = device.run(arrivals, inferences, None, Sleep())
+    exact_waits = lindley(np.round(arrivals, 9), observed.services_s)
+    # For each event, the board adds only the latency of noticing it.
+    assert np.abs(observed.waits_s - exact_waits).max() < 0.02 * service_s
+    means = [part.mean() for part in np.array_split(observed.waits_s[200:], 20)]
+    half_interval = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
+    q = queueing(PoissonEvents(rate), ServiceTimes.of([float(s) for s in observed.services_s]), None, Sleep())
+    assert abs(q.wait_mean_s - np.mean(means)) < half_interval + 0.02 * service_s
+    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_netduinoplus2", "qemu_riscv32"])
-def test_other_boards_do_it_too(tmp_path: Path, name: str) -> None:
-    """Every family of ports, whatever its counter counts; a small RAM has room for fewer events."""
+def test_the_prediction_agrees_with_other_boards(tmp_path: Path, name: str) -> None:
+    """The test runs on other families of boards and timers. A board with little RAM stores fewer events."""
     prepared = prepare(save(classifier(), tmp_path / "model.tflite"))
     with DutyBoard(prepared, load_board(name)) as device:
         assert device.max_events >= (300 if name == "qemu_microbit" else 4000)
         service_s = device.service_s()
         arrivals = PoissonEvents(0.9 / service_s).arrivals(150, np.random.default_rng(2))
-        seen = device.run(arrivals, 1, 2, Sleep(0.2 * service_s))
-    service = ServiceTimes.of(float(seen.services_s.mean()))
+        observed = device.run(arrivals, 1, 2, Sleep(0.2 * service_s))
+    service = ServiceTimes.of(float(observed.services_s.mean()))
     assert service.mean_s == pytest.approx(service_s, rel=0.02)
-    same = RecordedEvents.recorded(arrivals, max(seen.seconds, float(arrivals[-1])))
-    q = queueing(same, service, 2, Sleep(seen.wake_s))
-    assert q.utilisation == pytest.approx(seen.utilisation, rel=WITHIN)
-    assert q.wait_mean_s == pytest.approx(seen.wait_mean_s, rel=WITHIN)
-    assert q.dropped == pytest.approx(seen.dropped, abs=1 / 150)
+    recorded_events = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
+    q = queueing(recorded_events, service, 2, Sleep(observed.wake_s))
+    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
+    assert q.wait_mean_s == pytest.approx(observed.wait_mean_s, rel=TOLERANCE)
+    assert q.dropped == pytest.approx(observed.dropped, abs=1 / 150)
 
 
-def test_a_run_is_the_same_every_time(device: DutyBoard, service_s: float) -> None:
-    """Virtual time does not know how busy this computer is."""
+def test_runs_are_reproducible(device: DutyBoard, service_s: float) -> None:
+    """Virtual time does not depend on the load of this computer."""
     arrivals = PoissonEvents(0.8 / service_s).arrivals(300, np.random.default_rng(1))
     first, second = (device.run(arrivals, 1, 1, Sleep(service_s)) for _ in range(2))
     assert first.dropped == second.dropped
     assert np.abs(first.waits_s - second.waits_s).max() < 0.002 * service_s
 
 
-def test_drops_are_those_of_a_queue_counted_by_hand(device: DutyBoard, service_s: float) -> None:
-    """Five at once, one place: the first is served, the second waits, three are dropped; a later one finds it free."""
-    at = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 10.0]) * service_s
-    seen: ObservedDuty = device.run(at, 1, 1, Sleep())
-    assert seen.dropped == pytest.approx(0.5)
-    assert seen.waits_s == pytest.approx([0, service_s, 0], abs=0.02 * service_s)
-    assert seen.wakes == 2
+def test_a_burst_of_events(device: DutyBoard, service_s: float) -> None:
+    """Of five simultaneous events, one is served, one waits and three are dropped; a later one is served at once."""
+    arrivals = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 10.0]) * service_s
+    observed: ObservedDuty = device.run(arrivals, 1, 1, Sleep())
+    assert observed.dropped == pytest.approx(0.5)
+    assert observed.waits_s == pytest.approx([0, service_s, 0], abs=0.02 * service_s)
+    assert observed.wakes == 2
 
 
-def test_what_the_counter_cannot_hold_is_refused(device: DutyBoard) -> None:
+def test_impossible_arrivals_raise_an_error(device: DutyBoard) -> None:
     with pytest.raises(UsageError, match="at most 172 s apart"):
         device.run([1.0, 1000.0], 1, None, Sleep())
     with pytest.raises(UsageError, match="in order"):

@@ -1,4 +1,4 @@
-"""Queueing formulas against values from the literature, limits that are known, and each other."""
+"""Queueing formulas agree with the literature, with known limits, and with each other."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from arenite.host.duty.service import ServiceTimes
 NO_SLEEP = Sleep()
 
 
-def test_md1_distribution_is_erlangs() -> None:
-    """Erlang's alternating sum (1909), which is exact in rationals but cancels; here for small waits."""
+def test_md1_distribution_agrees_with_erlang() -> None:
+    """Erlang's alternating sum (1909) is exact, but in floating point it is accurate only for small waits."""
     rho = 0.7
     waiting, _ = md1_wait_cdf(rho, 1.0, 200)
     for wait in (0.0, 0.3, 1.0, 2.5, 4.2):
@@ -53,13 +53,13 @@ def test_the_lattice_agrees_with_the_exact_distribution_and_its_own_mean() -> No
     masses, step = mg1_lattice(8.0, service, NO_SLEEP)
     assert float(np.arange(masses.size) @ masses) * step == pytest.approx(md1_mean_wait(8.0, 0.1), rel=1e-3)
     exact = md1_percentiles(8.0, 0.1, (50, 90, 99))
-    found = lattice_percentiles(masses, step, (50, 90, 99))
+    percentiles = lattice_percentiles(masses, step, (50, 90, 99))
     for p, wait in exact.items():
-        assert found[p] == pytest.approx(wait, abs=0.001)
-    slow, sleep = ServiceTimes.lognormal(0.1, 0.5), Sleep(0.07, 0.02)
-    masses, step = mg1_lattice(6.0, slow, sleep)
+        assert percentiles[p] == pytest.approx(wait, abs=0.001)
+    variable_service, sleep = ServiceTimes.lognormal(0.1, 0.5), Sleep(0.07, 0.02)
+    masses, step = mg1_lattice(6.0, variable_service, sleep)
     assert float(np.arange(masses.size) @ masses) * step == pytest.approx(
-        mg1_mean_wait(6.0, slow, sleep), rel=1e-3
+        mg1_mean_wait(6.0, variable_service, sleep), rel=1e-3
     )
 
 
@@ -68,24 +68,24 @@ def test_exponential_service_gives_the_mm1_queue() -> None:
     mu, rate = 10.0, 7.0
     quantiles = (np.arange(20000) + 0.5) / 20000
     service = ServiceTimes(tuple((-np.log1p(-quantiles) / mu).tolist()))
-    found = unlimited_queue(rate, service, NO_SLEEP, (90, 99))
+    figures = unlimited_queue(rate, service, NO_SLEEP, (90, 99))
     rho = rate / mu
-    assert found.wait_mean_s == pytest.approx(rho / (mu - rate), rel=0.005)
-    for p, wait in found.wait_percentiles_s.items():
+    assert figures.wait_mean_s == pytest.approx(rho / (mu - rate), rel=0.005)
+    for p, wait in figures.wait_percentiles_s.items():
         assert wait == pytest.approx(math.log(rho / (1 - p / 100)) / (mu - rate), rel=0.03)
     places = 3
     loss = (1 - rho) * rho ** (places + 1) / (1 - rho ** (places + 2))
     assert finite_queue(rate, service, NO_SLEEP, places).dropped == pytest.approx(loss, rel=0.01)
 
 
-def test_no_queue_is_erlangs_loss_whatever_the_distribution() -> None:
+def test_without_a_queue_erlangs_loss_formula_holds() -> None:
     for service in (ServiceTimes.of(0.2), ServiceTimes.lognormal(0.2, 0.8)):
-        found = finite_queue(4.0, service, NO_SLEEP, 0)
-        assert found.dropped == pytest.approx(0.8 / 1.8, rel=1e-6)
-        assert found.wait_mean_s == pytest.approx(0, abs=1e-12)
+        figures = finite_queue(4.0, service, NO_SLEEP, 0)
+        assert figures.dropped == pytest.approx(0.8 / 1.8, rel=1e-6)
+        assert figures.wait_mean_s == pytest.approx(0, abs=1e-12)
 
 
-def test_md1k_known_loss() -> None:
+def test_md1k_loss_has_its_known_value() -> None:
     """M/D/1/2 (one place): from its two-state chain, loss = 1 - 1 / (ρ + e^-ρ)."""
     rho = 0.9
     assert finite_queue(0.9, ServiceTimes.of(1.0), NO_SLEEP, 1).dropped == pytest.approx(
@@ -95,52 +95,58 @@ def test_md1k_known_loss() -> None:
 
 @pytest.mark.parametrize("service", [ServiceTimes.of(0.1), ServiceTimes.lognormal(0.1, 0.5)])
 @pytest.mark.parametrize("sleep", [NO_SLEEP, Sleep(0.05, 0.03)])
-def test_a_long_queue_is_an_unlimited_one(service: ServiceTimes, sleep: Sleep) -> None:
-    long, endless = (
+def test_a_long_queue_agrees_with_an_unlimited_one(service: ServiceTimes, sleep: Sleep) -> None:
+    limited, unlimited = (
         finite_queue(5.0, service, sleep, 60, (50, 95)),
         unlimited_queue(5.0, service, sleep, (50, 95)),
     )
-    assert long.dropped < 1e-6
-    assert long.wait_mean_s == pytest.approx(endless.wait_mean_s, rel=2e-3)
-    assert long.sleeping == pytest.approx(endless.sleeping, rel=1e-3)
-    for p, wait in endless.wait_percentiles_s.items():
-        assert long.wait_percentiles_s[p] == pytest.approx(wait, abs=0.003)
+    assert limited.dropped < 1e-6
+    assert limited.wait_mean_s == pytest.approx(unlimited.wait_mean_s, rel=2e-3)
+    assert limited.sleeping == pytest.approx(unlimited.sleeping, rel=1e-3)
+    for p, wait in unlimited.wait_percentiles_s.items():
+        assert limited.wait_percentiles_s[p] == pytest.approx(wait, abs=0.003)
 
 
-def test_hopeless_overload_drops_all_but_what_can_be_served() -> None:
-    found = finite_queue(1e6, ServiceTimes.of(1.0), NO_SLEEP, 4)
-    assert found.utilisation == pytest.approx(1.0) and found.dropped == pytest.approx(1 - 1e-6)
-    assert found.wait_mean_s == pytest.approx(
+def test_overload_drops_all_events_above_the_capacity() -> None:
+    figures = finite_queue(1e6, ServiceTimes.of(1.0), NO_SLEEP, 4)
+    assert figures.utilisation == pytest.approx(1.0) and figures.dropped == pytest.approx(1 - 1e-6)
+    assert figures.wait_mean_s == pytest.approx(
         4.0, rel=0.01
-    )  # an event that gets in is the last of a full queue
-    assert found.wait_percentiles_s[50] == pytest.approx(4.0, rel=0.01)
+    )  # an accepted event is the last in a full queue
+    assert figures.wait_percentiles_s[50] == pytest.approx(4.0, rel=0.01)
 
 
 def test_periodic_events() -> None:
-    fits = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
-    assert fits.wait_mean_s == pytest.approx(0.02) and fits.wakes_per_s == pytest.approx(10.0)
-    assert (fits.utilisation, fits.waking, fits.sleeping) == pytest.approx((0.4, 0.2, 0.4))
-    whole = periodic(0.1, ServiceTimes.of(0.1), NO_SLEEP, 0)  # just in time: nothing is dropped
-    assert whole.dropped == 0 and whole.utilisation == pytest.approx(1.0)
-    late = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
-    assert late.dropped == pytest.approx(0.5, abs=1e-3)
-    spread = ServiceTimes.lognormal(0.08, 0.3)
-    assert 0 < periodic(0.1, spread, NO_SLEEP, None).wait_mean_s < kingman_bound(0.1, spread)
-    awake = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.2), None)
-    assert awake.wakes_per_s == 0 and awake.lingering == pytest.approx(0.6)
+    idle_half = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
+    assert idle_half.wait_mean_s == pytest.approx(0.02) and idle_half.wakes_per_s == pytest.approx(10.0)
+    assert (idle_half.utilisation, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
+    fully_busy = periodic(
+        0.1, ServiceTimes.of(0.1), NO_SLEEP, 0
+    )  # service ends just in time, so no event is dropped
+    assert fully_busy.dropped == 0 and fully_busy.utilisation == pytest.approx(1.0)
+    overloaded = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
+    assert overloaded.dropped == pytest.approx(0.5, abs=1e-3)
+    variable_service = ServiceTimes.lognormal(0.08, 0.3)
+    assert (
+        0 < periodic(0.1, variable_service, NO_SLEEP, None).wait_mean_s < kingman_bound(0.1, variable_service)
+    )
+    lingering = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.2), None)
+    assert lingering.wakes_per_s == 0 and lingering.lingering == pytest.approx(0.6)
 
 
 def test_a_burst_in_a_trace_waits_and_drops() -> None:
     trace = RecordedEvents((1.0, 1.0, 1.0, 5.0), 10.0)
-    found = queueing(trace, ServiceTimes.of(1.0), 1, NO_SLEEP, (50, 99))
-    assert found.dropped == pytest.approx(0.25) and found.utilisation == pytest.approx(0.3)
-    assert found.wait_mean_s == pytest.approx(1 / 3) and found.wait_percentiles_s[99] == pytest.approx(1.0)
+    figures = queueing(trace, ServiceTimes.of(1.0), 1, NO_SLEEP, (50, 99))
+    assert figures.dropped == pytest.approx(0.25) and figures.utilisation == pytest.approx(0.3)
+    assert figures.wait_mean_s == pytest.approx(1 / 3) and figures.wait_percentiles_s[99] == pytest.approx(
+        1.0
+    )
 
 
-def _sane(q: Queueing) -> None:
-    parts = (q.utilisation, q.waking, q.lingering, q.sleeping)
-    assert all(-1e-9 <= part <= 1 + 1e-9 for part in parts)
-    assert sum(parts) == pytest.approx(1, abs=2e-3)
+def assert_plausible(q: Queueing) -> None:
+    shares = (q.utilisation, q.waking, q.lingering, q.sleeping)
+    assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
+    assert sum(shares) == pytest.approx(1, abs=2e-3)
     assert -1e-12 <= q.dropped <= 1 and q.wait_mean_s >= 0 and math.isfinite(q.wait_mean_s)
     waits = list(q.wait_percentiles_s.values())
     assert all(math.isfinite(w) and w >= 0 for w in waits) and waits == sorted(waits)
@@ -158,17 +164,17 @@ def _sane(q: Queueing) -> None:
     queue=st.sampled_from([None, 0, 1, 7, 100, 400, 5000]),
     period=st.booleans(),
 )
-def test_any_device_gives_sane_figures_or_a_clear_error(
+def test_any_device_gives_plausible_figures_or_an_error(
     mean: float, offered: float, variation: float, wake: float, linger: float, queue: int | None, period: bool
 ) -> None:
     service = ServiceTimes.lognormal(mean, variation) if variation else ServiceTimes.of(mean)
     events: Events = PeriodicEvents(mean / offered) if period else PoissonEvents(offered / mean)
     try:
-        found = queueing(events, service, queue, Sleep(wake * mean, linger * mean))
+        figures = queueing(events, service, queue, Sleep(wake * mean, linger * mean))
     except UsageError as error:
         assert error.hint and (offered >= 0.99 or queue in (400, 5000))
         return
-    _sane(found)
+    assert_plausible(figures)
 
 
 def test_errors_name_the_value() -> None:

@@ -1,13 +1,13 @@
-"""A layer that takes a known number of instructions."""
+"""A layer that runs a known number of instructions."""
 
 from __future__ import annotations
 
 from arenite.profiles.boards import Board
 
-# Two instructions per turn on every core; the number of turns is the first input byte, in units of UNIT.
+# The loop has two instructions per turn on every core. It runs the first input byte times UNIT turns.
 UNIT = 400_009
 
-# GCC's Thumb-1 takes the older syntax, in which "sub" sets the flags.
+# For Thumb-1, GCC expects the older syntax, in which "sub" sets the flags.
 THUMB_1 = ("1: sub %0, #1\\n bne 1b", '"+l"', '"cc"')
 
 THUMB_2 = ("1: subs %0, #1\\n bne 1b", '"+l"', '"cc"')
@@ -16,7 +16,7 @@ OTHERS = ("1: addi %0, %0, -1\\n bnez %0, 1b", '"+r"', "")
 
 
 def counting_layer(board: Board) -> str:
-    """C that runs the loop."""
+    """Return the C code of the loop for ``board``."""
     loop, operand, clobbers = OTHERS
     if board.core.startswith("cortex"):
         loop, operand, clobbers = THUMB_1 if board.core == "cortex-m0" else THUMB_2

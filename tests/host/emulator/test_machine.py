@@ -1,4 +1,4 @@
-"""Starting emulators, and what is said when that fails."""
+"""Starting emulators, and the errors if that fails."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def elf(toy_firmware: ToyFirmware) -> Path:
 
 
 @pytest.mark.qemu
-def test_it_does_not_outlive_us(elf: Path) -> None:
+def test_the_emulator_ends_with_its_parent_process(elf: Path) -> None:
     program = f"""
 import time
 from pathlib import Path
@@ -48,11 +48,11 @@ with start(load_board({BOARD.name!r}), Path({str(elf)!r})) as machine:
 
 
 @pytest.mark.qemu
-def test_it_is_quick_and_gone_afterwards(elf: Path) -> None:
-    begun = time.monotonic()
+def test_the_emulator_starts_fast_and_is_stopped(elf: Path) -> None:
+    start_s = time.monotonic()
     with start(BOARD, elf) as machine:
         assert DeviceClient(machine.transport).hello().model == "toy"
-        assert time.monotonic() - begun < 5.0
+        assert time.monotonic() - start_s < 5.0
         process, port = machine.process, Path(machine.port)
         assert port.exists()
     assert process.poll() is not None
@@ -60,7 +60,7 @@ def test_it_is_quick_and_gone_afterwards(elf: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_it_is_gone_after_an_error_too(elf: Path) -> None:
+def test_the_emulator_is_stopped_after_an_error(elf: Path) -> None:
     process = None
     with pytest.raises(RuntimeError, match="mine"), start(BOARD, elf) as machine:
         process = machine.process
@@ -69,7 +69,7 @@ def test_it_is_gone_after_an_error_too(elf: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_what_qemu_complains_of_is_told(elf: Path) -> None:
+def test_the_error_contains_the_message_of_qemu(elf: Path) -> None:
     assert BOARD.emulator is not None
     board = replace(BOARD, emulator=replace(BOARD.emulator, machine="mps2-an999"))
     with pytest.raises(ToolError, match=r"did not start: .*unsupported machine type"), start(board, elf):
@@ -90,6 +90,6 @@ def test_a_real_board_is_not_emulated(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(shutil.which("qemu-system-arm") is None, reason="needs QEMU")
-def test_a_missing_image_is_a_mistake(tmp_path: Path) -> None:
+def test_a_missing_image_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"), start(BOARD, tmp_path / "none.elf"):
         pass

@@ -1,4 +1,4 @@
-"""The pin that is up while an inference computes, seen in QEMU's log."""
+"""The mark pin is high during an inference, as QEMU's log shows."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ SPIN = "for (volatile int i = 0; i < 20000; i++) {\n    }"
         ("qemu_netduinoplus2", 35),
     ],
 )
-def test_the_pin_is_up_while_an_inference_computes(name: str, pin: int | None, tmp_path: Path) -> None:
+def test_the_pin_is_high_during_an_inference(name: str, pin: int | None, tmp_path: Path) -> None:
     board, log = load_board(name), tmp_path / "log"
     features = Features(mark=DEFAULT_PIN if pin is None else str(pin))
     project = write_project(tmp_path / "p", toy_model.sources(SPIN), [], board, features=features)
-    spent = []
+    ticks_spent = []
     with start(board, direct_build(project), extra=mark_pin.arguments(board, log)) as machine:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
         for k in range(3):
             device.write_input(0, bytes([k] * 8))
-            spent.append(device.infer().total)
+            ticks_spent.append(device.infer().total)
     edges = list(mark_pin.read_marks(board, log, pin))
     assert [e.on for e in edges] == [True, False] * 3
     if name == "qemu_netduinoplus2":
@@ -55,16 +55,16 @@ def test_the_pin_is_up_while_an_inference_computes(name: str, pin: int | None, t
     times = [e.virtual_s or 0.0 for e in edges]
     walls = [e.wall_s or 0.0 for e in edges]
     assert times == sorted(times) and walls == sorted(walls)
-    up = [b - a for a, b in list(pairwise(times))[::2]]
+    high_s = [b - a for a, b in list(pairwise(times))[::2]]
     from arenite.firmware.boards.families import family_named
 
     assert board.emulator is not None
     hertz = family_named(board.emulator.family).ticks_per_us * 1e6
-    # The layers' own ticks, and the few before the first layer.
-    assert up == pytest.approx([ticks / hertz for ticks in spent], rel=0.01)
+    # The pin is high for the ticks of the layers and a few before the first layer.
+    assert high_s == pytest.approx([ticks / hertz for ticks in ticks_spent], rel=0.01)
 
 
-def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: Path) -> None:
+def test_without_a_mark_no_pin_changes(toy_firmware: ToyFirmware, tmp_path: Path) -> None:
     board, log = load_board("qemu_mps2_an386"), tmp_path / "log"
     with start(board, toy_firmware(board.name), extra=mark_pin.arguments(board, log)) as machine:
         device = DeviceClient(machine.transport)
@@ -74,7 +74,7 @@ def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("name", "pin", "says"),
+    ("name", "pin", "message"),
     [
         ("qemu_riscv32", DEFAULT_PIN, "has no pin"),
         ("qemu_xtensa_lx106", "1", "has no pin"),
@@ -85,8 +85,8 @@ def test_no_pin_is_touched_without_a_mark(toy_firmware: ToyFirmware, tmp_path: P
         ("nucleo_l4r5zi", "5; system()", "is not a pin"),
     ],
 )
-def test_a_pin_that_is_none(name: str, pin: str, says: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=says):
+def test_an_invalid_pin_raises_an_error(name: str, pin: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=message):
         write_project(tmp_path / "p", toy_model.sources(), [], load_board(name), features=Features(mark=pin))
     assert not (tmp_path / "p").exists()
     if name in ("qemu_riscv32", "qemu_xtensa_lx106"):
@@ -94,7 +94,7 @@ def test_a_pin_that_is_none(name: str, pin: str, says: str, tmp_path: Path) -> N
             mark_pin.arguments(load_board(name), tmp_path / "log")
 
 
-def test_a_real_board_takes_the_name_of_its_core(tmp_path: Path) -> None:
+def test_a_real_board_uses_the_pin_name_of_its_core(tmp_path: Path) -> None:
     board = load_board("nucleo_l4r5zi")
     write_project(tmp_path / "p", toy_model.sources(), [], board, features=Features(mark="PA5"))
     assert "#define ARENITE_MARK_PIN PA5" in (tmp_path / "p/lib/agent/firmware_features.h").read_text()

@@ -1,4 +1,4 @@
-"""The plugin's counts, classes and cycles: loops of known length on every core, beside the board's own timer."""
+"""The plugin counts instructions, classes and cycles of known loops on every core, in agreement with the timer."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from tests import toy_model
 from tests.host.emulator.counting_layer import counting_layer
 
 EMULATED = [board.name for board in all_boards() if board.emulated]
-UNIT = 400_009  # turns of counting_layer's loop per unit of the first input byte; two instructions each
-#: What the firmware spends around each layer to call it and to read the clock.
-AROUND = 60
+UNIT = 400_009  # turns of counting_layer's loop per unit of the first input byte; a turn has two instructions
+#: The maximum of instructions that the firmware runs around each layer, to call it and to read the clock.
+MAX_CALL_INSTRUCTIONS = 60
 
 
 def toy_elf(board: Board, folder: Path) -> Path:
@@ -47,7 +47,7 @@ def toy_elf(board: Board, folder: Path) -> Path:
 
 
 def infer(line: Transport, turns: int) -> list[int]:
-    """One inference of the toy; the ticks of its layers."""
+    """Run one inference of the toy model; return the ticks of its layers."""
     device = DeviceClient(line)
     device.connect(toy_model.HASH)
     device.write_input(0, bytes([turns] * 8))
@@ -65,66 +65,66 @@ def profiled(board: Board, elf: Path, turns: int) -> Profile:
 def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) -> None:
     board = load_board(name)
     elf = toy_elf(board, tmp_path)
-    few, many = (profiled(board, elf, turns) for turns in (1, 6))
-    assert len(few.layers) == toy_model.LAYERS
-    # Two instructions a turn: one computes, one branches, and all branches but each loop's last are taken.
-    more = many.layers[2].instructions - few.layers[2].instructions
-    assert more == 2 * 5 * UNIT
+    short_run, long_run = (profiled(board, elf, turns) for turns in (1, 6))
+    assert len(short_run.layers) == toy_model.LAYERS
+    # A turn has two instructions, one arithmetic and one branch. All branches except the last of a loop are taken.
+    extra_instructions = long_run.layers[2].instructions - short_run.layers[2].instructions
+    assert extra_instructions == 2 * 5 * UNIT
     for name_of_class in ("alu", "branch"):
-        counts = [p.layers[2].classes[name_of_class].count for p in (few, many)]
+        counts = [p.layers[2].classes[name_of_class].count for p in (short_run, long_run)]
         assert counts[1] - counts[0] == 5 * UNIT
-    assert many.layers[2].rules["taken"].count - few.layers[2].rules["taken"].count == 5 * UNIT
-    # A turn costs one cycle to compute, one for the branch unless the core issues both at once, and the refill.
+    assert long_run.layers[2].rules["taken"].count - short_run.layers[2].rules["taken"].count == 5 * UNIT
+    # A turn takes one cycle, one more for the branch unless the core issues both together, and the pipeline refill.
     timing = load_timing(board.core)
     issued = 1 if "dual_issue" in timing.rules else 2
-    turn = (many.layers[2].cycles - few.layers[2].cycles) / (5 * UNIT)
-    assert turn == pytest.approx(issued + timing.rules["taken"].cycles)
-    for layer in (*few.layers, *many.layers):
+    cycles_per_turn = (long_run.layers[2].cycles - short_run.layers[2].cycles) / (5 * UNIT)
+    assert cycles_per_turn == pytest.approx(issued + timing.rules["taken"].cycles)
+    for layer in (*short_run.layers, *long_run.layers):
         assert layer.instructions == sum(t.count for t in layer.classes.values())
         assert all(t.count > 0 for t in (*layer.classes.values(), *layer.rules.values()))
         assert set(layer.classes) <= set(timing.classes)
-    assert few.total.instructions == sum(layer.instructions for layer in few.layers)
-    assert few.total.cycles == pytest.approx(sum(layer.cycles for layer in few.layers))
-    # The timer of the same inference counts what stands around each call as well.
+    assert short_run.total.instructions == sum(layer.instructions for layer in short_run.layers)
+    assert short_run.total.cycles == pytest.approx(sum(layer.cycles for layer in short_run.layers))
+    # The timer also counts the instructions around each call.
     assert board.emulator is not None
     with start(board, elf) as machine:
         ticks = infer(machine.transport, 1)
-    for counted, tick in zip(few.layers, ticks, strict=True):
-        assert -1 <= board.emulator.instructions(tick) - counted.instructions <= AROUND
+    for counted, tick in zip(short_run.layers, ticks, strict=True):
+        assert -1 <= board.emulator.instructions(tick) - counted.instructions <= MAX_CALL_INSTRUCTIONS
 
 
 @pytest.mark.qemu
-def test_a_second_run_is_the_same(tmp_path: Path) -> None:
+def test_profiles_are_reproducible(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     elf = toy_elf(board, tmp_path)
-    one, two = profiled(board, elf, 2), profiled(board, elf, 2)
-    assert one.layers == two.layers
+    first_profile, second_profile = profiled(board, elf, 2), profiled(board, elf, 2)
+    assert first_profile.layers == second_profile.layers
 
 
 def test_the_plugin_is_compiled_once(tmp_path: Path) -> None:
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
     library = compiled_plugin(tmp_path / "cache")
-    made = library.stat().st_mtime_ns
+    modified_ns = library.stat().st_mtime_ns
     assert compiled_plugin(tmp_path / "cache") == library
-    assert library.stat().st_mtime_ns == made
+    assert library.stat().st_mtime_ns == modified_ns
     assert [p.name for p in (tmp_path / "cache").iterdir()] == [library.name]
 
 
-def test_a_missing_compiler_names_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
     with pytest.raises(ToolError, match="'no-such-compiler' is not installed") as caught:
         compiled_plugin(tmp_path)
     assert "apt install gcc" in caught.value.hint
 
 
-def test_a_compiler_that_fails_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_compiler_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CC", "false")
     with pytest.raises(ToolError, match="host compiler failed"):
         compiled_plugin(tmp_path)
 
 
-def test_a_cache_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+def test_a_read_only_cache_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ToolError, match="Cannot write to the cache"):
         compiled_plugin(tmp_path / "file" / "cache")
@@ -136,9 +136,9 @@ def test_commas_in_paths_are_doubled() -> None:
     assert text == "/a,,b/p.so,out=/o,entries=10:20,idle=30:4:40:8,split=50"
 
 
-def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
+def test_the_output_of_the_plugin_is_parsed(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    # A block that was translated twice is one.
+    # A block that was translated twice is counted as one block.
     out.write_text("P 1\nB 0 10 14\nC 0 3 2\nB 5 10 14\nC 5 1 0\nS\nP 1\nE\nP 2\nB 7 20 26\nC 7 1 1\nE\n")
     assert read_counts(out) == [
         PhaseRun(0, {Block(0x10, 0x14): BlockRuns(4, 2)}, True),
@@ -158,7 +158,7 @@ def test_what_the_plugin_writes_is_read(tmp_path: Path) -> None:
         ("E\n", "no readable counts"),
     ],
 )
-def test_counts_that_are_no_counts_are_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_invalid_counts_raise_an_error(text: str, message: str, tmp_path: Path) -> None:
     (tmp_path / "out").write_text(text)
     with pytest.raises(ToolError, match=message):
         read_counts(tmp_path / "out")
@@ -168,13 +168,13 @@ def run(entry: int, count: int, split: bool = False) -> PhaseRun:
     return PhaseRun(entry, {Block(0, 2): BlockRuns(count, 0)}, split)
 
 
-#: Layers 0 and 1 as a segment with two entries, 2 alone; rows of 0, 0, 1, 0, 1.
+#: Layers 0 and 1 form a segment with two entries and rows of the layers 0, 0, 1, 0, 1. Layer 2 is alone.
 CODE = LayerCode(((0x10, 0), (0x14, 0), (0x20, 1)), ((0, 0, 1, 0, 1), (2,)), ((0x30, 4),), 0x40, 3)
 
 
-def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
+def test_runs_of_a_segment_are_attributed_to_its_layers() -> None:
     runs = [
-        run(0, 1),  # before the first row: its layer's
+        run(0, 1),  # runs before the first row belong to the layer of the first row
         *(run(0, 10, True), run(0, 20, True), run(0, 300, True), run(0, 4000)),
         *(run(1, 50, True), run(1, 600, True), run(1, 7000)),
         run(2, 9),
@@ -192,20 +192,20 @@ def test_runs_of_a_segment_go_to_the_layers_of_its_rows() -> None:
         ([run(0, 1, True)] * 6, "more than one inference"),
     ],
 )
-def test_another_order_of_layers_is_refused(runs: list[PhaseRun], message: str) -> None:
+def test_a_wrong_order_of_layers_raises_an_error(runs: list[PhaseRun], message: str) -> None:
     with pytest.raises(ToolError, match=message):
         by_layer(runs, CODE)
 
 
 def test_entries_of_segments(tmp_path: Path) -> None:
     elf = toy_elf(load_board("qemu_mps2_an386"), tmp_path)
-    plain = layer_code(elf)
-    assert plain.count == toy_model.LAYERS and plain.orders == ((0,), (1,), (2,))
+    unsegmented = layer_code(elf)
+    assert unsegmented.count == toy_model.LAYERS and unsegmented.orders == ((0,), (1,), (2,))
     streamed = layer_code(elf, [SegmentLayers(1, (1, 2, 2), streamed_input=False)])
-    assert streamed.entries == plain.entries and streamed.orders == ((0,), (1, 2, 2), (2,))
+    assert streamed.entries == unsegmented.entries and streamed.orders == ((0,), (1, 2, 2), (2,))
 
 
-def test_an_elf_without_layers_is_refused(tmp_path: Path) -> None:
+def test_an_elf_without_layers_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "x.elf").write_bytes(b"\x7fELF")
     with pytest.raises(ToolError, match="Cannot read"):
         layer_code(tmp_path / "x.elf")

@@ -1,4 +1,4 @@
-"""Classes of real instructions, assembled and disassembled by the toolchains, and the cycles that tables give them."""
+"""Classes of real instructions, assembled and disassembled by the toolchains, and their cycles in the tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from arenite.host.emulator.timing import (
 TABLES = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 START = 0x1000
 
-#: Core to lines of assembly and the class of each.
+#: Lines of assembly per core, and the class of each line.
 CLASSES = {
     "cortex-m0": """
         adds r0, r1, #1        @ alu
@@ -158,9 +158,9 @@ CLASSES = {
 
 
 def assembled(core: str, lines: list[str], folder: Path) -> tuple[Path, list[Block]]:
-    """Each line as a block of its own, at START and behind it."""
-    known = core_named(core)
-    if shutil.which(f"{known.prefix}gcc") is None:
+    """Assemble the lines at START. Return the ELF file and one block for each line."""
+    core_info = core_named(core)
+    if shutil.which(f"{core_info.prefix}gcc") is None:
         pytest.skip(f"no compiler for {core}")
     arm = core.startswith("cortex")
     head = ".syntax unified\n.thumb\n" if arm else ".option norelax\n" if core.startswith("rv32") else ""
@@ -169,17 +169,17 @@ def assembled(core: str, lines: list[str], folder: Path) -> tuple[Path, list[Blo
     source = folder / "code.s"
     source.write_text(f".text\n{head}{fill}.global _start\n_start:\n0:\n{body}at{len(lines)}:\n1: nop\n")
     elf = folder / "code.elf"
-    flags = [*known.architecture, "-nostdlib", "-static", f"-Wl,-Ttext={START:#x}", "-Wl,--no-relax"]
-    command = [f"{known.prefix}gcc", *flags, "-Wl,--build-id=none", "-o", str(elf), str(source)]
+    flags = [*core_info.architecture, "-nostdlib", "-static", f"-Wl,-Ttext={START:#x}", "-Wl,--no-relax"]
+    command = [f"{core_info.prefix}gcc", *flags, "-Wl,--build-id=none", "-o", str(elf), str(source)]
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
-    listed = subprocess.run(
-        [f"{known.prefix}nm", str(elf)], capture_output=True, text=True, check=True
+    symbols = subprocess.run(
+        [f"{core_info.prefix}nm", str(elf)], capture_output=True, text=True, check=True
     ).stdout
-    places = {
-        n: int(a, 16) for a, _, n in (row.split() for row in listed.splitlines() if len(row.split()) == 3)
+    addresses = {
+        n: int(a, 16) for a, _, n in (row.split() for row in symbols.splitlines() if len(row.split()) == 3)
     }
-    return elf, [Block(places[f"at{k}"], places[f"at{k + 1}"]) for k in range(len(lines))]
+    return elf, [Block(addresses[f"at{k}"], addresses[f"at{k + 1}"]) for k in range(len(lines))]
 
 
 @pytest.mark.parametrize("core", CLASSES)
@@ -193,15 +193,15 @@ def test_real_instructions_have_their_class(core: str, tmp_path: Path) -> None:
     code = disassemble(elf, core, blocks)
     timing = load_timing(core)
     for block, (text, expected) in zip(blocks, rows, strict=True):
-        kind = classifier(core)(code[block][-1])
+        timing_class = classifier(core)(code[block][-1])
         name, _, items = expected.strip().partition(" ")
-        assert (kind.name, kind.items) == (name, int(items or 1)), f"{text}: {code[block]}"
+        assert (timing_class.name, timing_class.items) == (name, int(items or 1)), f"{text}: {code[block]}"
         assert name in timing.classes
         assert timing.block(code[block]).instructions == len(code[block])
 
 
 def cycles(core: str, *lines: str) -> float:
-    """Cycles of a block whose instructions are written as the disassembler writes them."""
+    """Return the cycles of a block of instructions in the syntax of the disassembler."""
     parts = [line.partition(" ") for line in lines]
     block = [Instruction(mnemonic, operands, 4) for mnemonic, _, operands in parts]
     return load_timing(core).block(block).cycles
@@ -215,9 +215,9 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 3),
         ("cortex-m3", ("ldr r0, [r1, r2]", "str r1, [r3, r2]"), 3),
         ("cortex-m3", ("ldr r0, [r1, r2]", "str r0, [r3, #20]"), 3),
-        # The second address is what the first loads: not pipelined.
+        # The first load yields the address of the second one, so they are not pipelined.
         ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r0, #0]"), 4),
-        # An address that was just computed costs a cycle more.
+        # An address that was just computed costs one more cycle.
         ("cortex-m4f", ("adds r1, r1, #4", "ldr r0, [r1, #0]"), 4),
         ("cortex-m4f", ("adds r2, r2, #4", "ldr r0, [r1, #0]"), 3),
         ("cortex-m3", ("mla r0, r1, r2, r3",), 2),
@@ -227,7 +227,8 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m4f", ("ldrd r0, r1, [r2], #8",), 3),
         ("cortex-m0", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 4),
         ("cortex-m0", ("pop {r4, r5, pc}",), 6),
-        # Issued together unless one needs the other's result, both use memory, or the second multiplies.
+        # Two instructions are issued together unless one needs the other's result, both use memory, or the second
+        # multiplies.
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5"), 1),
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r0, r5"), 2),
         ("cortex-m7", ("add.w r0, r1, r2", "add.w r3, r4, r5", "add.w r6, r1, r2"), 2),
@@ -250,7 +251,7 @@ def test_cycles_of_short_sequences(core: str, lines: tuple[str, ...], expected: 
     assert cycles(core, *lines) == expected
 
 
-def test_jumps_that_cost_nothing_or_more() -> None:
+def test_cycles_of_taken_branches() -> None:
     loop = load_timing("cortex-m55")
     assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
     assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
@@ -258,14 +259,14 @@ def test_jumps_that_cost_nothing_or_more() -> None:
 
 
 @pytest.mark.parametrize("core", TABLES)
-def test_every_table_is_whole(core: str) -> None:
+def test_every_table_is_complete(core: str) -> None:
     timing = load_timing(core)
     assert timing.core == core and timing.summary and 0.3 < timing.plain_cpi < 3
     assert set(timing.rules) <= set(RULES)
     assert timing.never_second <= set(timing.classes)
     for cost in (*timing.classes.values(), *timing.rules.values()):
         assert cost.kind in KINDS and cost.source
-        # What is not published says so.
+        # The source of an unpublished figure says that it is assumed.
         assert (cost.kind == "assumed") >= cost.source.startswith(("assumed", "recalled"))
     assert all(cost.cycles >= 0 and cost.per_item >= 0 for cost in timing.classes.values())
 
@@ -276,12 +277,12 @@ def test_every_emulated_core_has_a_table() -> None:
     assert {b.core for b in all_boards() if b.emulated} == set(TABLES)
 
 
-def test_a_core_without_a_table_is_told() -> None:
+def test_a_core_without_a_table_raises_an_error() -> None:
     with pytest.raises(ProfileError, match="no timing table for the core 'z80'"):
         load_timing("z80")
 
 
-def test_a_class_that_is_not_in_the_table_is_told() -> None:
+def test_a_class_without_cycles_raises_an_error() -> None:
     with pytest.raises(ProfileError, match="cortex-m0 has no class 'divide'"):
         cycles("cortex-m0", "sdiv r0, r1, r2")
 
@@ -298,29 +299,29 @@ def test_a_class_that_is_not_in_the_table_is_told() -> None:
             "cycles": 1, "kind": "assumed", "source": "a"}}}, "the rules must be some of"),
     ],
 )  # fmt: skip
-def test_a_malformed_table_is_refused(change: dict, message: str) -> None:
+def test_a_malformed_table_raises_an_error(change: dict, message: str) -> None:
     row = {"cycles": 1, "kind": "assumed", "source": "a"}
-    whole = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
-    whole |= {"classes": {"alu": row}, "rules": {"taken": row}}
-    assert isinstance(_parsed(whole, "c.toml"), TimingTable)
+    table = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
+    table |= {"classes": {"alu": row}, "rules": {"taken": row}}
+    assert isinstance(_parsed(table, "c.toml"), TimingTable)
     with pytest.raises(ProfileError, match=message):
-        _parsed(whole | change, "c.toml")
+        _parsed(table | change, "c.toml")
 
 
 def test_counts_add_up() -> None:
-    one = load_timing("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
+    cycle_count = load_timing("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
     total = CycleCount()
-    total.add(one, 5)
-    assert (total.instructions, total.cycles) == (10, 5 * one.cycles)
-    assert one.cycles == 3 and total.rules["pipelined"].count == 5
+    total.add(cycle_count, 5)
+    assert (total.instructions, total.cycles) == (10, 5 * cycle_count.cycles)
+    assert cycle_count.cycles == 3 and total.rules["pipelined"].count == 5
 
 
-def test_registers_by_their_other_names() -> None:
-    kind = classifier("cortex-m4f")(Instruction("add.w", "fp, ip, sl", 4))
-    assert kind == TimingClass("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
+def test_aliases_of_registers() -> None:
+    timing_class = classifier("cortex-m4f")(Instruction("add.w", "fp, ip, sl", 4))
+    assert timing_class == TimingClass("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
 
 
-def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
+def test_code_outside_of_the_elf_raises_an_error(tmp_path: Path) -> None:
     elf, _ = assembled("cortex-m0", ["nop"], tmp_path)
     with pytest.raises(ToolError, match="0x900000, which is not in its ELF"):
         disassemble(elf, "cortex-m0", [Block(0x900000, 0x900002)])
@@ -328,6 +329,6 @@ def test_code_that_is_not_in_the_elf_is_told(tmp_path: Path) -> None:
         disassemble(assembled("cortex-m0", ["bl 1f"], tmp_path)[0], "cortex-m0", [Block(START, START + 2)])
 
 
-def test_other_engines_are_assumed_to_use_vectors_where_there_are_some() -> None:
+def test_other_engines_are_assumed_to_use_vector_instructions() -> None:
     cpi = {core: load_timing(core).other_cpi / load_timing(core).plain_cpi for core in TABLES}
     assert {core for core, ratio in cpi.items() if ratio != 1} == {"cortex-m55"}

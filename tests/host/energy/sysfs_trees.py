@@ -1,4 +1,4 @@
-"""File trees as the kernel shows them, and commands as Android prints them, for tests."""
+"""Sysfs trees in the kernel's format, and programs with the output of Android's commands, for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def put(root: Path, files: dict[str, object]) -> Path:
 
 
 def hwmon_ina3221(root: Path, rails: dict[str, tuple[int, int]], number: int = 1) -> Path:
-    """``rails``: label to (mV, mA)."""
+    """Write the hwmon files of an INA3221. ``rails`` maps labels to (mV, mA)."""
     base = f"sys/class/hwmon/hwmon{number}"
     files: dict[str, object] = {f"{base}/name": "ina3221", f"{base}/in7_label": "sum of shunt voltages"}
     for channel, (label, (millivolts, milliamperes)) in enumerate(rails.items(), 1):
@@ -32,7 +32,7 @@ def hwmon_ina3221(root: Path, rails: dict[str, tuple[int, int]], number: int = 1
 
 
 def command(folder: Path, name: str, text: str, status: int = 0) -> str:
-    """A program ``name`` that prints ``text``; returns the PATH that has it."""
+    """Write a program ``name`` that prints ``text``; return the PATH with its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / name
     (folder / f"{name}.txt").write_text(text)
@@ -43,7 +43,7 @@ def command(folder: Path, name: str, text: str, status: int = 0) -> str:
 
 
 class Clock:
-    """Seconds that pass when a test says so."""
+    """A clock in seconds that only tests advance."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -60,5 +60,5 @@ def rapl_tree(root: Path, name: str = "package-0", energy: int = 1_000_000, inde
 
 
 def battery_tree(root: Path, **files: object) -> Path:
-    given = {"type": "Battery", "status": "Discharging"} | files
-    return put(root, {f"sys/class/power_supply/BAT0/{name}": value for name, value in given.items()})
+    entries = {"type": "Battery", "status": "Discharging"} | files
+    return put(root, {f"sys/class/power_supply/BAT0/{name}": value for name, value in entries.items()})

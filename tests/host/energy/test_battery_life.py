@@ -1,4 +1,4 @@
-"""Battery life from what a meter or an estimate says."""
+"""Battery life from a measured or estimated energy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ENERGY = {
 }
 
 
-def test_the_life_is_that_of_the_average_and_the_peak():
+def test_the_life_follows_from_average_and_peak_power():
     life = battery_life(ENERGY, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
     average = 900e-6 / 60 + 2e-6 * 3.0 * (60 - 0.03) / 60
     expected = model(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
@@ -30,7 +30,7 @@ def test_the_life_is_that_of_the_average_and_the_peak():
     assert "measured" in life["sleep_current_a"]["source"]
 
 
-def test_what_an_estimate_says_stays_what_it_is():
+def test_the_kind_of_an_estimate_is_kept():
     assumed = {**ENERGY, "energy_uj_per_inference": {"median": 900.0, "kind": "assumed"}, "supply_v": 3.6}
     life = battery_life(assumed, load_board("nucleo_l4r5zi"), "cr2032", 60.0, sleep_a=1e-6)
     assert life["kind"] == "assumed"
@@ -38,14 +38,14 @@ def test_what_an_estimate_says_stays_what_it_is():
     assert "gives" in life["warnings"][0] and "3.6 V" in life["warnings"][0]
 
 
-def test_the_profile_knows_sleep_where_nobody_measured_it():
+def test_an_unmeasured_sleep_current_is_from_the_profile():
     energy = {**ENERGY, "sleep_current_a": None}
     life = battery_life(energy, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
     assert life["sleep_current_a"]["value"] == pytest.approx(2.8e-6)
     assert life["sleep_current_a"]["source"].startswith("assumed: ")
 
 
-def test_what_cannot_be_is_said():
+def test_missing_figures_raise_an_error():
     board = load_board("qemu_mps2_an386")
     with pytest.raises(UsageError, match=r"sleep current of .* was not measured"):
         battery_life({**ENERGY, "sleep_current_a": None}, board, "cr2032", 60.0)

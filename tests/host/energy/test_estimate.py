@@ -1,4 +1,4 @@
-"""Energy without a meter: classes of instructions, counted for real, weighed with the board's figures."""
+"""Energy without a meter: counted classes of instructions times the energy figures of the board."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepare(save(classifier(), tmp_path_factory.mktemp("estimate") / "model.tflite"))
 
 
-def counted(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int, float]) -> Profile:
-    """A profile with these counts and cycles."""
+def counted_profile(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int, float]) -> Profile:
+    """Return a profile with these counts and cycles."""
     count = CycleCount(
         {name: CycleTally(*value) for name, value in classes.items()},
         {name: CycleTally(*value) for name, value in rules.items()},
@@ -41,13 +41,13 @@ def counted(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int
     return Profile(load_timing(core), (count,))
 
 
-def test_every_class_of_every_timing_table_has_its_unit() -> None:
+def test_every_instruction_class_has_an_energy() -> None:
     for core in {core for _, core in TWINS.values()}:
         for name in load_timing(core).classes:
             assert energy_units_of(core).unit_of(name).value > 0
 
 
-def test_every_core_that_a_board_may_have_has_units_and_a_twin() -> None:
+def test_every_core_has_energies_and_an_emulated_twin() -> None:
     assert set(TWINS) == set(CORES)
     for core in CORES:
         assert energy_units_of(core).mix
@@ -58,8 +58,8 @@ def test_every_core_that_a_board_may_have_has_units_and_a_twin() -> None:
 
 
 @given(st.integers(1, 10**7), st.floats(1.0, 2.5))
-def test_the_mix_behind_the_current_takes_exactly_that_current(instructions: int, cpi: float) -> None:
-    """The anchor of the whole: code like the data sheet's takes the data sheet's joules per cycle."""
+def test_the_mix_of_the_data_sheet_takes_its_current(instructions: int, cpi: float) -> None:
+    """Code with the mix of the data sheet takes the joules per cycle of the data sheet."""
     units = energy_units_of("cortex-m4f")
     group = {"plain": "alu", "memory": "store", "multiply": "multiply"}
     classes = {
@@ -67,36 +67,40 @@ def test_the_mix_behind_the_current_takes_exactly_that_current(instructions: int
         for name, share in units.mix.items()
     }
     stalls = (cpi - 1) * 100 * instructions
-    rows = shares(counted("cortex-m4f", classes, taken=(1, stalls)), units)
-    found = joules(rows, units, PerCycle(1e-10, "estimated", ""), cpi)
-    assert found.value == pytest.approx(1e-10 * 100 * instructions * cpi, rel=1e-6)
-    assert found.low <= found.value <= found.high
-    # What is like the mix does not depend on what a class takes: the bounds of every coefficient meet.
-    assert found.high - found.low < 0.01 * found.value
+    rows = shares(counted_profile("cortex-m4f", classes, taken=(1, stalls)), units)
+    energy = joules(rows, units, PerCycle(1e-10, "estimated", ""), cpi)
+    assert energy.value == pytest.approx(1e-10 * 100 * instructions * cpi, rel=1e-6)
+    assert energy.low <= energy.value <= energy.high
+    # For this mix the energy does not depend on the coefficients of the classes, so the bounds are close together.
+    assert energy.high - energy.low < 0.01 * energy.value
 
 
-def test_registers_moved_one_by_one_count_one_by_one() -> None:
-    """ldm of four words: five cycles on a Cortex-M4, four accesses and one cycle that waits."""
+def test_each_register_of_a_multiple_load_is_counted() -> None:
+    """An ldm of four words takes five cycles on a Cortex-M4: four accesses and one stall."""
     rows = {
         r.name: r
-        for r in shares(counted("cortex-m4f", {"load_multiple": (10, 50.0)}), energy_units_of("cortex-m4f"))
+        for r in shares(
+            counted_profile("cortex-m4f", {"load_multiple": (10, 50.0)}), energy_units_of("cortex-m4f")
+        )
     }
     assert rows["load_multiple"].moves == 40
     assert rows["stall"].moves == 10
 
 
-def test_pairs_of_instructions_spare_time_and_no_energy() -> None:
+def test_dual_issue_saves_time_but_no_energy() -> None:
     units = energy_units_of("cortex-m7")
-    alone = counted("cortex-m7", {"alu": (100, 100.0)})
-    paired = counted("cortex-m7", {"alu": (100, 100.0)}, dual_issue=(50, -50.0))
-    each = PerCycle(1e-10, "assumed", "")
-    assert joules(shares(alone, units), units, each, 0.67) == joules(shares(paired, units), units, each, 0.67)
+    alone = counted_profile("cortex-m7", {"alu": (100, 100.0)})
+    paired = counted_profile("cortex-m7", {"alu": (100, 100.0)}, dual_issue=(50, -50.0))
+    per_cycle_j = PerCycle(1e-10, "assumed", "")
+    assert joules(shares(alone, units), units, per_cycle_j, 0.67) == joules(
+        shares(paired, units), units, per_cycle_j, 0.67
+    )
 
 
-def test_a_class_without_a_unit_is_an_error() -> None:
+def test_a_class_without_an_energy_raises_an_error() -> None:
     units = replace(energy_units_of("cortex-m4f"), group={})
     with pytest.raises(ProfileError, match="has no class 'alu'"):
-        shares(counted("cortex-m4f", {"alu": (1, 1.0)}), units)
+        shares(counted_profile("cortex-m4f", {"alu": (1, 1.0)}), units)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +113,7 @@ def test_a_class_without_a_unit_is_an_error() -> None:
         (("stall = {", "wait = {"), "'stall' must be"),
     ],
 )
-def test_a_broken_file_says_what_is_wrong(change: tuple[str, str], message: str) -> None:
+def test_an_invalid_file_raises_an_error(change: tuple[str, str], message: str) -> None:
     text = (ENERGY_DIRECTORY / "cortex-m.toml").read_text("utf-8")
     assert change[0] in text
     with pytest.raises(ProfileError, match=message):
@@ -117,7 +121,7 @@ def test_a_broken_file_says_what_is_wrong(change: tuple[str, str], message: str)
 
 
 @pytest.mark.qemu
-def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
+def test_a_real_board_is_counted_on_its_emulated_twin(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
     actual = estimate_energy(prepared, board)
     energy = actual["energy_uj_per_inference"]
@@ -126,21 +130,21 @@ def test_a_real_board_is_counted_on_its_twin(prepared: Prepared) -> None:
     assert energy["low"] < energy["median"] < energy["high"] and energy["p25"] == energy["median"]
     assert actual["counted"]["board"] == "qemu_mps2_an386"
     assert actual["supply_v"] == 3.3 and actual["sleep_current_a"] == pytest.approx(2.8e-6)
-    # The classes are the whole, and every one says where it is from.
+    # The classes add up to the total, and each has a source.
     assert sum(row["energy_uj"] for row in actual["classes"]) == pytest.approx(energy["median"])
     assert sum(row["count"] for row in actual["classes"]) == actual["counted"]["instructions"]
     assert all(row["kind"] in ("estimated", "assumed") and row["source"] for row in actual["classes"])
-    # The same basis as fit: the joules per cycle of the profile.
+    # Like fit, the estimate uses the joules per cycle of the profile.
     assert actual["per_cycle_pj"]["value"] == pytest.approx(13.2e-3 * 3.3 / 120e6 * 1e12)
     assert actual["fit_uj"]["kind"] == "estimated"
-    # Power is near that of the data sheet: the classes move it by tens of percent at most.
+    # The power is near that of the data sheet. The classes change it by at most tens of percent.
     assert 0.7 < actual["average_power_w"] / (13.2e-3 * 3.3) < 1.5
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None:
-    """Same counts and no clock in the energy: the two differ by their joules per cycle alone."""
+def test_the_twin_has_the_counts_of_the_emulated_board(prepared: Prepared) -> None:
+    """The counts are equal, and energy does not depend on the clock, so only the joules per cycle differ."""
     real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), BuildOptions("speed"))
     emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), BuildOptions("speed"))
     assert real["counted"]["instructions"] == emulated["counted"]["instructions"]
@@ -162,7 +166,7 @@ def test_the_twin_and_the_emulated_board_count_alike(prepared: Prepared) -> None
         ("ek_ra8d1", "qemu_mps3_an547", "cortex-m55"),
     ],
 )
-def test_other_cores_are_counted_too(prepared: Prepared, board: str, twin: str, core: str) -> None:
+def test_boards_with_other_cores(prepared: Prepared, board: str, twin: str, core: str) -> None:
     actual = estimate_energy(prepared, load_board(board))
     assert (actual["counted"]["board"], actual["counted"]["core"]) == (twin, core)
     assert actual["energy_uj_per_inference"]["median"] > 0
@@ -170,7 +174,7 @@ def test_other_cores_are_counted_too(prepared: Prepared, board: str, twin: str, 
     assert nearest == (load_board(board).core != core)
 
 
-def test_without_an_emulator_the_rule_of_thumb_says_so(
+def test_without_an_emulator_a_rule_of_thumb_is_used(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -183,10 +187,10 @@ def test_without_an_emulator_the_rule_of_thumb_says_so(
 
 
 @pytest.mark.qemu
-def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
+def test_a_model_too_large_for_the_twin_uses_the_rule_of_thumb(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A chip may have more memory than the emulated board that counts for it."""
+    """A chip can have more memory than the emulated board that counts its instructions."""
     small = load_board("qemu_mps2_an386")
     small = replace(small, ram=(replace(small.ram[0], size=64),))
     monkeypatch.setattr("arenite.host.energy.estimate_counts.load_board", lambda name: small)
@@ -196,35 +200,35 @@ def test_a_model_too_large_for_the_twin_is_estimated_by_the_rule_of_thumb(
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_an_input_that_comes_row_by_row_is_counted_as_such(prepared: Prepared) -> None:
+def test_a_streamed_input_is_counted(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
-    whole, rows = (
+    complete_input, streamed_input = (
         estimate_energy(prepared, board, BuildOptions("ram", stream_input=s)) for s in (False, True)
     )
-    assert rows["method"] == "instruction classes"
-    ratio = rows["counted"]["instructions"] / whole["counted"]["instructions"]
+    assert streamed_input["method"] == "instruction classes"
+    ratio = streamed_input["counted"]["instructions"] / complete_input["counted"]["instructions"]
     assert 0.5 < ratio < 2 and ratio != 1
 
 
-def test_a_model_that_does_not_fit_is_refused(prepared: Prepared) -> None:
+def test_a_model_that_does_not_fit_raises_an_error(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
     small = replace(board, flash=(replace(board.flash[0], size=64),))
     with pytest.raises(DoesNotFitError, match="does not fit"):
         estimate_energy(prepared, small)
 
 
-def test_a_core_without_a_twin_is_a_sentence() -> None:
+def test_a_core_without_a_twin_raises_an_error() -> None:
     with pytest.raises(UsageError, match="There is no emulated board for the core"):
         twin_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
 
 
-def test_the_remark_on_the_error_is_that_of_the_published_table() -> None:
+def test_the_stated_error_agrees_with_the_published_table() -> None:
     rows = re.findall(
         r"^\| `\w+` \|.*\| (estimated|assumed) \| ([\d.]+) \|$", DOC.read_text("utf-8"), re.MULTILINE
     )
     assert len(rows) >= 24
-    told = [float(x) for x in re.findall(r"\d\.\d", ACCURACY_NOTE)]
-    for kind, (low, high) in (("estimated", told[:2]), ("assumed", told[2:])):
+    limits = [float(x) for x in re.findall(r"\d\.\d", ACCURACY_NOTE)]
+    for kind, (low, high) in (("estimated", limits[:2]), ("assumed", limits[2:])):
         ratios = [float(ratio) for k, ratio in rows if k == kind]
         assert low <= min(ratios) + 1e-9 and max(ratios) <= high
         assert min(ratios) < low + 0.1 and max(ratios) > high - 0.1

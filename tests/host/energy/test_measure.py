@@ -1,4 +1,4 @@
-"""``arenite energy`` with each family of meters, whose current has nothing to do with when the board infers."""
+"""``arenite energy`` with each family of meters. The simulated current is independent of the emulated board."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ pytestmark = [
 
 
 def run(capsys, *arguments: str) -> tuple[int, dict]:
-    """Exit code, and the JSON object on standard output."""
+    """Run the command; return its exit code and the JSON object on standard output."""
     code = main(["energy", *arguments, "--json"])
-    said = capsys.readouterr()
-    assert said.out, said.err
-    return code, json.loads(said.out)
+    captured = capsys.readouterr()
+    assert captured.out, captured.err
+    return code, json.loads(captured.out)
 
 
 class NoLogic(SimPpk2):
-    """A PPK2 whose digital inputs nobody has connected."""
+    """A PPK2 with unconnected digital inputs."""
 
     def words(self):
         return super().words() & 0x00FFFFFF
 
 
 class OtherLogic(SimPpk2):
-    """A PPK2 with a second input that changes, at a rate of its own."""
+    """A PPK2 with a second input that changes at another rate."""
 
     def words(self):
         words = super().words()
@@ -56,10 +56,12 @@ class OtherLogic(SimPpk2):
 
 @contextmanager
 def simulated(kind: str, truth: waveform.Waveform, seed: int):
-    """The instrument: meter's name, where it is, and other options."""
+    """Start a simulated instrument; yield the name of the meter, its address and further options."""
     if kind.startswith("ppk2"):
-        made = {"ppk2": SimPpk2, "ppk2 without logic": NoLogic, "ppk2 with two inputs": OtherLogic}[kind]
-        with made(truth, seed, burst=2) as sim:
+        instrument = {"ppk2": SimPpk2, "ppk2 without logic": NoLogic, "ppk2 with two inputs": OtherLogic}[
+            kind
+        ]
+        with instrument(truth, seed, burst=2) as sim:
             yield "ppk2", sim.port, ()
     elif kind == "lpm01a":
         with SimLpm01a(truth, seed) as sim:
@@ -88,33 +90,33 @@ def test_the_energy_is_within_one_percent_of_the_truth(tmp_path, capsys, kind, m
     seed = 1
     truth = waveform.make(seed, inferences=14, volts=3.0)
     model = save(classifier(), tmp_path / "toy.tflite")
-    with simulated(kind, truth, seed) as (name, where, more):
-        code, stderr = run(
-            capsys, str(model), "--board", BOARD, "--meter", name, "--meter-port", where,
-            "--supply", "3.0", "--duration", "1.5", *more,
+    with simulated(kind, truth, seed) as (name, address, options):
+        code, result = run(
+            capsys, str(model), "--board", BOARD, "--meter", name, "--meter-port", address,
+            "--supply", "3.0", "--duration", "1.5", *options,
         )  # fmt: skip
-    figure = stderr["energy_uj_per_inference"]
-    assert (code, stderr["schema"], figure["kind"]) == (0, "arenite.energy/1", "measured")
+    figure = result["energy_uj_per_inference"]
+    assert (code, result["schema"], figure["kind"]) == (0, "arenite.energy/1", "measured")
     assert figure["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
     assert figure["p25"] <= figure["median"] <= figure["p75"]
-    assert stderr["window_method"] == method
-    assert stderr["windows"] == 14
-    assert stderr["lost_samples"] > 0
-    assert stderr["supply_v"] == pytest.approx(3.0)
-    assert stderr["sleep_current_a"] == pytest.approx(truth.sleep_a, rel=0.05, abs=3e-7)
-    assert stderr["peak_current_a"] == pytest.approx(truth.current_a.max(), rel=0.02)
-    assert stderr["inferences"]["bit_exact"] == stderr["inferences"]["count"] >= 5
-    assert stderr["meter"]["port"] == where
-    assert any("emulated" in note for note in stderr["notes"])
+    assert result["window_method"] == method
+    assert result["windows"] == 14
+    assert result["lost_samples"] > 0
+    assert result["supply_v"] == pytest.approx(3.0)
+    assert result["sleep_current_a"] == pytest.approx(truth.sleep_a, rel=0.05, abs=3e-7)
+    assert result["peak_current_a"] == pytest.approx(truth.current_a.max(), rel=0.02)
+    assert result["inferences"]["bit_exact"] == result["inferences"]["count"] >= 5
+    assert result["meter"]["port"] == address
+    assert any("emulated" in note for note in result["notes"])
 
 
 @pytest.mark.slow
-def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys):
+def test_the_default_options_record_long_enough(tmp_path, capsys):
     truth = waveform.make(4, inferences=6, volts=3.3)
     model = save(classifier(), tmp_path / "toy.tflite")
     plot, trace = tmp_path / "current.svg", tmp_path / "trace.csv"
     with SimPpk2(truth, 4) as sim:
-        code, stderr = run(
+        code, result = run(
             capsys, str(model), "--board", BOARD, "--meter", "ppk2", "--meter-port", sim.port,
             "--inferences", "5", "--plot", str(plot), "--save", str(trace),
             "--battery", "cr2032", "--every", "60",
@@ -122,17 +124,17 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
         assert sim.switched_off.wait(60)
         assert (sim.regulator_mv, sim.mode) == (3300, 2)
     assert code == 0
-    assert stderr["energy_uj_per_inference"]["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
+    assert result["energy_uj_per_inference"]["median"] == pytest.approx(truth.per_inference_uj(), rel=0.01)
     assert plot.read_text().count('class="ar-window"') >= 6
-    life = stderr["battery"]
+    life = result["battery"]
     assert (life["kind"], life["name"]) == ("estimated", "cr2032")
     assert life["life_days"] > 0
-    # Its own recording gives the same figure again, with no board.
-    code, again = run(capsys, "--csv", str(trace), "--board", BOARD)
+    # The saved recording gives the same figure without a board.
+    code, from_recording = run(capsys, "--csv", str(trace), "--board", BOARD)
     assert code == 0
-    assert again["model"] is None
-    assert again["energy_uj_per_inference"]["median"] == pytest.approx(
-        stderr["energy_uj_per_inference"]["median"], rel=1e-3
+    assert from_recording["model"] is None
+    assert from_recording["energy_uj_per_inference"]["median"] == pytest.approx(
+        result["energy_uj_per_inference"]["median"], rel=1e-3
     )
 
 
@@ -147,24 +149,24 @@ def test_default_options_record_until_there_is_something_to_see(tmp_path, capsys
         (["--csv", "nothing-here.csv"], "Cannot read nothing-here.csv"),
     ],
 )
-def test_what_does_not_go_together_is_said(capsys, arguments, sentence):
+def test_incompatible_options_raise_an_error(capsys, arguments, sentence):
     assert main(["energy", *arguments, "--board", BOARD]) == 2
     assert sentence in capsys.readouterr().err
 
 
-def test_a_meter_that_is_not_there_is_a_device_error(tmp_path, capsys):
+def test_a_missing_meter_raises_an_error(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
-    asked = ["energy", str(model), "--board", BOARD, "--meter"]
-    assert main([*asked, "ppk2", "--meter-port", "/dev/nothing-here"]) == 3
+    arguments = ["energy", str(model), "--board", BOARD, "--meter"]
+    assert main([*arguments, "ppk2", "--meter-port", "/dev/nothing-here"]) == 3
     assert "There is no serial port /dev/nothing-here." in capsys.readouterr().err
-    assert main([*asked, "lpm01a", "--meter-port", str(Path("/dev/null")), "--supply", "5"]) == 2
+    assert main([*arguments, "lpm01a", "--meter-port", str(Path("/dev/null")), "--supply", "5"]) == 2
     assert "An LPM01A cannot give 5 V." in capsys.readouterr().err
-    assert main([*asked, "scpi", "--meter-port", "tcp:127.0.0.1:1", "--own-supply"]) == 2
+    assert main([*arguments, "scpi", "--meter-port", "tcp:127.0.0.1:1", "--own-supply"]) == 2
     assert "--own-supply is for a PPK2" in capsys.readouterr().err
 
 
 class Pulled(SimPpk2):
-    """A PPK2 whose cable is pulled half a second after it began to record."""
+    """A PPK2 whose cable is pulled half a second after the recording began."""
 
     def __init__(self, truth, seed):
         super().__init__(truth, seed)
@@ -182,16 +184,16 @@ class Pulled(SimPpk2):
         self._listener.join()
         os.close(self._near)
 
-    def __exit__(self, kind, error, trace):
+    def __exit__(self, error_type, error, trace):
         os.close(self._far)
 
 
 @pytest.mark.slow
-def test_a_meter_that_no_current_flows_through_is_said(tmp_path, capsys):
+def test_a_meter_without_current_raises_an_error(tmp_path, capsys):
     truth = waveform.make(4, inferences=6, volts=3.3)
-    nothing = replace(truth, current_a=truth.current_a * 1e-5)
+    almost_no_current = replace(truth, current_a=truth.current_a * 1e-5)
     model = save(classifier(), tmp_path / "toy.tflite")
-    with NoLogic(nothing, 4, burst=2) as sim:
+    with NoLogic(almost_no_current, 4, burst=2) as sim:
         code = main(
             [
                 "energy",
@@ -211,12 +213,12 @@ def test_a_meter_that_no_current_flows_through_is_said(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_meter_that_is_unplugged_is_said(tmp_path, capsys):
+def test_an_unplugged_meter_raises_an_error(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
     with Pulled(waveform.make(1, volts=3.3), 1) as sim:
         code = main(
             ["energy", str(model), "--board", BOARD, "--meter", "ppk2", "--meter-port", sim.port, "--json"]
         )
-    said = capsys.readouterr()
-    assert (code, said.out) == (3, "")
-    assert sim.port in said.err and "Traceback" not in said.err
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (3, "")
+    assert sim.port in captured.err and "Traceback" not in captured.err

@@ -1,4 +1,4 @@
-"""The choice among what is there, and what happens when it goes away."""
+"""The choice of a power source, and its replacement when a sensor is lost."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.host.energy.sysfs_trees import Clock, battery_tree, hwmon_ina3221, pu
 LAPTOP = load_host("laptop")
 
 
-def test_the_whole_device_is_before_its_processor_and_that_before_an_estimate(tmp_path: Path) -> None:
+def test_device_sensors_precede_processor_sensors_and_estimates(tmp_path: Path) -> None:
     assert open_power(tmp_path, LAPTOP).read(0.0).kind == "estimated"
     rapl_tree(tmp_path)
     assert open_power(tmp_path, LAPTOP).name == "RAPL package-0"
@@ -25,7 +25,7 @@ def test_the_whole_device_is_before_its_processor_and_that_before_an_estimate(tm
     assert meter.name == "battery BAT0 (the whole device, from the battery)"
 
 
-def test_why_a_better_source_is_not_used_stands_in_the_name(tmp_path: Path) -> None:
+def test_the_name_tells_why_a_better_source_is_not_used(tmp_path: Path) -> None:
     rapl_tree(tmp_path)
     battery_tree(tmp_path, status="Charging", power_now=9_000_000)
     meter = open_power(tmp_path, LAPTOP)
@@ -33,27 +33,27 @@ def test_why_a_better_source_is_not_used_stands_in_the_name(tmp_path: Path) -> N
     assert meter.name.startswith("RAPL package-0 (battery BAT0: state is 'charging'")
 
 
-def test_a_part_is_no_stand_in_for_the_whole_unless_asked_for(tmp_path: Path) -> None:
+def test_a_sensor_of_a_part_is_used_only_on_request(tmp_path: Path) -> None:
     put(tmp_path, {"sys/class/hwmon/hwmon0/name": "amdgpu", "sys/class/hwmon/hwmon0/power1_input": 3_000_000})
     assert open_power(tmp_path, LAPTOP).read(0.0).kind == "estimated"
     assert open_power(tmp_path, LAPTOP, prefer="amdgpu").read(0.0).watts == 3.0
 
 
-def test_a_wish_that_cannot_be_met_names_what_can(tmp_path: Path) -> None:
+def test_an_unusable_source_raises_an_error_with_alternatives(tmp_path: Path) -> None:
     battery_tree(tmp_path, status="Charging")
     with pytest.raises(UsageError, match="'battery' can be used here: state is 'charging'") as caught:
         open_power(tmp_path, LAPTOP, prefer="battery")
     assert "estimate of profile laptop" in caught.value.hint
 
 
-def test_a_lost_sensor_is_waited_for_then_replaced_then_taken_back(tmp_path: Path) -> None:
+def test_a_lost_sensor_is_replaced_and_used_again_later(tmp_path: Path) -> None:
     clock = Clock()
     hwmon_ina3221(tmp_path, {"VDD_IN": (5000, 1000)})
     meter = open_power(tmp_path, LAPTOP, clock=clock)
     assert meter.read(0.0).watts == 5.0
     put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": None})
     clock.now += 1
-    assert meter.read(1.0).watts == 5.0  # one failure is no loss
+    assert meter.read(1.0).watts == 5.0  # after one failure the last value is used
     power = None
     for _ in range(3):
         clock.now += 1
@@ -62,13 +62,13 @@ def test_a_lost_sensor_is_waited_for_then_replaced_then_taken_back(tmp_path: Pat
     assert power.kind == "estimated" and power.watts == pytest.approx(LAPTOP.idle_w + LAPTOP.core_w)
     assert "no longer answers" in meter.name
     put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": 1200})
-    assert meter.read(1.0).kind == "estimated"  # not asked at every reading
+    assert meter.read(1.0).kind == "estimated"  # the sensor is retried only after a while
     clock.now += RETRY_S
     assert meter.read(1.0).watts == pytest.approx(6.0)
     assert len(meter.notes) == 3
 
 
-def test_all_sources_are_listed_the_unusable_with_their_reason(tmp_path: Path) -> None:
+def test_unusable_sources_are_listed_with_their_reason(tmp_path: Path) -> None:
     battery_tree(tmp_path, status="Full")
     put(
         tmp_path,
@@ -90,7 +90,7 @@ def test_all_sources_are_listed_the_unusable_with_their_reason(tmp_path: Path) -
 
 
 class Script:
-    """A meter that reads from a list; None is a lost sensor."""
+    """A meter that returns the figures of a list; None raises the error of a lost sensor."""
 
     name = "script"
 
@@ -106,10 +106,10 @@ class Script:
         return Power(watts, "measured" if watts < 50 else "estimated", "script")
 
 
-def test_energy_is_power_over_time_and_gaps_are_told() -> None:
+def test_energy_is_power_times_time_without_gaps() -> None:
     clock = Clock()
     meter = EnergyMeter(Script(5.0, 7.0, None, 5.0, 5.0), max_interval_s=10, clock=clock)
-    for step in (1.0, 2.0, 1.0, 60.0, 1.0):  # the fourth: the computer slept
+    for step in (1.0, 2.0, 1.0, 60.0, 1.0):  # in the fourth step the computer slept
         clock.now += step
         meter.sample(0.0)
     total = meter.total()
@@ -117,7 +117,7 @@ def test_energy_is_power_over_time_and_gaps_are_told() -> None:
     assert total.kind == "measured" and total.mean_w == 6.0
 
 
-def test_one_estimate_makes_the_energy_an_estimate() -> None:
+def test_energy_with_one_estimate_is_estimated() -> None:
     clock = Clock()
     meter = EnergyMeter(Script(5.0, 60.0), clock=clock)
     assert meter.total().mean_w is None

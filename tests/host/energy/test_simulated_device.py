@@ -1,4 +1,4 @@
-"""The simulated device obeys its own physics, and its files are what the real sensor code reads."""
+"""The simulated device follows its physical model, and the real sensor code reads its files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BUSY = FrameWork(0.003, core_s=0.4, threads=4, accelerator_s=0.02)
 
 
 @pytest.mark.parametrize("name", host_names())
-def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -> None:
+def test_the_sensors_read_its_power_and_temperature(tmp_path: Path, name: str) -> None:
     profile = load_host(name)
     plant = SimulatedDevice(profile, BUSY, tmp_path, ambient_c=30)
     if profile.models or name == "phone":
@@ -35,7 +35,7 @@ def test_its_power_and_heat_are_read_by_the_sensors(tmp_path: Path, name: str) -
 
 
 @pytest.mark.slow
-def test_it_settles_where_resistance_and_power_say(tmp_path: Path) -> None:
+def test_the_temperature_settles_at_resistance_times_power(tmp_path: Path) -> None:
     plant = SimulatedDevice(
         load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path, ambient_c=25, fps=5
     )
@@ -44,19 +44,19 @@ def test_it_settles_where_resistance_and_power_say(tmp_path: Path) -> None:
     assert plant.throttled_s == 0
 
 
-def test_too_hot_it_throttles_in_steps_and_stays_near_the_trip_point(tmp_path: Path) -> None:
+def test_a_hot_device_throttles_near_the_trip_point(tmp_path: Path) -> None:
     plant = SimulatedDevice(
         load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.061), tmp_path, ambient_c=65
     )
-    first, _, _ = plant.run(30)
+    cool_rate, _, _ = plant.run(30)
     plant.run(1800)
-    last, _, _ = plant.run(60)
-    assert last < 0.9 * first
+    hot_rate, _, _ = plant.run(60)
+    assert hot_rate < 0.9 * cool_rate
     assert plant.junction_c == pytest.approx(97, abs=3)
     assert read_throttling(tmp_path).now and "cpu-balanced" in read_throttling(tmp_path).evidence[0]
 
 
-def test_a_phone_falls_to_its_cap_and_comes_back_when_cool(tmp_path: Path) -> None:
+def test_a_hot_phone_is_capped_until_it_is_cool(tmp_path: Path) -> None:
     plant = SimulatedDevice(load_host("phone"), FrameWork(0.003, 0.12, 4), tmp_path, ambient_c=35)
     full, _, _ = plant.run(10)
     plant.run(900)
@@ -69,7 +69,7 @@ def test_a_phone_falls_to_its_cap_and_comes_back_when_cool(tmp_path: Path) -> No
     assert cool == pytest.approx(full, rel=0.05)
 
 
-def test_resting_saves_what_the_host_saves(tmp_path: Path) -> None:
+def test_resting_saves_power(tmp_path: Path) -> None:
     plant = SimulatedDevice(load_host("laptop"), FrameWork(0.005, 0.02, 4), tmp_path, fps=20)
     plant.load.duty, plant.load.saves_w = 0.5, 4.0
     rate, watts, _ = plant.run(40)

@@ -1,4 +1,4 @@
-"""Small ELF files, made byte by byte: what the uploaders read must not depend on a compiler."""
+"""Writes small ELF files without a compiler, for tests of the uploaders."""
 
 from __future__ import annotations
 
@@ -8,21 +8,23 @@ from pathlib import Path
 
 
 def make_elf(segments: Iterable[tuple[int, bytes]], entry: int = 0) -> bytes:
-    """A 32-bit little-endian Arm executable with one loadable segment per (load address, contents)."""
+    """Return a 32-bit little-endian Arm executable with one loadable segment per (load address, contents)."""
     parts = list(segments)
-    header, each = 52, 32
-    at = header + each * len(parts)
+    header, entry_size = 52, 32
+    offset = header + entry_size * len(parts)
     table, body = b"", b""
     for address, data in parts:
-        table += struct.pack("<8I", 1, at + len(body), address, address, len(data), len(data) + 16, 5, 4)
+        table += struct.pack("<8I", 1, offset + len(body), address, address, len(data), len(data) + 16, 5, 4)
         body += data
     ident = b"\x7fELF" + bytes([1, 1, 1]) + bytes(9)
-    head = struct.pack("<HHIIIIIHHHHHH", 2, 40, 1, entry, header, 0, 0, header, each, len(parts), 0, 0, 0)
+    head = struct.pack(
+        "<HHIIIIIHHHHHH", 2, 40, 1, entry, header, 0, 0, header, entry_size, len(parts), 0, 0, 0
+    )
     return ident + head + table + body
 
 
 def write_elf(path: Path, segments: Iterable[tuple[int, bytes]], entry: int = 0) -> Path:
-    """The same as a file; its folder is made."""
+    """Write such an executable to ``path``. Create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(make_elf(segments, entry))
     return path

@@ -1,6 +1,6 @@
-"""The ROM loader of an ESP chip on a pseudo-terminal: SLIP frames, flash in memory, MD5 of any range.
+"""A simulated ROM loader of an ESP chip on a pseudo-terminal: SLIP frames, flash in memory, MD5 of any range.
 
-Written from esptool's documentation of the serial protocol; it answers what esptool asks of a chip without its stub.
+It follows esptool's documentation of the serial protocol and answers the requests that esptool sends without its stub.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ END, ESC, ESC_END, ESC_ESC = 0xC0, 0xDB, 0xDC, 0xDD
 FLASH_BEGIN, FLASH_DATA, FLASH_END, SYNC, WRITE_REG, READ_REG = 0x02, 0x03, 0x04, 0x08, 0x09, 0x0A
 SPI_SET_PARAMS, SPI_ATTACH, CHANGE_BAUD, FLASH_MD5, SECURITY_INFO = 0x0B, 0x0D, 0x0F, 0x13, 0x14
 MAGIC_REGISTER = 0x40001000
-#: Chip to the word at MAGIC_REGISTER, and the chip id in the security information (None: a ROM without it).
+#: Per chip, the word at MAGIC_REGISTER and the chip id in the security information (None: the ROM has none).
 CHIPS = {"esp32": (0x00F01D83, None), "esp32c3": (0x1B31506F, 5), "esp32s3": (0x9, 9)}
-_MORE_STATUS = 2  # zero bytes behind the two of status and error, as real ROMs send them
+_MORE_STATUS = 2  # zero bytes after the status and error bytes, as real ROMs send them
 
 
 def _slip(data: bytes) -> bytes:
@@ -34,16 +34,16 @@ def _unslip(data: bytes) -> bytes:
 
 
 class EspRom:
-    """``port``: what esptool opens; ``flash``: what arrived, erased where nothing did.
+    """A chip in its ROM loader. ``port`` is its serial port, ``flash`` the content of its flash.
 
-    ``spoil``: an address whose byte is stored wrongly; ``deaf``: it never answers.
+    ``spoil``: an address at which a wrong byte is stored. ``deaf``: the chip never answers.
     """
 
     def __init__(
         self, chip: str = "esp32", *, size: int = 4 << 20, spoil: int | None = None, deaf: bool = False
     ) -> None:
         self.chip, self.flash = chip, bytearray(b"\xff" * size)
-        self.begun: list[tuple[int, int]] = []  # address and size of each write
+        self.writes: list[tuple[int, int]] = []  # address and size of each write
         self._spoil, self._deaf = spoil, deaf
         self._master, self._slave = pty.openpty()
         tty.setraw(self._slave)
@@ -57,7 +57,7 @@ class EspRom:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
         self._thread.join()
@@ -83,7 +83,7 @@ class EspRom:
             value = self._register(struct.unpack("<I", data)[0])
         elif command == FLASH_BEGIN:
             size, _, _, self._at = struct.unpack_from("<4I", data)
-            self.begun.append((self._at, size))
+            self.writes.append((self._at, size))
         elif command == FLASH_DATA:
             count = struct.unpack_from("<I", data)[0]
             self._store(data[16 : 16 + count])

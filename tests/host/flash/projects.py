@@ -1,4 +1,4 @@
-"""Projects for real boards as a build leaves them, without the build."""
+"""Generated projects for real boards, and projects with the files of a build."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from arenite.profiles.boards import load_board
 from tests import toy_model
 from tests.host.flash.elf_file import write_elf
 
-IMAGE_SHA256 = "0102030405060708" + "00" * 24  # of the toy model
+IMAGE_SHA256 = "0102030405060708" + "00" * 24  # the hash of the toy model
 
 
 def project(directory: Path, board: str, **options: object) -> Path:
-    """A generated project of the toy model."""
+    """Generate a project of the toy model; return its folder."""
     options.setdefault("manifest", {"image_sha256": IMAGE_SHA256, "model": {"name": "toy"}})
     return write_project(directory, toy_model.sources(), [], load_board(board), **options)  # type: ignore[arg-type]
 
 
 def built(directory: Path, board: str, segments: Iterable[tuple[int, bytes]] | None = None) -> Path:
-    """The same with an ELF where PlatformIO puts it; by default 1,000 bytes at the start of the board's flash."""
-    made = project(directory, board)
+    """Generate a project with an ELF file in PlatformIO's folder; by default, 1,000 bytes at the start of flash."""
+    folder = project(directory, board)
     if segments is None:
         segments = [(load_board(board).flash[0].origin, bytes(range(250)) * 4)]
-    write_elf(made / ".pio" / "build" / board / "firmware.elf", segments)
-    return made
+    write_elf(folder / ".pio" / "build" / board / "firmware.elf", segments)
+    return folder

@@ -1,6 +1,6 @@
-"""Real uploaders: from the path, or installed once into an environment of their own in the cache.
+"""Real uploaders from the PATH, or installed once into their own virtual environment in the cache.
 
-esptool is under the GPL and is a program here, never imported.
+esptool is under the GPL. The tests run it as a program and never import it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.host.flash.upload import installed
 
 
 def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = None) -> None:
-    """Put ``program`` on the path, or skip: ``package`` is what pip calls it, None for one of the system's."""
+    """Put ``program`` on the PATH, or skip the test. ``package`` is its pip package; None for a system program."""
     if installed(program):
         return
     if package is None:

@@ -1,6 +1,6 @@
-"""The real st-flash, OpenOCD, pyOCD and dfu-util: they take our arguments, and what they say becomes a sentence.
+"""The real st-flash, OpenOCD, pyOCD and dfu-util accept Arenite's arguments, and their errors become messages.
 
-No probe hangs on the machine that runs the tests; where one does, only the arguments are looked at.
+The tests are skipped on a machine with a debug probe.
 """
 
 from __future__ import annotations
@@ -38,34 +38,32 @@ def test_st_flash_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         flash(built(tmp_path / "p", "nucleo_l4r5zi"), NUCLEO, tool="stlink", probe="066AFF", root=tmp_path)
 
 
-@pytest.mark.parametrize("kind", ["stlink", "cmsis-dap", "jlink"])
-def test_openocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+@pytest.mark.parametrize("probe_type", ["stlink", "cmsis-dap", "jlink"])
+def test_openocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe_type: str) -> None:
     need("openocd", monkeypatch)
-    board = replace(NUCLEO, usb=replace(NUCLEO.usb, probe=kind))
+    board = replace(NUCLEO, usb=replace(NUCLEO.usb, probe=probe_type))
     with pytest.raises(DeviceError, match="No debug probe of nucleo_l4r5zi is connected"):
         flash(built(tmp_path / "a b [c] $d", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
 
 
-def test_openocd_that_does_not_know_the_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_openocd_without_a_script_for_the_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     need("openocd", monkeypatch)
     board = replace(NUCLEO, targets=replace(NUCLEO.targets, openocd="stm32q9x"))
     with pytest.raises(ToolError, match=r"target/stm32q9x\.cfg is missing"):
         flash(built(tmp_path / "p", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
 
 
-def test_openocds_own_parser_takes_every_boards_scripts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every script that this OpenOCD has is read up to where a probe is needed; one it lacks is told as lacking."""
+def test_openocd_accepts_the_scripts_of_every_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """OpenOCD reads each of its scripts until it needs a probe. A missing script raises an error."""
     need("openocd", monkeypatch)
     checked = 0
-    seen = set()
+    checked_keys = set()
     elf = write_elf(tmp_path / "firmware.elf", [(0, b"x")])
     for board in all_boards():
         key = (board.targets.openocd, board.usb.probe)
-        if "openocd" not in board.upload_tools or key in seen:
+        if "openocd" not in board.upload_tools or key in checked_keys:
             continue
-        seen.add(key)
+        checked_keys.add(key)
         upload = Upload(tmp_path, board, elf, root=tmp_path)
         command = UPLOADERS["openocd"].describe(upload)[0]
         process = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=30)
@@ -95,14 +93,14 @@ def test_dfu_util_without_a_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             flash(directory, board, tool="dfu", probe="1234", root=tmp_path)
 
 
-def test_the_dfu_command_knows_both_kinds_of_bootloader(tmp_path: Path) -> None:
+def test_the_dfu_command_for_both_kinds_of_bootloader(tmp_path: Path) -> None:
     (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "netduino2plus"))
     assert "--device 0483:df11" in line and "--dfuse-address 0x08000000:leave" in line
     (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "uno_r4_minima"))
     assert "--device 2341:0069,2341:0369" in line and "--reset" in line and "dfuse" not in line
 
 
-def test_jlinks_script_loads_resets_and_goes(tmp_path: Path) -> None:
+def test_the_jlink_script_loads_resets_and_starts(tmp_path: Path) -> None:
     (line,) = UPLOADERS["jlink"].describe(_upload(tmp_path, "nrf52840_dk"))
     assert line.startswith("JLinkExe ") and "-Device nRF52840_xxAA -If SWD" in line
     script = Path(line.split()[-1]).read_text().splitlines()
@@ -138,15 +136,13 @@ def _upload(folder: Path, name: str, **more: object) -> Upload:
         ("Connecting to J-Link via USB...FAILED: Failed to open DLL", "jlink", "No J-Link of"),
     ],
 )
-def test_what_the_tools_say_of_hardware_that_is_not_here(
-    tmp_path: Path, message: str, tool: str, sentence: str
-) -> None:
+def test_messages_of_the_tools_are_explained(tmp_path: Path, message: str, tool: str, sentence: str) -> None:
     uploader = UPLOADERS[tool]
     assert isinstance(uploader, CommandUploader)
     assert sentence in str(explain(uploader, _upload(tmp_path, "nucleo_l4r5zi"), f"hello\n{message}\n"))
 
 
-def test_the_probe_is_the_boards_own_unless_only_another_is_here(tmp_path: Path) -> None:
+def test_the_probe_of_the_board_is_preferred(tmp_path: Path) -> None:
     tree = UsbTree(tmp_path / "usb")
     upload = replace(_upload(tmp_path, "nucleo_l4r5zi"), root=tree.root)
     assert probe_kind(upload) == "stlink"
@@ -158,12 +154,12 @@ def test_the_probe_is_the_boards_own_unless_only_another_is_here(tmp_path: Path)
     assert probe_kind(replace(upload, probe="e66")) == "cmsis-dap"
     tree.plug("0483:374b", ("ttyACM2",), serial="066A", location="1-3")
     assert probe_kind(upload) == "stlink"
-    # The port tells the probe.
+    # The serial port identifies the probe.
     assert probe_serial(replace(upload, port=str(tree.root / "dev/ttyACM2"))) == "066A"
     assert probe_serial(upload) is None
 
 
-def test_a_profile_without_the_fact_is_told(tmp_path: Path) -> None:
+def test_a_profile_without_a_target_raises_an_error(tmp_path: Path) -> None:
     board = replace(NUCLEO, targets=replace(NUCLEO.targets, pyocd="", openocd="", jlink=""))
     upload = replace(_upload(tmp_path, "nucleo_l4r5zi"), board=board)
     for tool in ("pyocd", "openocd", "jlink", "dfu"):
@@ -172,10 +168,8 @@ def test_a_profile_without_the_fact_is_told(tmp_path: Path) -> None:
     assert choose(board, "gdb").missing() is None
 
 
-def test_a_tool_beside_this_python_is_found_without_being_on_the_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As pip installs it into an environment that nobody activated."""
+def test_a_tool_beside_python_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """pip installs the tool into an environment that is not activated."""
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin/pyocd").write_text("#!/bin/sh\nexit 0\n")
     (tmp_path / "bin/pyocd").chmod(0o755)
@@ -186,13 +180,13 @@ def test_a_tool_beside_this_python_is_found_without_being_on_the_path(
     assert line.startswith(f"{tmp_path}/bin/pyocd load ")
 
 
-def test_raw_images_are_the_segments_with_gaps_erased(tmp_path: Path) -> None:
+def test_raw_images_fill_gaps_with_erased_bytes(tmp_path: Path) -> None:
     elf = write_elf(tmp_path / "a.elf", [(0x08000010, b"second"), (0x08000000, b"first")])
     path, address = raw_image(elf)
     assert (path.read_bytes(), address) == (b"first" + b"\xff" * 11 + b"second", 0x08000000)
-    far = read_program(write_elf(tmp_path / "b.elf", [(0, b"a"), (0x20000000, b"b")]))
+    distant_segments = read_program(write_elf(tmp_path / "b.elf", [(0, b"a"), (0x20000000, b"b")]))
     with pytest.raises(UsageError, match="too far apart for a single image"):
-        flat_image(far)
+        flat_image(distant_segments)
     with pytest.raises(UsageError, match="overlap at 0x4"):
         read_program(write_elf(tmp_path / "c.elf", [(0, b"abcdef"), (4, b"x")]))
     (tmp_path / "d.elf").write_bytes(b"no ELF at all")

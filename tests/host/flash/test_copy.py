@@ -1,4 +1,4 @@
-"""The drive of a DAPLink probe: the image is taken, refused with a reason, or the drive is another board's."""
+"""Copying to the drive of a DAPLink probe: accepted and rejected images, and drives of other boards."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MICROBIT = load_board("bbcmicrobit_v2")
 
 @contextmanager
 def probe(
-    root: Path, unique_id: str, *, label: str = "MICROBIT", refuses: str = "", deaf: bool = False
+    root: Path, unique_id: str, *, label: str = "MICROBIT", rejects: str = "", deaf: bool = False
 ) -> Iterator[list[bytes]]:
-    """A drive as DAPLink shows it; what it wrote to its chip. Its files vanish when it has taken one."""
+    """Simulate a DAPLink drive; yield the images that it wrote to its chip. It deletes an image after reading it."""
     drive = root / "media" / label
     drive.mkdir(parents=True)
     (root / "proc").mkdir(exist_ok=True)
@@ -44,8 +44,8 @@ def probe(
             data = image.read_bytes()
             failed = drive / "FAIL.TXT"
             failed.unlink(missing_ok=True)
-            if refuses:
-                failed.write_text(f"error: {refuses}\r\ntype: target\r\n")
+            if rejects:
+                failed.write_text(f"error: {rejects}\r\ntype: target\r\n")
             else:
                 written.append(data)
             image.unlink()
@@ -59,26 +59,29 @@ def probe(
         thread.join()
 
 
-def test_the_image_arrives(tmp_path: Path) -> None:
+def test_the_image_is_written(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name, [(0, b"vectors!" * 20), (0x200, b"code")])
     root = tmp_path / "root"
-    with probe(root, "9904360254534e45") as written, probe(root, "9901000051114e45", label="OLD") as other:
-        done = flash(directory, MICROBIT, tool="copy", check=False, root=root)
-        assert written == [b"vectors!" * 20 + b"\xff" * (0x200 - 160) + b"code"] and not other
-    assert (done.tool, done.nbytes) == ("copy", 164)
+    with (
+        probe(root, "9904360254534e45") as written,
+        probe(root, "9901000051114e45", label="OLD") as other_images,
+    ):
+        upload = flash(directory, MICROBIT, tool="copy", check=False, root=root)
+        assert written == [b"vectors!" * 20 + b"\xff" * (0x200 - 160) + b"code"] and not other_images
+    assert (upload.tool, upload.nbytes) == ("copy", 164)
 
 
-def test_a_refusal_has_the_probes_reason(tmp_path: Path) -> None:
+def test_a_rejected_image_raises_an_error_with_the_reason(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
     with (
-        probe(root, "9904", refuses="The hex file cannot be decoded."),
+        probe(root, "9904", rejects="The hex file cannot be decoded."),
         pytest.raises(DeviceError, match="refused the program: error: The hex file cannot"),
     ):
         flash(directory, MICROBIT, tool="copy", root=root)
 
 
-def test_an_earlier_refusal_is_not_this_one(tmp_path: Path) -> None:
+def test_an_older_failure_file_is_ignored(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
     with probe(root, "9904") as written:
@@ -87,7 +90,7 @@ def test_an_earlier_refusal_is_not_this_one(tmp_path: Path) -> None:
         assert written
 
 
-def test_a_drive_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_drive_that_does_not_react_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(copy, "DRIVE_TIMEOUT_S", 0.3)
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
@@ -95,7 +98,7 @@ def test_a_drive_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         flash(directory, MICROBIT, tool="copy", root=root)
 
 
-def test_only_another_boards_drive_is_here(tmp_path: Path) -> None:
+def test_a_drive_of_another_board_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
     with (
@@ -108,17 +111,20 @@ def test_only_another_boards_drive_is_here(tmp_path: Path) -> None:
     assert not written
 
 
-def test_two_of_a_kind_are_the_users_to_choose(tmp_path: Path) -> None:
+def test_several_drives_of_the_same_board_raise_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name)
     root = tmp_path / "root"
-    with probe(root, "99040001", label="A") as a, probe(root, "99040002", label="B") as b:
+    with (
+        probe(root, "99040001", label="A") as first_images,
+        probe(root, "99040002", label="B") as second_images,
+    ):
         with pytest.raises(UsageError, match="Several DAPLink drives"):
             flash(directory, MICROBIT, tool="copy", root=root)
         flash(directory, MICROBIT, str(root / "media/B"), tool="copy", check=False, root=root)
-        assert b and not a
+        assert second_images and not first_images
 
 
-def test_a_program_that_does_not_begin_where_flash_does(tmp_path: Path) -> None:
+def test_a_program_that_does_not_begin_at_the_start_of_flash_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"behind a SoftDevice")])
     with pytest.raises(UsageError, match="accepts whole images only"):
         flash(directory, MICROBIT, tool="copy", root=tmp_path)

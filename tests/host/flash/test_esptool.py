@@ -1,4 +1,4 @@
-"""esptool itself, against a ROM loader on a pseudo-terminal: what arrives in its flash is what was built."""
+"""The real esptool writes the built files to the flash of a simulated ROM loader."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.host.flash.esp_rom import EspRom
 from tests.host.flash.projects import built
 from tests.host.flash.real_tools import need
 
-#: A pseudo-terminal has no lines to reset a chip with, and this ROM takes no stub.
+#: A pseudo-terminal has no lines for a reset, and the simulated ROM accepts no stub.
 PTY = ("--no-stub", "--before", "no-reset", "--after", "no-reset", "--connect-attempts", "1")
 
 
@@ -27,8 +27,8 @@ def esptool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
-def entry(kind: int, subtype: int, offset: int, size: int, label: str) -> bytes:
-    return struct.pack("<HBBII16sI", 0x50AA, kind, subtype, offset, size, label.encode(), 0)
+def entry(partition_type: int, subtype: int, offset: int, size: int, label: str) -> bytes:
+    return struct.pack("<HBBII16sI", 0x50AA, partition_type, subtype, offset, size, label.encode(), 0)
 
 
 TABLE = (
@@ -40,87 +40,85 @@ TABLE = (
 
 
 def esp_project(folder: Path, board: str, size: int = 30_001) -> tuple[Path, dict[int, bytes]]:
-    """A project, and what must stand at which address of the flash afterwards."""
-    made = built(folder, board)
-    output = made / ".pio" / "build" / board
+    """Return a project, and the expected content of the flash by address."""
+    directory = built(folder, board)
+    output = directory / ".pio" / "build" / board
     boot = b"\xe9" + os.urandom(9_000)
     app = b"\xe9" + os.urandom(size - 1)
     for name, data in (("bootloader.bin", boot), ("partitions.bin", TABLE), ("firmware.bin", app)):
         (output / name).write_bytes(data)
-    at = {"esp32": 0x1000}.get(chip_of(load_board(board)), 0)
-    return made, {at: boot, 0x8000: TABLE, 0xE000: first_slot(), 0x20000: app}
+    boot_address = {"esp32": 0x1000}.get(chip_of(load_board(board)), 0)
+    return directory, {boot_address: boot, 0x8000: TABLE, 0xE000: first_slot(), 0x20000: app}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("board", "chip"), [("esp32dev", "esp32"), ("esp32-c3-devkitm-1", "esp32c3")])
-def test_every_part_arrives_where_the_chip_looks_for_it(
-    tmp_path: Path, esptool: None, board: str, chip: str
-) -> None:
-    made, expected = esp_project(tmp_path / "p", board)
+def test_every_part_is_written_to_its_address(tmp_path: Path, esptool: None, board: str, chip: str) -> None:
+    directory, expected = esp_project(tmp_path / "p", board)
     with EspRom(chip) as rom:
-        done = flash(made, load_board(board), rom.port, tool="esptool", extra=PTY, check=False)
+        upload = flash(directory, load_board(board), rom.port, tool="esptool", extra=PTY, check=False)
         for address, data in expected.items():
             assert bytes(rom.flash[address : address + len(data)]) == data, hex(address)
-        assert {address for address, _ in rom.begun} == set(expected)
-    assert done.nbytes == sum(map(len, expected.values()))
-    assert (done.tool, done.port, done.verified) == ("esptool", rom.port, None)
+        assert {address for address, _ in rom.writes} == set(expected)
+    assert upload.nbytes == sum(map(len, expected.values()))
+    assert (upload.tool, upload.port, upload.verified) == ("esptool", rom.port, None)
 
 
 @pytest.mark.slow
-def test_the_wrong_chip_is_named(tmp_path: Path, esptool: None) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32-c3-devkitm-1")
+def test_a_wrong_chip_raises_an_error(tmp_path: Path, esptool: None) -> None:
+    directory, _ = esp_project(tmp_path / "p", "esp32-c3-devkitm-1")
     with (
         EspRom("esp32") as rom,
         pytest.raises(DeviceError, match="is an ESP32, but the project is for esp32-c3"),
     ):
-        flash(made, load_board("esp32-c3-devkitm-1"), rom.port, tool="esptool", extra=PTY)
-    assert rom.begun == []
+        flash(directory, load_board("esp32-c3-devkitm-1"), rom.port, tool="esptool", extra=PTY)
+    assert rom.writes == []
 
 
 @pytest.mark.slow
-def test_a_byte_that_the_flash_keeps_wrongly_is_found(tmp_path: Path, esptool: None) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+def test_a_wrong_byte_in_flash_raises_an_error(tmp_path: Path, esptool: None) -> None:
+    directory, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with (
         EspRom("esp32", spoil=0x20010) as rom,
         pytest.raises(DeviceError, match="flash of esp32dev differs"),
     ):
-        flash(made, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
+        flash(directory, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
 
 
 @pytest.mark.slow
-def test_a_chip_that_is_not_in_its_loader(tmp_path: Path, esptool: None) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+def test_a_chip_that_is_not_in_its_loader_raises_an_error(tmp_path: Path, esptool: None) -> None:
+    directory, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with (
         EspRom("esp32", deaf=True) as rom,
         pytest.raises(DeviceError, match="not in its ROM loader") as caught,
     ):
-        flash(made, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
+        flash(directory, load_board("esp32dev"), rom.port, tool="esptool", extra=PTY)
     assert "BOOT" in caught.value.hint
 
 
 @pytest.mark.slow
-def test_a_port_that_is_not_there(tmp_path: Path, esptool: None) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+def test_a_missing_port_raises_an_error(tmp_path: Path, esptool: None) -> None:
+    directory, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
     with pytest.raises(DeviceError, match="The serial port /dev/ttyNOPE does not exist"):
-        flash(made, load_board("esp32dev"), "/dev/ttyNOPE", tool="esptool")
+        flash(directory, load_board("esp32dev"), "/dev/ttyNOPE", tool="esptool")
 
 
 def test_the_printed_command_names_chip_port_and_addresses(tmp_path: Path) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32-s3-devkitc-1", 5_000)
-    (line,) = plan(made, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
+    directory, _ = esp_project(tmp_path / "p", "esp32-s3-devkitc-1", 5_000)
+    (line,) = plan(directory, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
     words = line.split()
     assert Path(words[0]).name in (
         "esptool",
         "esptool.py",
-    )  # with its folder where it is beside this Python only
+    )  # with its folder if it is only beside this Python
     assert words[1:5] == ["--chip", "esp32s3", "--port", "/dev/ttyACM0"]
     assert words[5] in ("write-flash", "write_flash")
     assert words[6::2] == ["0x0", "0x8000", "0xe000", "0x20000"]
 
 
-def test_without_a_table_the_application_alone_is_written(tmp_path: Path) -> None:
-    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
-    output = made / ".pio/build/esp32dev"
+def test_without_a_partition_table_only_the_application_is_written(tmp_path: Path) -> None:
+    directory, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    output = directory / ".pio/build/esp32dev"
     for name in ("bootloader.bin", "partitions.bin"):
         (output / name).unlink()
     assert [
@@ -128,10 +126,10 @@ def test_without_a_table_the_application_alone_is_written(tmp_path: Path) -> Non
     ] == [(0x10000, "firmware.bin")]
 
 
-def test_images_that_cannot_run_are_refused(tmp_path: Path) -> None:
+def test_invalid_images_raise_an_error(tmp_path: Path) -> None:
     board = load_board("esp32dev")
-    made, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
-    image = made / ".pio/build/esp32dev/firmware.bin"
+    directory, _ = esp_project(tmp_path / "p", "esp32dev", 5_000)
+    image = directory / ".pio/build/esp32dev/firmware.bin"
     image.write_bytes(b"\x7fELF")
     with pytest.raises(UsageError, match="not an image for an ESP chip"):
         flash_parts(board, image)
@@ -146,14 +144,14 @@ def test_images_that_cannot_run_are_refused(tmp_path: Path) -> None:
         flash_parts(board, image)
 
 
-def test_the_otadata_that_starts_the_first_slot() -> None:
-    """The well-known checksum of sequence number 1, as in every boot_app0.bin."""
+def test_otadata_selects_the_first_slot() -> None:
+    """The data have the checksum of sequence number 1, like every boot_app0.bin."""
     data = first_slot()
     assert (len(data), data[:4], data[28:32]) == (0x2000, b"\1\0\0\0", bytes.fromhex("9a984347"))
     assert set(data[4:28] + data[32:]) == {0xFF}
 
 
-def test_a_table_is_read_up_to_its_end() -> None:
+def test_the_partition_table_is_parsed() -> None:
     assert partitions(TABLE) == {
         (1, 2): (0x9000, 0x5000),
         (1, 0): (0xE000, 0x2000),

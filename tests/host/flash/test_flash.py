@@ -1,4 +1,4 @@
-"""Flashing: the right tool for each board, the board asked afterwards, and failures as sentences."""
+"""Flashing: the choice of a tool, the check of the flashed board, and errors."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ def tool(folder: Path, name: str, script: str) -> None:
 
 
 def with_st_flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
-    """A built project, and a st-flash that does as ``script`` says."""
+    """Return a built project, and put a st-flash on the PATH that runs ``script``."""
     tool(tmp_path, "st-flash", script)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return built(tmp_path / "p", "nucleo_l4r5zi")
 
 
 @pytest.mark.qemu
-@pytest.mark.parametrize("way", ["emulator", "gdb", None])
+@pytest.mark.parametrize("tool_name", ["emulator", "gdb", None])
 @pytest.mark.parametrize("options", [{}, {"protocol": "mlperf", "input_bytes": 8}])
-def test_flashing_an_emulated_board_starts_it_and_asks_it(
-    tmp_path: Path, options: dict[str, object], way: str | None
+def test_flashing_an_emulated_board_starts_and_verifies_it(
+    tmp_path: Path, options: dict[str, object], tool_name: str | None
 ) -> None:
     directory = project(tmp_path / "p", "qemu_mps2_an386", **options)
     direct_build(directory)
-    done = flash(directory, load_board("qemu_mps2_an386"), tool=way)
-    assert done.verified and done.identity is not None
-    assert done.identity.model == "toy"
-    assert done.identity.model_hash == (HASH if not options else None)
-    assert done.tool == (way or "emulator")
+    result = flash(directory, load_board("qemu_mps2_an386"), tool=tool_name)
+    assert result.verified and result.identity is not None
+    assert result.identity.model == "toy"
+    assert result.identity.model_hash == (HASH if not options else None)
+    assert result.tool == (tool_name or "emulator")
 
 
 @pytest.mark.qemu
-def test_another_model_is_refused_with_both_hashes(tmp_path: Path) -> None:
+def test_another_model_raises_an_error_with_both_hashes(tmp_path: Path) -> None:
     directory = project(tmp_path / "p", "qemu_mps2_an386", manifest={"image_sha256": "ab" * 32})
     direct_build(directory)
     with pytest.raises(DeviceError, match=f"it reports {HASH} .*'toy'.* has {'ab' * 8}"):
@@ -65,41 +65,41 @@ def test_another_model_is_refused_with_both_hashes(tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_a_real_board_is_asked_on_the_port_that_its_usb_id_tells(
+def test_a_real_board_is_verified_on_the_port_of_its_usb_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The board behind the port is an emulated one that says it is a Nucleo; everything else is as at the bench."""
-    said = tmp_path / "said"
-    directory = with_st_flash(tmp_path, monkeypatch, f'echo "$@" > {said}')
+    """An emulated board behind the port reports that it is a Nucleo. Everything else is as with a real board."""
+    argument_file = tmp_path / "said"
+    directory = with_st_flash(tmp_path, monkeypatch, f'echo "$@" > {argument_file}')
     tree = UsbTree(tmp_path / "root")
     serial = "066AFF123456"
     tree.plug("0483:374b", ("ttyACM0",), product="STM32 STLink", serial=serial)
-    acting = replace(load_board("qemu_mps2_an386"), name="nucleo_l4r5zi")
-    elf = direct_build(write_project(tmp_path / "acting", toy_model.sources(), [], acting))
-    with start(acting, elf) as machine:
+    emulated_board = replace(load_board("qemu_mps2_an386"), name="nucleo_l4r5zi")
+    elf = direct_build(write_project(tmp_path / "acting", toy_model.sources(), [], emulated_board))
+    with start(emulated_board, elf) as machine:
         tree.link_port("ttyACM0", machine.port)
-        done = flash(directory, NUCLEO, "auto", tool="stlink", root=tree.root)
-        assert (done.tool, done.port, done.verified) == ("stlink", str(tree.root / "dev/ttyACM0"), True)
-        assert done.identity == Identity("toy", HASH, "nucleo_l4r5zi")
-        assert done.nbytes == 1000
-        # The probe that the port belongs to is the one that flashes.
-        assert said.read_text().split()[:4] == ["--reset", "--serial", serial, "write"]
-        other = directory / "arenite.json"
-        other.write_text(json.dumps({**read_manifest(directory), "image_sha256": "cd" * 32}))
+        result = flash(directory, NUCLEO, "auto", tool="stlink", root=tree.root)
+        assert (result.tool, result.port, result.verified) == ("stlink", str(tree.root / "dev/ttyACM0"), True)
+        assert result.identity == Identity("toy", HASH, "nucleo_l4r5zi")
+        assert result.nbytes == 1000
+        # The port belongs to the probe that flashes.
+        assert argument_file.read_text().split()[:4] == ["--reset", "--serial", serial, "write"]
+        manifest = directory / "arenite.json"
+        manifest.write_text(json.dumps({**read_manifest(directory), "image_sha256": "cd" * 32}))
         with pytest.raises(DeviceError, match=f"it reports {HASH}"):
             flash(directory, NUCLEO, "auto", tool="stlink", root=tree.root)
 
 
-def test_a_board_that_cannot_be_asked_is_flashed_and_that_is_said(
+def test_a_board_without_a_port_is_flashed_without_verification(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     directory = with_st_flash(tmp_path, monkeypatch, "exit 0")
-    done = flash(directory, NUCLEO, tool="stlink", root=UsbTree(tmp_path / "root").root)
-    assert done.verified is None and done.port is None
-    assert "no USB device with a serial port" in done.note
+    result = flash(directory, NUCLEO, tool="stlink", root=UsbTree(tmp_path / "root").root)
+    assert result.verified is None and result.port is None
+    assert "no USB device with a serial port" in result.note
 
 
-def test_what_devices_say_is_compared() -> None:
+def test_the_identity_of_the_device_is_compared() -> None:
     manifest: dict[str, Any] = {"image_sha256": IMAGE_SHA256, "board": "a", "model": {"name": "toy"}}
     assert compare(Identity("toy", HASH, "a"), manifest, "P")
     assert compare(Identity("toy", None, "a"), manifest, "P")
@@ -110,12 +110,12 @@ def test_what_devices_say_is_compared() -> None:
         compare(Identity("boy", None, "a"), manifest, "P")
 
 
-def test_a_project_that_is_not_built_is_a_mistake(tmp_path: Path) -> None:
+def test_a_project_that_is_not_built_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not built"):
         built_elf(project(tmp_path / "p", "qemu_mps2_an386"))
 
 
-def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_uploader_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = with_st_flash(tmp_path, monkeypatch, "echo 'Error: the moon is full' >&2; exit 1")
     with pytest.raises(DeviceError, match="Uploading to nucleo_l4r5zi failed: Error: the moon is full"):
         flash(directory, NUCLEO, tool="stlink")
@@ -129,7 +129,7 @@ def test_an_uploader_that_fails_is_one_sentence(tmp_path: Path, monkeypatch: pyt
         ("ERROR common.c: unknown chip id! 0xdead", "does not find a supported chip"),
     ],
 )
-def test_known_failures_say_what_to_try(
+def test_known_failures_have_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, sentence: str
 ) -> None:
     directory = with_st_flash(tmp_path, monkeypatch, f"echo '{message}' >&2; exit 1")
@@ -138,16 +138,14 @@ def test_known_failures_say_what_to_try(
     assert caught.value.hint
 
 
-def test_an_uploader_that_is_missing_says_how_to_install_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_uploader_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="stlink is not installed") as caught:
         choose(NUCLEO, "stlink")
     assert "apt install stlink-tools" in caught.value.hint
 
 
-def test_a_tool_that_the_profile_does_not_list_is_refused() -> None:
+def test_a_tool_that_the_profile_does_not_list_raises_an_error() -> None:
     with pytest.raises(UsageError, match="'esptool' cannot upload to"):
         choose(NUCLEO, "esptool")
     with pytest.raises(UsageError, match="'stlink' cannot upload to"):
@@ -173,7 +171,7 @@ def test_an_emulated_board_has_no_port(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("board", "tool", "options", "taken"),
+    ("board", "tool", "options", "accepted_by"),
     [
         ("qemu_mps2_an386", None, {"probe": "066A"}, None),
         ("qemu_mps2_an386", None, {"extra": ["--x"]}, None),
@@ -181,22 +179,22 @@ def test_an_emulated_board_has_no_port(tmp_path: Path) -> None:
         ("nucleo_l4r5zi", "stlink", {"probe": "066A", "extra": ["--freq=4M"]}, ""),
     ],
 )
-def test_an_option_that_the_tool_does_not_take_is_refused(
-    tmp_path: Path, board: str, tool: str | None, options: dict[str, Any], taken: str | None
+def test_unsupported_options_raise_an_error(
+    tmp_path: Path, board: str, tool: str | None, options: dict[str, Any], accepted_by: str | None
 ) -> None:
     directory = built(tmp_path / "p", board)
-    if taken == "":
+    if accepted_by == "":
         (line,) = plan(directory, load_board(board), tool=tool, **options)
         assert "066A" in line and "--freq=4M" in line
         return
-    with pytest.raises(UsageError, match=f"'{tool or 'emulator'}' does not accept --") as refused:
+    with pytest.raises(UsageError, match=f"'{tool or 'emulator'}' does not accept --") as caught:
         plan(directory, load_board(board), tool=tool, **options)
-    assert taken is None or taken in refused.value.hint
+    assert accepted_by is None or accepted_by in caught.value.hint
     with pytest.raises(UsageError, match="does not accept --"):
         flash(directory, load_board(board), tool=tool, **options)
 
 
-def test_printing_does_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
+def test_print_runs_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
     directory = with_st_flash(tmp_path, monkeypatch, f"touch {tmp_path / 'ran'}")
     assert main(["flash", str(directory), "--tool", "stlink", "--print"]) == 0
     line = capsys.readouterr().out.strip()
@@ -212,18 +210,18 @@ def test_the_json_of_a_flash(tmp_path: Path, capsys: Any) -> None:
     directory = project(tmp_path / "p", "qemu_riscv32")
     elf = direct_build(directory)
     assert main(["flash", str(directory), "--tool", "gdb", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["schema"] == "arenite.flash/1"
-    assert (told["tool"], told["board"], told["model_hash"], told["verified"]) == (
+    content = json.loads(capsys.readouterr().out)
+    assert content["schema"] == "arenite.flash/1"
+    assert (content["tool"], content["board"], content["model_hash"], content["verified"]) == (
         "gdb",
         "qemu_riscv32",
         HASH,
         True,
     )
-    assert 1000 < told["bytes"] < elf.stat().st_size
+    assert 1000 < content["bytes"] < elf.stat().st_size
 
 
-def test_a_plan_for_an_emulated_board_is_qemus_command_line(tmp_path: Path) -> None:
+def test_the_plan_of_an_emulated_board_is_the_command_line_of_qemu(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "qemu_mps2_an386")
     board = load_board("qemu_mps2_an386")
     (line,) = plan(directory, board)

@@ -1,4 +1,4 @@
-"""Loading over the GDB remote protocol: into real emulators, and against a server that misbehaves."""
+"""Loading over the GDB remote protocol into emulators, and into a simulated server with faults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ EMULATED = [board.name for board in all_boards() if board.emulated]
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", EMULATED)
-def test_an_empty_board_gets_its_program_over_gdb_and_the_model_answers(tmp_path: Path, name: str) -> None:
+def test_an_empty_board_is_loaded_over_gdb_and_runs_the_model(tmp_path: Path, name: str) -> None:
     board = load_board(name)
     directory = project(tmp_path / "p", name)
     upload = Upload(directory, board, direct_build(directory))
@@ -47,8 +47,8 @@ def test_an_empty_board_gets_its_program_over_gdb_and_the_model_answers(tmp_path
 
 
 @pytest.mark.qemu
-def test_what_was_loaded_is_in_memory_byte_for_byte(tmp_path: Path) -> None:
-    """Every value a byte can have, at the start of flash and in the middle: nothing is lost to escapes."""
+def test_loaded_bytes_are_in_memory(tmp_path: Path) -> None:
+    """All byte values are loaded unchanged, at the start of flash and in the middle."""
     data = bytes(range(256)) * 40
     with start_empty(load_board("qemu_netduinoplus2"), str(tmp_path / "gdb")):
         remote = GdbRemote(str(tmp_path / "gdb"))
@@ -60,7 +60,7 @@ def test_what_was_loaded_is_in_memory_byte_for_byte(tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_memory_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_missing_memory_raises_an_error(tmp_path: Path) -> None:
     with start_empty(load_board("qemu_mps2_an386"), str(tmp_path / "gdb")):
         remote = GdbRemote(str(tmp_path / "gdb"))
         with pytest.raises(DeviceError, match=r"0xf0000000|did not store"):
@@ -69,8 +69,8 @@ def test_memory_that_is_not_there_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_a_server_elsewhere_is_loaded_over_tcp(tmp_path: Path) -> None:
-    """As with the server of a probe: ``--port HOST:PORT``; the machine is started here, outside of flash()."""
+def test_loading_over_tcp(tmp_path: Path) -> None:
+    """``--port HOST:PORT`` connects to a server like that of a probe. The test starts the machine itself."""
     board = load_board("qemu_riscv32")
     directory = project(tmp_path / "p", "qemu_riscv32")
     direct_build(directory)
@@ -79,13 +79,13 @@ def test_a_server_elsewhere_is_loaded_over_tcp(tmp_path: Path) -> None:
         address = f"localhost:{probe.getsockname()[1]}"
     with start_empty(board, str(tmp_path / "gdb")) as machine:
         _relay(str(tmp_path / "gdb"), address)
-        done = flash(directory, board, address, tool="gdb")
-        assert done.nbytes == read_program(directory / ".pio/build/direct/firmware.elf").nbytes
+        result = flash(directory, board, address, tool="gdb")
+        assert result.nbytes == read_program(directory / ".pio/build/direct/firmware.elf").nbytes
         assert DeviceClient(machine.transport).hello().board == "qemu_riscv32"
 
 
 def _relay(unix: str, address: str) -> None:
-    """Everything that arrives at ``address`` goes to the Unix socket and back, for one connection."""
+    """Forward one connection at ``address`` to the Unix socket, in both directions."""
     host, _, port = address.partition(":")
     listener = socket.create_server((host, int(port)))
 
@@ -95,28 +95,28 @@ def _relay(unix: str, address: str) -> None:
         target.shutdown(socket.SHUT_WR)
 
     def serve() -> None:
-        near, _ = listener.accept()
-        far = socket.socket(socket.AF_UNIX)
-        while far.connect_ex(unix):  # QEMU listens as soon as its machine exists
+        client_socket, _ = listener.accept()
+        target_socket = socket.socket(socket.AF_UNIX)
+        while target_socket.connect_ex(unix):  # QEMU listens as soon as its machine exists
             time.sleep(0.01)
-        with near, far, listener:
-            back = threading.Thread(target=copy, args=(far, near), daemon=True)
-            back.start()
-            copy(near, far)
-            back.join()
+        with client_socket, target_socket, listener:
+            return_thread = threading.Thread(target=copy, args=(target_socket, client_socket), daemon=True)
+            return_thread.start()
+            copy(client_socket, target_socket)
+            return_thread.join()
 
     threading.Thread(target=serve, daemon=True).start()
 
 
 class Server:
-    """A GDB server of a target with 64 KB of memory at 0; ``answer`` may be replaced to misbehave."""
+    """A GDB server of a target with 64 KB of memory at address 0."""
 
     def __init__(self, path: Path, *, binary: bool = True, crc: bool = True, small: int = 0) -> None:
         self.memory = bytearray(0x10000)
         self.binary, self.crc, self.small = binary, crc, small
         self.commands: list[str] = []
         self.stuck: int | None = None  # an address that cannot be written
-        self.flash: tuple[int, int, int] | None = None  # start, size and block size of what is flash
+        self.flash: tuple[int, int, int] | None = None  # start, size and block size of the flash
         self.erased: list[int] = []
         self.done = 0
         self._listener = socket.socket(socket.AF_UNIX)
@@ -165,7 +165,7 @@ class Server:
         return {b"?": b"S05", b"D": b"OK"}.get(packet, b"")
 
     def _flash(self, packet: bytes) -> bytes | None:
-        """Flash as it is: writing can only clear bits, and plain writes do nothing."""
+        """Answer flash packets. Writing to flash only clears bits, and plain memory writes have no effect."""
         assert self.flash is not None
         start, size, block = self.flash
         if packet.startswith(b"qXfer:memory-map:read::"):
@@ -213,7 +213,7 @@ def address(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("small", [0, 120])
-def test_servers_with_more_and_less_skill(address: Path, binary: bool, crc: bool, small: int) -> None:
+def test_servers_with_different_capabilities(address: Path, binary: bool, crc: bool, small: int) -> None:
     server = Server(address, binary=binary, crc=crc, small=small)
     remote = GdbRemote(str(address))
     data = bytes(range(256)) * 3 + b"$#}*" * 50
@@ -224,7 +224,7 @@ def test_servers_with_more_and_less_skill(address: Path, binary: bool, crc: bool
 
 
 @pytest.mark.parametrize("crc", [True, False])
-def test_a_byte_that_did_not_take_is_told_with_its_address(address: Path, crc: bool) -> None:
+def test_a_wrong_byte_raises_an_error_with_its_address(address: Path, crc: bool) -> None:
     server = Server(address, crc=crc)
     server.stuck = 0x205
     remote = GdbRemote(str(address))
@@ -234,28 +234,28 @@ def test_a_byte_that_did_not_take_is_told_with_its_address(address: Path, crc: b
 
 
 @pytest.mark.parametrize("small", [0, 120])
-def test_flash_behind_a_probe_is_erased_and_written(address: Path, small: int) -> None:
-    """Only the blocks that the program touches, each once; RAM is written as ever."""
+def test_flash_is_erased_and_written(address: Path, small: int) -> None:
+    """Each block of the program is erased once; RAM is written directly."""
     server = Server(address, small=small)
     server.flash = (0x1000, 0x4000, 0x400)
     server.memory[0x1000:0x5000] = b"\x55" * 0x4000
     remote = GdbRemote(str(address))
     data = bytes(range(256)) * 4
-    parts = (
+    segments = (
         Segment(0x1004, data),
         Segment(0x1500, b"$#}*" * 8),
         Segment(0x4FFF, b"z"),
         Segment(0x9000, data),
     )
-    load(remote, Program(parts, 0))
+    load(remote, Program(segments, 0))
     remote.close()
-    for part in parts:
-        assert bytes(server.memory[part.address : part.end]) == part.data
+    for segment in segments:
+        assert bytes(server.memory[segment.address : segment.end]) == segment.data
     assert server.erased == [0x1000, 0x1400, 0x4C00] and server.done == 1
     assert bytes(server.memory[0x1800:0x4C00]) == b"\x55" * 0x3400
 
 
-def test_the_servers_refusal_is_told(address: Path) -> None:
+def test_an_error_of_the_server_is_raised(address: Path) -> None:
     Server(address)
     remote = GdbRemote(str(address))
     with pytest.raises(DeviceError, match="refuses writing 3 bytes at 0xffff: E01"):
@@ -263,21 +263,21 @@ def test_the_servers_refusal_is_told(address: Path) -> None:
     remote.close()
 
 
-def test_a_probes_server_is_reset_in_its_own_words(tmp_path: Path, address: Path) -> None:
+def test_the_reset_commands_of_a_probe_server(tmp_path: Path, address: Path) -> None:
     server = Server(address)
     board = replace(load_board("nucleo_l4r5zi"), upload_tools=("gdb",))
     directory = built(tmp_path / "p", "nucleo_l4r5zi", [(0x100, b"program!")])
-    done = flash(directory, board, str(address), tool="gdb", check=False)
-    assert (bytes(server.memory[0x100:0x108]), done.nbytes) == (b"program!", 8)
+    result = flash(directory, board, str(address), tool="gdb", check=False)
+    assert (bytes(server.memory[0x100:0x108]), result.nbytes) == (b"program!", 8)
     assert server.commands == ["system_reset", "reset halt"]
 
 
-def test_nobody_listens(tmp_path: Path) -> None:
+def test_a_missing_server_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="No GDB server listens"):
         GdbRemote(str(tmp_path / "nobody"), timeout_s=0.1)
 
 
-def test_a_server_that_goes_away(address: Path) -> None:
+def test_a_closed_connection_raises_an_error(address: Path) -> None:
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(address))
     listener.listen(1)
@@ -294,18 +294,18 @@ def test_a_real_board_needs_the_address_of_a_server(tmp_path: Path) -> None:
 
 
 @given(st.binary(max_size=300))
-def test_the_checksum_is_zlibs_with_every_bit_order_turned(data: bytes) -> None:
-    """An independent way to the same polynomial: zlib works on reflected bits and inverts at the end."""
-    turned = bytes(int(f"{byte:08b}"[::-1], 2) for byte in data)
-    reflected = zlib.crc32(turned) ^ 0xFFFFFFFF
+def test_the_checksum_agrees_with_zlib(data: bytes) -> None:
+    """zlib uses the same polynomial with reflected bits and an inverted result."""
+    bit_reversed = bytes(int(f"{byte:08b}"[::-1], 2) for byte in data)
+    reflected = zlib.crc32(bit_reversed) ^ 0xFFFFFFFF
     assert crc32(data) == int(f"{reflected:032b}"[::-1], 2)
 
 
 @given(st.binary(max_size=300), st.integers(2, 100))
-def test_escapes_are_undone_and_fit(data: bytes, room: int) -> None:
-    taken, body = escaped(data, room)
-    assert len(body) <= room and (taken or not data)
-    assert unescaped(body) == data[:taken]
+def test_escaping_is_reversible_and_respects_the_size(data: bytes, max_size: int) -> None:
+    escaped_count, body = escaped(data, max_size)
+    assert len(body) <= max_size and (escaped_count or not data)
+    assert unescaped(body) == data[:escaped_count]
     assert not set(body) & set(b"$#")
 
 

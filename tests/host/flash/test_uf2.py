@@ -1,4 +1,4 @@
-"""UF2: the format against an independent reader, and drives that are found, checked, filled and gone."""
+"""UF2: the format, checked with an independent reader, and the drives of bootloaders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RP2040, RP2350, SAMD51 = 0xE48BFF56, 0xE48BFF59, 0x55114460
 SEGMENTS = st.lists(
     st.tuples(st.integers(0, 60), st.binary(min_size=1, max_size=700)), min_size=1, max_size=4
 ).map(
-    # Segments in order, with gaps of 0 to 60 bytes between them.
+    # Segments in order with gaps of 0 to 60 bytes.
     lambda parts: [
         Segment(0x10000000 + sum(g + len(d) for g, d in parts[:k]) + gap, data)
         for k, (gap, data) in enumerate(parts)
@@ -42,18 +42,18 @@ SEGMENTS = st.lists(
 
 
 @given(SEGMENTS)
-def test_every_byte_is_in_some_block_and_everything_else_is_erased(segments: list[Segment]) -> None:
+def test_blocks_contain_every_byte_and_erased_gaps(segments: list[Segment]) -> None:
     blocks = read_uf2(make_uf2(segments, RP2040))
     memory: dict[int, int] = {}
     for k, (address, data, number, count, family) in enumerate(blocks):
         assert (number, count, family) == (k, len(blocks), RP2040)
         assert len(data) == 256 and address % 256 == 0
-        for at, byte in enumerate(data):
-            assert address + at not in memory
-            memory[address + at] = byte
+        for offset, byte in enumerate(data):
+            assert address + offset not in memory
+            memory[address + offset] = byte
     for segment in segments:
-        for at, byte in enumerate(segment.data):
-            assert memory.pop(segment.address + at) == byte
+        for offset, byte in enumerate(segment.data):
+            assert memory.pop(segment.address + offset) == byte
     assert set(memory.values()) <= {0xFF}
 
 
@@ -66,7 +66,7 @@ def test_every_byte_is_in_some_block_and_everything_else_is_erased(segments: lis
         ("adafruit_feather_nrf52840", 0xADA52840, "nRF52840-Feather-revE"),
     ],
 )
-def test_the_program_arrives_and_the_drive_goes(
+def test_the_program_is_written_and_the_drive_disappears(
     tmp_path: Path, board: str, family: int, board_id: str
 ) -> None:
     profile = load_board(board)
@@ -74,16 +74,16 @@ def test_the_program_arrives_and_the_drive_goes(
     segments = [(origin, bytes(range(256)) * 5), (origin + 0x1800, b"tables" * 50)]
     directory = built(tmp_path / "p", board, segments)
     with Bootloader(tmp_path / "root", family, board_id, label="A drive") as boot:
-        done = flash(directory, profile, tool="uf2", check=False, root=tmp_path / "root")
+        result = flash(directory, profile, tool="uf2", check=False, root=tmp_path / "root")
         assert not boot.drive.exists()
         assert boot.error is None
     for address, data in segments:
-        actual = b"".join(boot.memory.get(address + at, b"") for at in range(0, len(data), 256))
+        actual = b"".join(boot.memory.get(address + offset, b"") for offset in range(0, len(data), 256))
         assert actual[: len(data)] == data
-    assert (done.tool, done.nbytes) == ("uf2", 5 * 256 + 300)
+    assert (result.tool, result.nbytes) == ("uf2", 5 * 256 + 300)
 
 
-def test_a_drive_of_another_board_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_a_drive_of_another_board_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RP2350", model="Raspberry Pi RP2350") as boot:
         with pytest.raises(
@@ -94,7 +94,7 @@ def test_a_drive_of_another_board_is_refused_and_left_alone(tmp_path: Path) -> N
 
 
 def test_a_bootloader_ignores_another_family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A drive that says it is right, of a chip that is not: nothing is flashed, and that is noticed."""
+    """The drive reports the right board, but its chip has another family: flashing raises an error."""
     monkeypatch.setattr(uploader, "DISAPPEAR_TIMEOUT_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     with Bootloader(tmp_path / "root", RP2350, "RPI-RP2") as boot:
@@ -103,32 +103,32 @@ def test_a_bootloader_ignores_another_family(tmp_path: Path, monkeypatch: pytest
         assert boot.memory == {} and boot.error is None
 
 
-def test_the_right_one_of_two_drives_is_taken(tmp_path: Path) -> None:
+def test_the_drive_of_the_right_board_is_used(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"
     with (
-        Bootloader(root, RP2350, "RP2350", label="RP2350") as other,
+        Bootloader(root, RP2350, "RP2350", label="RP2350") as other_board,
         Bootloader(root, RP2040, "RPI-RP2") as boot,
     ):
         flash(directory, PICO, tool="uf2", check=False, root=root)
-        assert boot.memory and not other.memory
+        assert boot.memory and not other_board.memory
 
 
-def test_two_boards_of_a_kind_are_the_users_to_choose(tmp_path: Path) -> None:
+def test_several_drives_of_the_same_board_raise_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"
     with (
-        Bootloader(root, RP2040, "RPI-RP2", label="A") as a,
-        Bootloader(root, RP2040, "RPI-RP2", label="B") as b,
+        Bootloader(root, RP2040, "RPI-RP2", label="A") as first_board,
+        Bootloader(root, RP2040, "RPI-RP2", label="B") as second_board,
     ):
         with pytest.raises(UsageError, match="Several UF2 drives"):
             flash(directory, PICO, tool="uf2", root=root)
-        flash(directory, PICO, str(b.drive), tool="uf2", check=False, root=root)
-        assert b.memory and not a.memory
+        flash(directory, PICO, str(second_board.drive), tool="uf2", check=False, root=root)
+        assert second_board.memory and not first_board.memory
 
 
-def test_a_board_that_waits_in_its_bootloader_is_flashed_with_port_auto(tmp_path: Path) -> None:
-    """It has no port then; the same words work for one that runs."""
+def test_a_board_in_its_bootloader_is_flashed_with_port_auto(tmp_path: Path) -> None:
+    """A board in its bootloader has no serial port. ``--port auto`` works for it and for a running board."""
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"
     tree = UsbTree(root)
@@ -138,8 +138,8 @@ def test_a_board_that_waits_in_its_bootloader_is_flashed_with_port_auto(tmp_path
         assert boot.memory
 
 
-def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
-    """Its port, a pseudo-terminal, is opened at 1200 baud; it leaves, and comes back as a drive."""
+def test_a_running_board_is_switched_to_its_bootloader(tmp_path: Path) -> None:
+    """Its port, a pseudo-terminal, is opened at 1200 baud. Then the board disappears and reappears as a drive."""
     near, far = pty.openpty()
     tty.setraw(far)
     directory = built(tmp_path / "p", "pico")
@@ -147,7 +147,7 @@ def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
     tree = UsbTree(root)
     tree.plug("2e8a:00c0", ("ttyACM0",), product="Pico")
     tree.link_port("ttyACM0", os.ttyname(far))
-    done: list[Bootloader] = []
+    bootloaders: list[Bootloader] = []
 
     def board() -> None:
         while termios.tcgetattr(far)[4] != termios.B1200:
@@ -157,7 +157,7 @@ def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
         tree.plug("2e8a:0003", product="RP2 Boot", location="1-2")
         boot = Bootloader(root, RP2040, "RPI-RP2")
         with boot:
-            done.append(boot)
+            bootloaders.append(boot)
             while boot.drive.exists():
                 time.sleep(0.01)
 
@@ -165,25 +165,25 @@ def test_a_running_board_is_asked_into_its_bootloader(tmp_path: Path) -> None:
     thread.start()
     flash(directory, PICO, "auto", tool="uf2", check=False, root=root)
     thread.join(60)
-    assert done[0].memory
+    assert bootloaders[0].memory
     os.close(near)
     os.close(far)
 
 
-def test_a_board_that_does_not_come_back_is_not_asked(
+def test_a_board_without_a_serial_port_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Pico talks on pins: nobody named a port, none comes, and that is said; one that was named has to answer."""
+    """A Pico uses pins for its serial port. Without a named port it is not verified, and the note says so."""
     monkeypatch.setattr(flashing, "RECONNECT_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"
     UsbTree(root)
     with Bootloader(root, RP2040, "RPI-RP2"):
-        done = flash(directory, PICO, tool="uf2", root=root)
-    assert done.verified is None and "The board was not asked which model it runs" in done.note
+        result = flash(directory, PICO, tool="uf2", root=root)
+    assert result.verified is None and "The board was not asked which model it runs" in result.note
 
 
-def test_no_drive(tmp_path: Path) -> None:
+def test_a_missing_drive_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     (tmp_path / "root").mkdir()
     with pytest.raises(DeviceError, match="No UF2 drive of pico") as caught:
@@ -193,7 +193,7 @@ def test_no_drive(tmp_path: Path) -> None:
         flash(directory, PICO, str(tmp_path), tool="uf2", root=tmp_path / "root")
 
 
-def test_a_program_outside_the_flash_is_refused(tmp_path: Path) -> None:
+def test_a_program_outside_the_flash_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico", [(0x08000000, b"for an STM32")])
     with pytest.raises(UsageError, match="12 bytes at 0x8000000, outside the flash of pico"):
         flash(directory, PICO, tool="uf2", root=tmp_path)
@@ -206,7 +206,7 @@ def test_a_program_outside_the_flash_is_refused(tmp_path: Path) -> None:
         )
 
 
-def test_the_plan_makes_the_file_and_says_where_to_copy_it(tmp_path: Path) -> None:
+def test_the_plan_writes_the_file_and_prints_the_copy_command(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
     copy, sync = plan(directory, PICO, tool="uf2", root=tmp_path)
     words = copy.split()
@@ -214,16 +214,16 @@ def test_the_plan_makes_the_file_and_says_where_to_copy_it(tmp_path: Path) -> No
     assert read_uf2(Path(words[1]).read_bytes())
 
 
-def test_a_full_drive_is_a_sentence() -> None:
-    """The kernel's own always-full file stands in for a drive without room."""
+def test_a_full_drive_raises_an_error() -> None:
+    """/dev/full simulates a full drive."""
     with pytest.raises(ToolError, match="No space left"):
         put(Drive(Path("/dev"), {}), "full", b"x" * 600)
 
 
-def test_the_end_of_the_write_may_fail_when_the_drive_is_gone(
+def test_a_failing_sync_is_ignored_if_the_drive_is_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A bootloader starts the program at the last block: what comes after that finds no device."""
+    """A bootloader starts the program after the last block, so later system calls on the drive fail."""
     folder = tmp_path / "drive"
     folder.mkdir()
 
@@ -236,7 +236,7 @@ def test_the_end_of_the_write_may_fail_when_the_drive_is_gone(
     put(Drive(folder, {}), "A.UF2", b"x" * 512)
 
 
-def test_only_drives_with_a_fat_are_looked_at(tmp_path: Path) -> None:
+def test_only_fat_file_systems_are_searched(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     (tmp_path / "home").mkdir()
     (tmp_path / "home/INFO_UF2.TXT").write_text("Board-ID: RPI-RP2\n")

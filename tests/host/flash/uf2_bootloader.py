@@ -1,6 +1,6 @@
-"""A mass-storage bootloader: a drive with INFO_UF2.TXT, which takes UF2 blocks of its family and then goes away.
+"""A simulated UF2 bootloader: a drive with INFO_UF2.TXT that accepts blocks of its family and then disappears.
 
-The reader of the format is written from its specification, apart from the writer under test.
+The reader follows the specification of UF2 and shares no code with the writer under test.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Self
 
 
 def read_uf2(data: bytes) -> list[tuple[int, bytes, int, int, int]]:
-    """Address, contents, number, count and family of each block; ValueError for anything the specification forbids."""
+    """Return address, contents, number, count and family of each block. Raise ``ValueError`` for an invalid file."""
     if len(data) % 512:
-        raise ValueError(f"{len(data)} bytes are no whole blocks")
+        raise ValueError(f"{len(data)} bytes are no multiple of a block")
     blocks = []
-    for at in range(0, len(data), 512):
-        block = data[at : at + 512]
+    for offset in range(0, len(data), 512):
+        block = data[offset : offset + 512]
         first, second, flags, address, size, number, count, family = struct.unpack("<8I", block[:32])
         (last,) = struct.unpack("<I", block[508:])
         if (first, second, last) != (0x0A324655, 0x9E5D5157, 0x0AB16F30):
-            raise ValueError(f"block {at // 512} lacks its magic numbers")
+            raise ValueError(f"block {offset // 512} lacks its magic numbers")
         if not flags & 0x2000 or size > 476 or address % 4 or size % 4 or number >= count:
             raise ValueError(f"block {number} is malformed")
         blocks.append((address, block[32 : 32 + size], number, count, family))
@@ -33,7 +33,7 @@ def read_uf2(data: bytes) -> list[tuple[int, bytes, int, int, int]]:
 
 
 class Bootloader:
-    """``root``: a tree with ``proc/mounts`` that names the drive; ``memory``: what was flashed, by address of page."""
+    """The bootloader. ``root`` contains the drive and ``proc/mounts``; ``memory`` maps addresses to pages."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class Bootloader:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
         self._thread.join()
@@ -77,7 +77,7 @@ class Bootloader:
             time.sleep(0.01)
 
     def _take(self, path: Path) -> bool:
-        """Whether every block of this family is there: then the program starts."""
+        """Store the blocks of this family; return whether all of them have arrived."""
         with contextlib.suppress(FileNotFoundError):
             data = path.read_bytes()
             try:

@@ -1,4 +1,4 @@
-"""What the governor does, and does not do: limits kept, order, calm, restored quality, faults."""
+"""The governor keeps limits, moves levers in order and rarely, restores quality, and survives faults."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arenite.host.governor.levers import StepLever, rest_lever
 from tests.host.governor.toy_device import ToyDevice, drive, governor_for
 
 
-def test_without_a_limit_nothing_is_done() -> None:
+def test_without_a_limit_no_lever_moves() -> None:
     toy = ToyDevice()
     assert drive(toy, governor_for(toy, Limits()), 120) == []
 
@@ -29,33 +29,33 @@ def test_a_budget_that_is_enough_ends_at_full_quality() -> None:
     assert [lever.level for lever in governor.levers] == [0, 0, 0]
 
 
-def test_a_budget_is_used_to_within_three_percent_and_never_exceeded() -> None:
+def test_a_budget_is_used_within_three_percent_and_not_exceeded() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, max_w=6.0)
     drive(toy, governor, 90)
-    seen = []
+    powers = []
     for second in range(91, 400):
         governor.step(toy.see(float(second)))
-        seen.append(toy.watts)
-    assert max(seen) <= 3.5
-    assert sum(seen) / len(seen) == pytest.approx(3.5, rel=0.03) or toy.fps == 30.0
+        powers.append(toy.watts)
+    assert max(powers) <= 3.5
+    assert sum(powers) / len(powers) == pytest.approx(3.5, rel=0.03) or toy.fps == 30.0
 
 
-def test_the_frame_rate_pays_first() -> None:
+def test_the_frame_rate_is_reduced_first() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=4.7), idle_w=2.0)
     drive(toy, governor, 240)
     assert toy.fps < 30 and toy.factors == {"resolution": 1.0, "precision": 1.0}
 
 
-def test_the_next_levers_follow_rather_than_a_slide_show() -> None:
+def test_other_levers_move_before_the_frame_rate_is_very_low() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=2.6), idle_w=2.0)
     drive(toy, governor, 300)
     assert toy.rate > 12 and toy.factors["precision"] < 1
 
 
-def test_latency_is_kept_by_less_work_not_by_fewer_frames() -> None:
+def test_latency_is_kept_by_less_work_per_frame() -> None:
     toy = ToyDevice(frame_s=0.060)
     governor = governor_for(toy, Limits(latency_ms=50))
     actions = drive(toy, governor, 60)
@@ -64,13 +64,13 @@ def test_latency_is_kept_by_less_work_not_by_fewer_frames() -> None:
     assert "latency" in actions[0].reason
 
 
-def test_quality_comes_back_when_there_is_room_again() -> None:
+def test_quality_is_restored_when_the_budget_allows_it() -> None:
     toy = ToyDevice(joules=0.2)
     governor = governor_for(toy, Limits(power_w=4.0), idle_w=2.0)
     drive(toy, governor, 200)
-    poor = dict(toy.factors)
-    assert min(poor.values()) < 1
-    toy.joules = 0.04  # the scene is simpler, the other program has ended
+    reduced_factors = dict(toy.factors)
+    assert min(reduced_factors.values()) < 1
+    toy.joules = 0.04  # frames take less energy, for example because the scene is simpler
     drive(toy, governor, 500, start=200)
     assert toy.rate == pytest.approx(30) and min(toy.factors.values()) == 1.0
 
@@ -81,19 +81,19 @@ def test_quality_comes_back_when_there_is_room_again() -> None:
     idle=st.floats(0.5, 10), joules=st.floats(0.01, 0.5), frame=st.floats(0.01, 0.12), share=st.floats(0.1, 1.2),
     noise=st.floats(0, 0.02),
 )  # fmt: skip
-def test_constant_conditions_mean_calm(
+def test_constant_conditions_cause_few_actions(
     idle: float, joules: float, frame: float, share: float, noise: float
 ) -> None:
     toy = ToyDevice(idle, joules, frame, noise)
-    full = joules * min(30.0, 1 / frame)
-    limits = Limits(power_w=idle + share * full)
-    governor = governor_for(toy, limits, idle_w=idle, max_w=idle + 1.5 * full)
+    full_power_w = joules * min(30.0, 1 / frame)
+    limits = Limits(power_w=idle + share * full_power_w)
+    governor = governor_for(toy, limits, idle_w=idle, max_w=idle + 1.5 * full_power_w)
     drive(toy, governor, 400)
     times = [action.t_s for action in governor.log]
-    busiest = max((sum(t <= u < t + 60 for u in times) for t in times), default=0)
-    late = sum(t > 240 for t in times)
-    assert busiest <= 24
-    assert late <= 16  # in 160 s
+    max_per_minute = max((sum(t <= u < t + 60 for u in times) for t in times), default=0)
+    late_actions = sum(t > 240 for t in times)
+    assert max_per_minute <= 24
+    assert late_actions <= 16  # in 160 s
 
 
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -102,7 +102,7 @@ MAYBE = st.one_of(st.none(), ANY)
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(ANY, MAYBE, MAYBE, MAYBE), max_size=40))
-def test_nonsense_from_sensors_is_no_reason_to_fall(rows: list[tuple[float, float, float, float]]) -> None:
+def test_invalid_sensor_values_cause_no_error(rows: list[tuple[float, float, float, float]]) -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(4.0, 70.0, 50.0))
     for second, (fps, latency, power, heat) in enumerate(rows, 1):
@@ -111,36 +111,39 @@ def test_nonsense_from_sensors_is_no_reason_to_fall(rows: list[tuple[float, floa
     assert all(0 <= lever.level < lever.levels for lever in governor.levers)
 
 
-def test_a_lost_power_sensor_keeps_the_last_safe_setting_and_says_so() -> None:
+def test_a_lost_power_sensor_keeps_the_last_safe_setting() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0)
     drive(toy, governor, 150)
-    before = [lever.level for lever in governor.levers]
+    levels_before = [lever.level for lever in governor.levers]
     rate = toy.rate
     for second in range(151, 400):
         governor.step(replace(toy.see(float(second)), power_w=None))
         assert toy.watts <= 3.5
-    assert [lever.level for lever in governor.levers] == before and toy.rate == rate
+    assert [lever.level for lever in governor.levers] == levels_before and toy.rate == rate
     assert "power cannot be read" in governor.state()["note"]
     drive(toy, governor, 60, start=400)
     assert governor.state()["note"] == ""
 
 
-def test_a_lost_thermometer_raises_nothing() -> None:
+def test_a_lost_thermometer_raises_no_level() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(temperature_c=60.0))
     for second in range(1, 60):
         governor.step(replace(toy.see(float(second)), temperature_c=40 + 0.35 * second))
-    before = [lever.level for lever in governor.levers]
-    assert any(before)
+    levels_before = [lever.level for lever in governor.levers]
+    assert any(levels_before)
     for second in range(60, 300):
         governor.step(replace(toy.see(float(second)), temperature_c=None))
-    after = [lever.level for lever in governor.levers]
-    assert all(new >= old for new, old in zip(after, before, strict=True))
+    levels_after = [lever.level for lever in governor.levers]
+    assert all(
+        level_after >= level_before
+        for level_after, level_before in zip(levels_after, levels_before, strict=True)
+    )
     assert "temperature cannot be read" in governor.state()["note"]
 
 
-def test_a_lever_that_refuses_is_left_alone_and_the_limit_kept_by_the_others() -> None:
+def test_other_levers_keep_the_limit_if_one_fails() -> None:
     toy = ToyDevice(joules=0.3, frame_s=0.02)
 
     def refuse(label: object) -> None:
@@ -157,15 +160,15 @@ def test_a_lever_that_refuses_is_left_alone_and_the_limit_kept_by_the_others() -
     assert toy.watts <= 4.0 and toy.rate > 5
 
 
-def test_a_limit_that_cannot_be_kept_is_told_at_the_cheapest_setting() -> None:
+def test_an_impossible_limit_is_noted_at_the_cheapest_setting() -> None:
     toy = ToyDevice(idle=5.0)
     governor = governor_for(toy, Limits(power_w=4.0))
     drive(toy, governor, 60)
     assert toy.fps == 1.0 and "no setting keeps the limits" in governor.state()["note"]
 
 
-def test_where_waking_is_dear_it_rests_between_bursts() -> None:
-    """A host of 1.8 W awake and 0.3 W asleep: by bursts and rests more frames than by few frames in a row."""
+def test_a_host_that_saves_power_asleep_rests_between_bursts() -> None:
+    """A host takes 1.8 W awake and 0.3 W asleep. Bursts with rests give more frames than a constant low rate."""
 
     def frames(saves: float) -> tuple[float, float, float]:
         toy, duty = ToyDevice(idle=1.8, joules=0.03, frame_s=0.02), [1.0]
@@ -175,13 +178,13 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
         governor.begin()
         total = joules = 0.0
         for second in range(1, 600):
-            seen = toy.see(float(second))
+            observation = toy.see(float(second))
             power = duty[0] * toy.watts + (1 - duty[0]) * (1.8 - saves)
             governor.step(Observation(float(second), duty[0] * toy.rate, 20.0, power))
             if second > 200:
                 total += duty[0] * toy.rate
                 joules += power
-            assert seen.power_w is not None
+            assert observation.power_w is not None
         return total, joules / 399, duty[0]
 
     awake, _, never = frames(0.0)
@@ -190,7 +193,7 @@ def test_where_waking_is_dear_it_rests_between_bursts() -> None:
     assert rested > 1.5 * awake and watts <= 1.95
 
 
-def test_the_log_says_why_and_the_state_is_json() -> None:
+def test_the_log_has_reasons_and_the_state_is_json() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=3.0, temperature_c=80.0))
     for second in range(1, 120):

@@ -1,4 +1,4 @@
-"""Levers: what their levels are believed to do, and that they write what the kernel takes."""
+"""Levers: the expected effect of their levels, and the files that they write for the kernel."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from arenite.host.governor.levers import (
 from arenite.profiles.hosts import load_host
 
 
-def test_less_work_is_less_energy_and_more_speed() -> None:
-    said: list[object] = []
-    lever = StepLever("resolution", ["640x480", "320x240"], [4.0, 1.0], said.append)
+def test_less_work_takes_less_energy_and_time() -> None:
+    labels: list[object] = []
+    lever = StepLever("resolution", ["640x480", "320x240"], [4.0, 1.0], labels.append)
     lever.move(1)
-    assert said == ["320x240"] and lever.level == 1
+    assert labels == ["320x240"] and lever.level == 1
     assert (lever.cost(1), lever.energy(1), lever.speed(1)) == (0.25, 0.25, 4.0)
     assert loss(lever, 0) == 0.0 < loss(lever, 1)
 
 
-def test_a_slower_device_is_less_power_but_hardly_less_energy() -> None:
+def test_fewer_threads_save_power_but_no_energy() -> None:
     lever = threads_lever(4, lambda _: None)
     assert [lever.label(i) for i in range(4)] == [4, 3, 2, 1]
     assert lever.energy(3) == pytest.approx(1.0) and 0.2 < lever.speed(3) < 0.5
 
 
-def test_frame_rates_are_fine_and_end_at_the_lowest() -> None:
+def test_frame_rates_have_small_steps() -> None:
     lever = fps_lever(30, lambda _: None, lowest=1.0, step=0.5)
     assert (lever.label(0), lever.label(1), lever.label(lever.levels - 1)) == (30.0, 29.5, 1.0)
     with pytest.raises(UsageError, match="not a valid range"):
         fps_lever(10, lambda _: None, lowest=20)
 
 
-def test_a_lever_of_somebody_else_is_understood_by_its_costs() -> None:
+def test_a_user_lever_is_rated_by_its_costs() -> None:
     class Plain:
         name, levels, level = "model", 2, 0
 
@@ -63,12 +63,12 @@ def test_a_lever_of_somebody_else_is_understood_by_its_costs() -> None:
 
 
 @pytest.mark.parametrize(("labels", "costs"), [([], []), ([1, 2], [1.0]), ([1, 2], [1.0, 0.0])])
-def test_a_ladder_that_makes_no_sense_is_refused(labels: list[int], costs: list[float]) -> None:
+def test_invalid_levels_raise_an_error(labels: list[int], costs: list[float]) -> None:
     with pytest.raises(UsageError):
         StepLever("model", labels, costs, lambda _: None)
 
 
-def test_the_plant_slows_down_by_what_the_levers_write(tmp_path: Path) -> None:
+def test_the_simulated_device_follows_the_levers(tmp_path: Path) -> None:
     plant = SimulatedDevice(load_host("jetson_nano"), FrameWork(0.006, accelerator_s=0.06), tmp_path)
     fast = plant.frame_s()
     lever = DevfreqLever(tmp_path)
@@ -84,22 +84,23 @@ def test_the_plant_slows_down_by_what_the_levers_write(tmp_path: Path) -> None:
     assert cpu.energy(3) < 1 and cpu.speed(3) < 1
 
 
-def test_cpufreq_that_is_not_there_or_not_ours(tmp_path: Path) -> None:
+def test_missing_or_overridden_cpufreq_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no cpufreq driver"):
         CpufreqLever(tmp_path)
     with pytest.raises(UsageError, match="no devfreq device"):
         DevfreqLever(tmp_path)
     SimulatedDevice(load_host("phone"), FrameWork(0.003, 0.1, 4), tmp_path)
     lever = CpufreqLever(tmp_path)
-    file = tmp_path / "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
-    file.unlink()
-    file.symlink_to("/dev/null")  # takes every write and keeps none, as a vendor's daemon would have it
+    limit_file = tmp_path / "sys/devices/system/cpu/cpufreq/policy0/scaling_max_freq"
+    limit_file.unlink()
+    # /dev/null accepts every write without an effect, like a vendor's daemon that restores the value.
+    limit_file.symlink_to("/dev/null")
     with pytest.raises(DeviceError, match="other program"):
         lever.move(2)
     assert lever.level == 0
 
 
-def test_steps_that_the_driver_does_not_list_are_made(tmp_path: Path) -> None:
+def test_missing_frequency_steps_are_computed(tmp_path: Path) -> None:
     policy = tmp_path / "sys/devices/system/cpu/cpufreq/policy0"
     policy.mkdir(parents=True)
     for name, value in (
@@ -112,7 +113,7 @@ def test_steps_that_the_driver_does_not_list_are_made(tmp_path: Path) -> None:
     assert [lever.label(0), lever.label(lever.levels - 1), lever.levels] == [4000.0, 400.0, 10]
 
 
-def test_a_rest_saves_what_it_is_told(tmp_path: Path) -> None:
+def test_the_levels_of_the_rest_lever(tmp_path: Path) -> None:
     lever = rest_lever(lambda _: None, saves_w=1.5)
     assert (
         lever.saves_w == 1.5 and lever.label(0) == 1.0 and lever.cost(lever.levels - 1) == pytest.approx(0.05)

@@ -1,4 +1,4 @@
-"""A device of three numbers, for tests of the governor's decisions."""
+"""A simple simulated device for tests of the governor's decisions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.host.governor.levers import StepLever, fps_lever
 
 
 class ToyDevice:
-    """Power = idle + energy per frame x rate; a frame takes ``frame_s`` of full quality; no heat."""
+    """Its power is idle + energy per frame x rate. A full-quality frame takes ``frame_s``. It never warms up."""
 
     def __init__(
         self, idle: float = 2.0, joules: float = 0.1, frame_s: float = 0.03, noise: float = 0.01
@@ -22,19 +22,21 @@ class ToyDevice:
         self.watts = self.rate = 0.0
 
     def levers(self, names: Sequence[str] = ("fps", "resolution", "precision")) -> list[Lever]:
-        made: list[Lever] = []
+        levers: list[Lever] = []
         if "fps" in names:
-            made.append(fps_lever(30.0, lambda rate: setattr(self, "fps", float(rate))))
-        for kind, costs in (
+            levers.append(fps_lever(30.0, lambda rate: setattr(self, "fps", float(rate))))
+        for lever_name, costs in (
             ("resolution", {"full": 1.0, "half": 0.5}),
             ("precision", {"float": 1.0, "int8": 0.4}),
         ):
-            if kind in names:
-                made.append(StepLever(kind, list(costs), list(costs.values()), self._setter(kind, costs)))
-        return made
+            if lever_name in names:
+                levers.append(
+                    StepLever(lever_name, list(costs), list(costs.values()), self._setter(lever_name, costs))
+                )
+        return levers
 
-    def _setter(self, kind: str, costs: dict[str, float]):  # type: ignore[no-untyped-def]
-        return lambda label: self.factors.__setitem__(kind, costs[str(label)])
+    def _setter(self, lever_name: str, costs: dict[str, float]):  # type: ignore[no-untyped-def]
+        return lambda label: self.factors.__setitem__(lever_name, costs[str(label)])
 
     def see(self, t_s: float) -> Observation:
         factor = self.factors["resolution"] * self.factors["precision"]
@@ -46,7 +48,7 @@ class ToyDevice:
 
 
 def drive(toy: ToyDevice, governor: Governor, seconds: int, start: int = 0) -> list[Action]:
-    """Steps from ``start``; the actions."""
+    """Run the governor for ``seconds`` steps from ``start``; return its actions."""
     actions = list(governor.begin()) if start == 0 else []
     for second in range(start + 1, start + seconds + 1):
         actions += governor.step(toy.see(float(second)))

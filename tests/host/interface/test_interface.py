@@ -1,4 +1,4 @@
-"""``import arenite``: the functions, their results, and that the import itself is light."""
+"""The Python interface ``import arenite``: its functions and results, and a fast import."""
 
 from __future__ import annotations
 
@@ -25,44 +25,44 @@ def image(tmp_path: Path) -> Path:
     return save(classifier(), tmp_path / "net.tflite")
 
 
-def test_every_name_of_the_interface_is_there() -> None:
+def test_every_name_of_the_interface_has_a_docstring() -> None:
     for name in arenite.__all__:
         assert getattr(arenite, name).__doc__, name
 
 
-def test_an_import_loads_neither_numpy_nor_a_runtime() -> None:
+def test_import_loads_neither_numpy_nor_a_runtime() -> None:
     heavy = ("numpy", "ai_edge_litert", "click", "rich")
     code = f"import sys, arenite; print([m for m in {heavy} if m in sys.modules])"
     process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert process.stdout.strip() == "[]"
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_an_unknown_name_raises_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="has no attribute 'fitt'"):
         arenite.fitt  # noqa: B018
 
 
 def test_a_loaded_model_describes_itself(image: Path, tmp_path: Path) -> None:
     model = arenite.load(image)
-    described = json.loads(json.dumps(model.to_json()))
-    assert described["arena"] == model.arena_bytes > 0
-    assert described["operators"] == list(model.operators)
+    content = json.loads(json.dumps(model.to_json()))
+    assert content["arena"] == model.arena_bytes > 0
+    assert content["operators"] == list(model.operators)
     assert model.inputs[0].dtype == "int8" and model.inputs[0].scale is not None
-    again = arenite.load(model.save(tmp_path / "net.image.tflite"))
-    assert (again.operators, again.arena_bytes) == (model.operators, model.arena_bytes)
+    saved_model = arenite.load(model.save(tmp_path / "net.image.tflite"))
+    assert (saved_model.operators, saved_model.arena_bytes) == (model.operators, model.arena_bytes)
 
 
-def test_a_missing_file_is_a_usage_error(tmp_path: Path) -> None:
+def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(arenite.AreniteError, match=r"nothing\.tflite"):
         arenite.load(tmp_path / "nothing.tflite")
 
 
-def test_fit_of_one_board_of_some_and_of_all(image: Path) -> None:
-    one = arenite.fit(image, "qemu_mps2_an386")
-    assert one.fits and one.to_json()["schema"] == "arenite.fit/1"
-    assert [v.board.name for v in one.verdicts] == ["qemu_mps2_an386"]
-    two = arenite.fit(arenite.load(image), ["qemu_mps2_an386", "nucleo_l4r5zi"])
-    assert two.verdicts[0] == one.verdicts[0] and len(two.verdicts) == 2
+def test_fit_of_one_two_and_all_boards(image: Path) -> None:
+    single_fit = arenite.fit(image, "qemu_mps2_an386")
+    assert single_fit.fits and single_fit.to_json()["schema"] == "arenite.fit/1"
+    assert [v.board.name for v in single_fit.verdicts] == ["qemu_mps2_an386"]
+    double_fit = arenite.fit(arenite.load(image), ["qemu_mps2_an386", "nucleo_l4r5zi"])
+    assert double_fit.verdicts[0] == single_fit.verdicts[0] and len(double_fit.verdicts) == 2
     assert len(arenite.fit(image).verdicts) == len(arenite.boards())
     with pytest.raises(arenite.ProfileError, match="no_board"):
         arenite.fit(image, "no_board")
@@ -94,8 +94,10 @@ def test_bench_with_random_samples_and_with_arrays(image: Path) -> None:
     assert result.to_json()["inference"]["instructions"]["p50"] == result.instructions.p50
     assert result.memory.ram_total <= result.memory.predicted_ram_total
     x = np.zeros((3, *model.inputs[0].shape), np.int8)
-    fed = arenite.bench(model, "qemu_mps2_an386", {"x": x}, build=arenite.BuildOptions("ram"), cycles=False)
-    assert fed.bit_exact and fed.samples.count == 3 and fed.optimise == "ram"
+    array_result = arenite.bench(
+        model, "qemu_mps2_an386", {"x": x}, build=arenite.BuildOptions("ram"), cycles=False
+    )
+    assert array_result.bit_exact and array_result.samples.count == 3 and array_result.optimise == "ram"
     with pytest.raises(arenite.UsageError, match="no array 'x0'"):
         arenite.bench(model, "qemu_mps2_an386", {"y": x})
 

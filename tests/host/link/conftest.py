@@ -1,4 +1,4 @@
-"""Firmware for the tests of the link."""
+"""The firmware fixture of the link tests."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from tests.session_builds import ToyFirmware
 
 @pytest.fixture(scope="session")
 def firmware(toy_firmware: ToyFirmware) -> ToyFirmware:
-    """The toy model's firmware, under the name that these tests use."""
+    """Return the function that builds the firmware of the toy model."""
     return toy_firmware

@@ -1,4 +1,4 @@
-"""Resets a device while it serves."""
+"""Resets an emulated device while it runs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from arenite.host.emulator.machine import RunningEmulator
 
 
 def reset(machine: RunningEmulator) -> None:
-    """What a reset button does; whatever the device was saying stops there."""
+    """Reset the device like a reset button: it stops in the middle of what it sends."""
     assert machine.process.stdin is not None
     machine.process.stdin.write(b'{"execute": "system_reset"}\n')
     machine.process.stdin.flush()

@@ -1,4 +1,4 @@
-"""A line between a host and a device that loses, changes and doubles bytes, by a seeded generator."""
+"""A serial line that loses, changes and doubles bytes, controlled by a seeded random generator."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Fault = Callable[[bytes], bytes]
 
 
 class RandomFaults:
-    """Each byte is dropped, has a bit flipped, is doubled, or gets noise before it, with ``rate`` probability."""
+    """With probability ``rate``, a byte is dropped, doubled, has a flipped bit, or has noise before it."""
 
     def __init__(self, rate: float, seed: int) -> None:
         self._rate = rate
@@ -31,23 +31,23 @@ class RandomFaults:
                 out.append(byte)
                 continue
             self.count += 1
-            kind = self._random.randrange(4)
-            if kind == 1:
+            fault_kind = self._random.randrange(4)
+            if fault_kind == 1:
                 out.append(byte ^ (1 << self._random.randrange(8)))
-            elif kind == 2:
+            elif fault_kind == 2:
                 out += bytes([byte, byte])
-            elif kind == 3:
+            elif fault_kind == 3:
                 out += self._random.randbytes(self._random.randrange(1, 40)) + bytes([byte])
         return bytes(out)
 
 
 def clean(data: bytes) -> bytes:
-    """No fault."""
+    """Return the data unchanged."""
     return data
 
 
 class FaultyLine:
-    """Sits between ``device`` and ``port``, a pseudo-terminal that a host opens instead of the device's own."""
+    """A line between ``device`` and ``port``, a pseudo-terminal that a host opens instead of the device's port."""
 
     def __init__(self, device: SerialTransport, *, to_device: Fault = clean, to_host: Fault = clean) -> None:
         self._device = device
@@ -76,7 +76,7 @@ class FaultyLine:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
         os.write(self._far, b"x")  # wakes the thread that waits for the host

@@ -1,4 +1,4 @@
-"""The device client against firmware in an emulator: what goes wrong on a line, and in a device."""
+"""The device client with firmware in an emulator: faults of the line and of the device."""
 
 from __future__ import annotations
 
@@ -32,13 +32,16 @@ SPIN = "for (volatile int i = 1; i;) {\n    }"
 
 
 def use_stack(count: int) -> str:
-    """C that writes ``count`` bytes of stack."""
+    """Return C code that writes ``count`` bytes of stack."""
     fill = f"for (int i = 0; i < {count}; i++) {{\n        big[i] = 1;\n    }}"
     return f"volatile uint8_t big[{count}];\n    {fill}\n    (void)big[0];"
 
 
 def run_carried(device: DeviceClient, count: int, seed: int) -> tuple[list[bytes], list[bytes]]:
-    """``count`` inferences whose state is carried: one that ran twice would show in all that follow."""
+    """Run ``count`` inferences with carried state; return actual and expected outputs.
+
+    If an inference ran twice, all later outputs would differ.
+    """
     rng = random.Random(seed)
     samples = [rng.randbytes(8) for _ in range(count)]
     outputs = []
@@ -51,7 +54,7 @@ def run_carried(device: DeviceClient, count: int, seed: int) -> tuple[list[bytes
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
-def test_every_result_survives_a_bad_line(firmware: Firmware, seed: int) -> None:
+def test_results_are_right_over_a_faulty_line(firmware: Firmware, seed: int) -> None:
     faults = RandomFaults(0.005, seed), RandomFaults(0.005, seed + 100)
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
@@ -66,19 +69,19 @@ def test_every_result_survives_a_bad_line(firmware: Firmware, seed: int) -> None
 
 @pytest.mark.slow
 def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None:
-    lost: list[bytes] = []
+    lost_frames: list[bytes] = []
 
     def lose_every_second_infer_reply(data: bytes) -> bytes:
-        # Frames of 16 bytes and a CRC: only INFER's reply is that long here, and it arrives in one piece or a few.
+        # Only INFER's reply is a frame of 16 bytes and a CRC. It may arrive in several reads.
         pending.extend(data)
         out = bytearray()
         while 0 in pending:
             end = pending.index(0) + 1
             frame = bytes(pending[:end])
             del pending[:end]
-            is_infer = len(frame) == 22 and lost[-1:] != [frame]
+            is_infer = len(frame) == 22 and lost_frames[-1:] != [frame]
             if is_infer:
-                lost.append(frame)
+                lost_frames.append(frame)
             else:
                 out += frame
         return bytes(out)
@@ -91,7 +94,7 @@ def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None
             device.connect(toy_model.HASH)
             outputs, expected = run_carried(device, 10, 7)
             assert outputs == expected
-    assert len(lost) >= 10
+    assert len(lost_frames) >= 10
     assert device.statistics.resent >= 10
 
 
@@ -109,7 +112,7 @@ def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: s
 
 
 @pytest.mark.slow
-def test_a_hang_is_reported_within_the_time_given(firmware: Firmware) -> None:
+def test_a_hang_is_reported_within_the_timeout(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD, SPIN)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=1.5)
         device.connect(toy_model.HASH)
@@ -117,7 +120,7 @@ def test_a_hang_is_reported_within_the_time_given(firmware: Firmware) -> None:
             device.infer()
 
 
-def test_a_restart_that_was_asked_for_is_noticed_too(firmware: Firmware) -> None:
+def test_a_requested_restart_is_noticed(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.3)
         device.connect(toy_model.HASH)
@@ -126,14 +129,14 @@ def test_a_restart_that_was_asked_for_is_noticed_too(firmware: Firmware) -> None
             device.read_output(0, 8)
 
 
-def test_other_firmware_is_refused(firmware: Firmware) -> None:
+def test_other_firmware_raises_an_error(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport)
         with pytest.raises(DeviceError, match=r"runs other firmware: model 'toy' \(0102030405060708\)"):
             device.connect(b"\xaa" * 32)
 
 
-def test_another_protocol_version_is_refused(firmware: Firmware) -> None:
+def test_another_protocol_version_raises_an_error(firmware: Firmware) -> None:
     sentence = "speaks version 9 of the protocol, this program version 1"
     with (
         start(load_board(BOARD), firmware(BOARD, version=9)) as machine,
@@ -143,7 +146,7 @@ def test_another_protocol_version_is_refused(firmware: Firmware) -> None:
 
 
 @pytest.mark.slow
-def test_a_name_that_fills_the_frame_is_cut(tmp_path: Path) -> None:
+def test_a_long_name_is_truncated(tmp_path: Path) -> None:
     name = "a-very-long-name-" * 20
     project = write_project(tmp_path / "p", toy_model.sources(name=name), [], load_board(BOARD))
     with start(load_board(BOARD), direct_build(project)) as machine:
@@ -167,20 +170,20 @@ def test_a_write_past_the_arena_damages_a_guard(firmware: Firmware) -> None:
 
 
 @pytest.mark.parametrize("name", ["qemu_mps2_an386", "qemu_riscv32", "qemu_xtensa_lx106"])
-def test_the_high_water_mark_sees_what_a_layer_used(firmware: Firmware, name: str) -> None:
+def test_the_stack_of_a_layer_is_measured(firmware: Firmware, name: str) -> None:
     fill = use_stack(1000)
     with start(load_board(name), firmware(name, fill)) as machine:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
-        before = device.memory()
+        memory_before = device.memory()
         device.infer()
-        after = device.memory()
-        assert before.stack_used < 300
-        assert 1000 <= after.stack_used < 1300
-        assert not after.stack_overflowed
+        memory_after = device.memory()
+        assert memory_before.stack_used < 300
+        assert 1000 <= memory_after.stack_used < 1300
+        assert not memory_after.stack_overflowed
 
 
-def test_a_stack_that_leaves_its_region_is_seen(firmware: Firmware) -> None:
+def test_a_stack_overflow_is_detected(firmware: Firmware) -> None:
     fill = use_stack(2040)
     with start(load_board(BOARD), firmware(BOARD, fill)) as machine:
         device = DeviceClient(machine.transport)
@@ -202,7 +205,7 @@ def test_a_stack_that_leaves_its_region_is_seen(firmware: Firmware) -> None:
     ],
     ids=["zeros", "noise", "truncated", "oversized", "unknown", "far", "no offset"],
 )
-def test_junk_changes_nothing(firmware: Firmware, junk: bytes) -> None:
+def test_invalid_bytes_change_nothing(firmware: Firmware, junk: bytes) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.2)
         device.connect(toy_model.HASH)
@@ -213,7 +216,7 @@ def test_junk_changes_nothing(firmware: Firmware, junk: bytes) -> None:
         assert device.memory().guards_damaged == 0
 
 
-def test_a_tensor_that_is_not_there_is_refused(firmware: Firmware) -> None:
+def test_a_missing_tensor_raises_an_error(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
@@ -224,12 +227,12 @@ def test_a_tensor_that_is_not_there_is_refused(firmware: Firmware) -> None:
             device.write_input(0, bytes(9))
 
 
-def test_a_missing_port_is_one_sentence() -> None:
+def test_a_missing_port_raises_an_error() -> None:
     with pytest.raises(DeviceError, match="There is no serial port /dev/ttyNOPE99"):
         SerialTransport("/dev/ttyNOPE99")
 
 
-def test_a_silent_port_is_one_sentence() -> None:
+def test_a_silent_port_raises_an_error() -> None:
     near, far = pty.openpty()
     tty.setraw(far)
     try:
@@ -240,13 +243,13 @@ def test_a_silent_port_is_one_sentence() -> None:
         os.close(far)
 
 
-def test_a_device_that_talks_something_else_is_one_sentence() -> None:
+def test_a_device_with_other_output_raises_an_error() -> None:
     near, far = pty.openpty()
     tty.setraw(far)
-    done = threading.Event()
+    stop = threading.Event()
 
     def chatter() -> None:
-        while not done.wait(0.02):
+        while not stop.wait(0.02):
             os.write(near, b"Hello from a sketch\r\n\0")
 
     talker = threading.Thread(target=chatter)
@@ -255,13 +258,13 @@ def test_a_device_that_talks_something_else_is_one_sentence() -> None:
         with SerialTransport(os.ttyname(far)) as line, pytest.raises(DeviceError, match="is too noisy"):
             DeviceClient(line).hello(timeout_s=0.5)
     finally:
-        done.set()
+        stop.set()
         talker.join()
         os.close(near)
         os.close(far)
 
 
-def test_a_port_that_goes_away_is_one_sentence(firmware: Firmware) -> None:
+def test_a_port_that_disappears_raises_an_error(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.2)
         device.connect(toy_model.HASH)

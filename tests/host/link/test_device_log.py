@@ -1,4 +1,4 @@
-"""``arenite monitor --log`` against a real firmware in an emulator: what is new, once; resets; no log at all."""
+"""``arenite monitor --log`` with firmware in an emulator: new entries, resets, and firmware without a log."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def reset(machine: RunningEmulator) -> None:
     machine.process.stdin.flush()
 
 
-def test_the_log_is_followed_through_a_reset(elf: Path) -> None:
+def test_the_log_is_followed_across_a_reset(elf: Path) -> None:
     lines: list[LogLine] = []
     ended = threading.Event()
     with start(BOARD, elf) as machine:
@@ -67,7 +67,7 @@ def test_the_log_is_followed_through_a_reset(elf: Path) -> None:
     assert sum("start 2 by" in line.text for line in lines if line.event == "health") == 1
 
 
-def test_the_command_asks_once_and_ends(elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_log_once(elf: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with start(BOARD, elf) as machine:
         assert main(["monitor", machine.port, "--log", "--seconds", "0", "--json"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
@@ -75,13 +75,13 @@ def test_the_command_asks_once_and_ends(elf: Path, capsys: pytest.CaptureFixture
     assert "guard words damaged" in rows[1]["text"] and "power-on" in rows[2]["text"]
 
 
-def test_firmware_without_a_log_says_how_to_get_one(toy_firmware: ToyFirmware) -> None:
+def test_firmware_without_a_log_raises_an_error(toy_firmware: ToyFirmware) -> None:
     with start(BOARD, toy_firmware(BOARD.name)) as machine, pytest.raises(HealthUnavailableError) as caught:
         list(follow(lambda: machine.port, 115200))
     assert "--health" in f"{caught.value}"
 
 
-def test_nobody_answers_at_the_beginning(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_silent_device_raises_an_error(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import os
     import pty
 

@@ -1,6 +1,6 @@
-"""One byte in a hundred is damaged, and the board starts again in between: results are right or missing, not wrong.
+"""One byte in a hundred is damaged, and the board is reset during the run: results are right or missing, never wrong.
 
-The line is a real pseudo-terminal between the host's client and the emulator's; the board is reset by the emulator.
+The line is a pseudo-terminal between the client and the emulator, and the emulator resets the board.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def samples(count: int, seed: int) -> list[bytes]:
 
 
 def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
-    """As a careful host asks: greet anew after an error, and begin the sample again; None: missing."""
+    """Run one sample like a careful host: after an error, reconnect and repeat it. Return None if it stays missing."""
     for _ in range(4):
         try:
             client.write_input(0, sample)
@@ -47,38 +47,38 @@ def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
-def test_framed_results_survive_faults_and_a_reset(firmware: Firmware, seed: int) -> None:
+def test_framed_results_are_right_despite_faults_and_a_reset(firmware: Firmware, seed: int) -> None:
     faults = RandomFaults(RATE, seed), RandomFaults(RATE, seed + 100)
-    asked, actual = samples(40, seed), []
+    inputs, actual = samples(40, seed), []
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
         with line, SerialTransport(line.port) as host:
             client = DeviceClient(host, resend_s=0.1, attempts=40)
             client.connect(toy_model.HASH)
-            for k, sample in enumerate(asked):
+            for k, sample in enumerate(inputs):
                 if k == 20:
-                    # In the middle of a sample: its input is there and is lost.
+                    # The reset happens in the middle of a sample, so its input is lost.
                     client.write_input(0, sample)
                     reset(machine)
                 actual.append(framed_answer(client, sample))
-    wrong = [
+    wrong_indices = [
         k
-        for k, (a, b) in enumerate(zip(actual, toy_model.expected(asked), strict=True))
+        for k, (a, b) in enumerate(zip(actual, toy_model.expected(inputs), strict=True))
         if a not in (b, None)
     ]
-    assert wrong == []
-    assert actual.count(None) == 0  # so short a frame gets through
+    assert wrong_indices == []
+    assert actual.count(None) == 0  # frames this short arrive after a few attempts
     assert faults[0].count > 10 and faults[1].count > 10
     assert client.statistics.damaged > 0
 
 
 @pytest.mark.slow
-def test_a_frame_shrinks_on_a_bad_line_and_grows_again(firmware: Firmware) -> None:
+def test_the_frame_size_adapts_to_the_line(firmware: Firmware) -> None:
     faults = RandomFaults(0.03, 5)
-    seen: list[int] = []
+    part_sizes: list[int] = []
 
     def to_device(data: bytes) -> bytes:
-        return faults(data) if len(seen) < 40 else data
+        return faults(data) if len(part_sizes) < 40 else data
 
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=to_device)
@@ -87,18 +87,18 @@ def test_a_frame_shrinks_on_a_bad_line_and_grows_again(firmware: Firmware) -> No
             client.connect(toy_model.HASH)
             for _ in range(80):
                 client.memory()
-                seen.append(client._part)
+                part_sizes.append(client._part)
             for _ in range(200):
                 client.memory()
-    assert min(seen) < 240
+    assert min(part_sizes) < 240
     assert client._part == 240
 
 
 @pytest.mark.slow
-def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
+def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware) -> None:
     faults = RandomFaults(RATE, 3), RandomFaults(RATE, 103)
-    asked = samples(10, 3)
-    wanted = toy_model.expected(asked)
+    inputs = samples(10, 3)
+    all_expected = toy_model.expected(inputs)
     actual: list[bytes | None] = []
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
@@ -106,20 +106,22 @@ def test_monitor_results_survive_faults_and_a_reset(firmware: Firmware) -> None:
             client = MonitorClient(host, timeout_s=0.3, infer_timeout_s=0.5)
             client.connect()
             feeder = MonitorAnswers(client)
-            for k, (sample, expected) in enumerate(zip(asked, wanted, strict=True)):
+            for k, (sample, expected) in enumerate(zip(inputs, all_expected, strict=True)):
                 if k == 5:
                     host.write(b"db load 8%db 01")
                     reset(machine)
-                found = feeder.answer(sample, expected)
-                actual.append(None if found is None else found.outputs)
-    assert [k for k, (a, b) in enumerate(zip(actual, wanted, strict=True)) if a not in (b, None)] == []
-    assert sum(answer is not None for answer in actual) >= 5  # eight bytes get through now and then
+                answer_found = feeder.answer(sample, expected)
+                actual.append(None if answer_found is None else answer_found.outputs)
+    assert [k for k, (a, b) in enumerate(zip(actual, all_expected, strict=True)) if a not in (b, None)] == []
+    assert (
+        sum(answer is not None for answer in actual) >= 5
+    )  # lines of eight bytes sometimes arrive undamaged
     assert feeder.statistics.repeated > 0
     assert faults[0].count > 5 and faults[1].count > 5
 
 
 class Outputs:
-    """Changes the first two digits of the outputs that the device sends, as ``change`` says; whole lines at a time."""
+    """Applies ``change`` to the first two digits of the outputs that the device sends, line by line."""
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
         self._change = change
@@ -135,36 +137,38 @@ class Outputs:
 
 
 @pytest.mark.parametrize("times", [1, CONFIRMATIONS - 1])
-def test_a_wrong_answer_of_the_line_is_not_believed(firmware: Firmware, times: int) -> None:
-    left = [b"ee"] * times  # the same wrong bytes each time
+def test_a_damaged_answer_is_repeated(firmware: Firmware, times: int) -> None:
+    wrong_digits = [b"ee"] * times  # the same wrong bytes each time
     sample = bytes(range(8, 16))
     (expected,) = toy_model.expected([sample])
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
-        line = FaultyLine(machine.transport, to_host=Outputs(lambda right: left.pop() if left else right))
+        line = FaultyLine(
+            machine.transport, to_host=Outputs(lambda digits: wrong_digits.pop() if wrong_digits else digits)
+        )
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
             client.connect()
             feeder = MonitorAnswers(client)
-            found = feeder.answer(sample, expected)
-    assert found is not None and found.outputs == expected
+            answer = feeder.answer(sample, expected)
+    assert answer is not None and answer.outputs == expected
     assert feeder.statistics.repeated == times
 
 
-def test_a_device_that_computes_otherwise_is_told_so(firmware: Firmware) -> None:
-    """The same other bytes from three runs are the device's own: a difference, not a fault of the line."""
+def test_a_wrong_answer_of_the_device_is_kept(firmware: Firmware) -> None:
+    """If three runs give the same different bytes, the device computed them, and the line is not at fault."""
     sample = bytes(range(8))
     with start(load_board(BOARD), firmware(BOARD, "AT(24)[0] ^= 4;", protocol="mlperf")) as machine:
         client = MonitorClient(machine.transport)
         client.connect()
         feeder = MonitorAnswers(client)
         (expected,) = toy_model.expected([sample])
-        found = feeder.answer(sample, expected)
-    assert found is not None
-    assert found.outputs == bytes([expected[0] ^ 4]) + expected[1:]
+        answer = feeder.answer(sample, expected)
+    assert answer is not None
+    assert answer.outputs == bytes([expected[0] ^ 4]) + expected[1:]
     assert feeder.statistics.repeated == CONFIRMATIONS - 1
 
 
-def test_a_line_that_never_says_the_same_leaves_a_sample_missing(firmware: Firmware) -> None:
+def test_answers_that_never_agree_are_missing(firmware: Firmware) -> None:
     changed = iter(range(100, 256))
     sample = bytes(range(8))
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:

@@ -1,4 +1,4 @@
-"""COBS and frames: what goes in comes out, and damage never passes for data."""
+"""COBS and frames: round trips, and damaged frames are always detected."""
 
 from __future__ import annotations
 
@@ -37,34 +37,38 @@ def test_cobs_known_packets(data: bytes, encoded: bytes) -> None:
 
 
 @pytest.mark.parametrize("packet", [b"", b"\x03\x11", b"\x02\0", b"\x05abc"])
-def test_cobs_refuses_what_is_no_packet(packet: bytes) -> None:
+def test_cobs_rejects_invalid_packets(packet: bytes) -> None:
     with pytest.raises(ValueError, match="COBS"):
         cobs.decode(packet)
 
 
 @given(st.lists(st.binary(min_size=4, max_size=250), min_size=1, max_size=6), st.integers(1, 40))
-def test_frames_arrive_in_any_pieces(payloads: list[bytes], piece: int) -> None:
+def test_frames_are_decoded_from_chunks(payloads: list[bytes], chunk_size: int) -> None:
     stream = b"".join(map(encode_frame, payloads))
     decoder = FrameDecoder()
-    actual = [f for at in range(0, len(stream), piece) for f in decoder.feed(stream[at : at + piece])]
+    actual = [
+        f
+        for offset in range(0, len(stream), chunk_size)
+        for f in decoder.feed(stream[offset : offset + chunk_size])
+    ]
     assert actual == payloads
 
 
 @given(st.binary(min_size=4, max_size=250), st.data())
-def test_a_changed_byte_never_passes(payload: bytes, data: st.DataObject) -> None:
+def test_a_changed_byte_is_detected(payload: bytes, data: st.DataObject) -> None:
     frame = bytearray(encode_frame(payload))
-    at = data.draw(st.integers(1, len(frame) - 2))
-    frame[at] ^= data.draw(st.integers(1, 255))
-    whole = [f for f in FrameDecoder().feed(bytes(frame)) if not isinstance(f, DamagedFrame)]
-    assert whole == []
+    offset = data.draw(st.integers(1, len(frame) - 2))
+    frame[offset] ^= data.draw(st.integers(1, 255))
+    undamaged = [f for f in FrameDecoder().feed(bytes(frame)) if not isinstance(f, DamagedFrame)]
+    assert undamaged == []
 
 
 @given(st.binary(max_size=300), st.binary(min_size=4, max_size=250))
-def test_a_frame_after_noise_arrives(noise: bytes, payload: bytes) -> None:
+def test_a_frame_after_noise_is_decoded(noise: bytes, payload: bytes) -> None:
     assert payload in list(FrameDecoder().feed(noise + encode_frame(payload)))
 
 
-def test_endless_noise_does_not_fill_memory() -> None:
+def test_long_noise_does_not_fill_memory() -> None:
     decoder = FrameDecoder()
     assert [type(f) for f in decoder.feed(b"x" * (MAX_ENCODED + 1))] == [DamagedFrame]
     assert list(decoder.feed(encode_frame(b"abcd"))) == [b"abcd"]

@@ -1,4 +1,4 @@
-"""A device that tells how it fares: causes of a start, a log that survives, a watchdog that bites."""
+"""The health report of a device: causes of starts, a log that survives resets, and the watchdog."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BOARDS = [
 ]
 WATCHED = ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an505", "qemu_mps3_an547"]
 BOARD = "qemu_mps2_an386"
-#: What the toy's last layer does, by the first byte of its input.
+#: C code in the last layer of the toy model. The first byte of the input selects the fault.
 MISCHIEF = """
     volatile uint32_t nothing = 0;
     switch (AT(0)[0]) {
@@ -75,7 +75,7 @@ Firmware = Callable[[str], Path]
 
 @pytest.fixture(scope="session")
 def healthy(toy_firmware: ToyFirmware) -> Firmware:
-    """``healthy(board)``: the ELF of the toy model with health."""
+    """Return a function that builds the ELF file of the toy model with the health report."""
     return lambda board: toy_firmware(board, MISCHIEF, features=Features(health=True))
 
 
@@ -86,7 +86,7 @@ def connected(machine: RunningEmulator) -> DeviceClient:
 
 
 def reset(machine: RunningEmulator) -> None:
-    """What a reset button does."""
+    """Reset the device like a reset button."""
     assert machine.process.stdin is not None
     machine.process.stdin.write(b'{"execute": "system_reset"}\n')
     machine.process.stdin.flush()
@@ -98,14 +98,14 @@ def texts(device: DeviceClient) -> list[str]:
 
 
 def symbol(elf: Path, name: str) -> tuple[int, int]:
-    """Address and size."""
+    """Return address and size of a symbol."""
     with elf.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
-        found = table.get_symbol_by_name(name)
-        assert found is not None
-        (only,) = found
-    return only["st_value"] & ~1, only["st_size"]
+        symbols = table.get_symbol_by_name(name)
+        assert symbols is not None
+        (symbol,) = symbols
+    return symbol["st_value"] & ~1, symbol["st_size"]
 
 
 def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
@@ -118,13 +118,13 @@ def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
-def test_a_device_that_is_well_says_so(healthy: Firmware, name: str) -> None:
+def test_the_report_of_a_healthy_device(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
         for _ in range(3):
             device.write_input(0, OK)
             device.infer()
-        before = device.health()
+        earlier_report = device.health()
         time.sleep(0.2)
         report = device.health()
         assert (report.inferences, report.cause, report.starts) == (3, health.POWER_ON, 1)
@@ -132,7 +132,7 @@ def test_a_device_that_is_well_says_so(healthy: Firmware, name: str) -> None:
         memory = device.memory()
         assert 0 < report.stack_margin <= memory.stack_bytes - memory.stack_used
         assert memory.started_by == report.started_by == "power-on"
-        assert report.uptime_ms > before.uptime_ms
+        assert report.uptime_ms > earlier_report.uptime_ms
         assert report.watchdog_ms == (8000 if name in WATCHED else 0)
         assert texts(device) == ["started because of power-on"]
         assert json.dumps(report.to_json())
@@ -159,23 +159,23 @@ def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmwa
             assert "undefined" in report.fault or "breakpoint" in report.fault
         reset(machine)
         device.connect(toy_model.HASH)
-        assert device.health().cause == len(health.CAUSES) - 2  # nothing announced it
+        assert device.health().cause == len(health.CAUSES) - 2  # a reset without a recorded cause
         assert device.memory().started_by == "a reset without a recorded cause"
-        told = texts(device)
-        assert [t.split(" at ")[0] for t in told] == [
+        entries = texts(device)
+        assert [t.split(" at ")[0] for t in entries] == [
             "started because of power-on",
             "started because of a request",
             report.fault,
             "started because of a fault",
             "started because of a reset without a recorded cause",
         ]
-        assert f"{report.pc:#010x}" in told[2]
+        assert f"{report.pc:#010x}" in entries[2]
         starts = [entry.start for entry in device.log() if entry.code != health.BAD_FRAME]
         assert starts == [1, 2, 2, 3, 4]
 
 
 @pytest.mark.parametrize("name", [b for b in BOARDS if b != "qemu_xtensa_lx106"])
-def test_a_fault_tells_where_it_reached(healthy: Firmware, name: str) -> None:
+def test_a_fault_reports_the_address(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
         error = fails(device, NOWHERE)
@@ -189,7 +189,7 @@ def test_a_fault_tells_where_it_reached(healthy: Firmware, name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
-def test_damaged_guards_are_seen_after_the_inference(healthy: Firmware, name: str) -> None:
+def test_damaged_guards_are_reported_after_the_inference(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
         for sample in (OK, GUARD, OK):
@@ -198,12 +198,12 @@ def test_damaged_guards_are_seen_after_the_inference(healthy: Firmware, name: st
         report = device.health()
         assert report.guards_damaged == 2
         assert report.remarks == ["2 guard words around the arena are overwritten."]
-        assert texts(device)[1:] == ["2 guard words overwritten, seen after inference 2"]  # told once
+        assert texts(device)[1:] == ["2 guard words overwritten, seen after inference 2"]  # logged once
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WATCHED)
-def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
+def test_the_watchdog_resets_a_hung_device(healthy: Firmware, name: str) -> None:
     elf = healthy(name)
     with start(load_board(name), elf) as machine:
         device = connected(machine)
@@ -217,7 +217,7 @@ def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
             f"hung: reset by the watchdog at {report.pc:#010x}",
             "started because of the watchdog",
         ]
-        # It works again, and waiting for the host is no hang: more than the watchdog's time goes by.
+        # The device works again. Waiting for the host longer than the watchdog's time is no hang.
         device.write_input(0, OK)
         device.infer()
         while device.health().uptime_ms < 2 * report.watchdog_ms:
@@ -226,7 +226,7 @@ def test_the_watchdog_ends_a_hang(healthy: Firmware, name: str) -> None:
         assert device.read_output(0, 8) == toy_model.expected([OK])[0]
 
 
-def test_a_cleared_log_is_empty_until_something_happens(healthy: Firmware) -> None:
+def test_a_cleared_log_is_empty(healthy: Firmware) -> None:
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         device = connected(machine)
         device.restart()
@@ -235,14 +235,14 @@ def test_a_cleared_log_is_empty_until_something_happens(healthy: Firmware) -> No
         assert device.log() == [] and device.health().log_entries == 0
         reset(machine)
         device.connect(toy_model.HASH)
-        # Numbers go on; the last one before is still there, because it holds them.
+        # The numbers continue, because the last entry before the reset is kept.
         assert texts(device)[-1] == "started because of a reset without a recorded cause"
         assert device.health().starts == 3
 
 
 @pytest.mark.slow
-def test_what_memory_holds_by_chance_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
-    """RAM after power-on holds anything: noise, or old entries with a bit that fell over."""
+def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
+    """After power-on, RAM can contain noise, or old entries with a flipped bit."""
     elf = healthy(BOARD)
     address, size = symbol(elf, "kept")
     words, entry = size // 4, size // 16
@@ -250,7 +250,7 @@ def test_what_memory_holds_by_chance_is_no_log(healthy: Firmware, tmp_path: Path
         device = connected(machine)
 
         def put(content: bytes) -> None:
-            """Fill the memory of the log, as if it were so when the power comes."""
+            """Fill the memory of the log as if it had this content after power-on."""
             for k, word in enumerate(struct.unpack(f"<{words}I", content)):
                 offset = (address - 0x20000000) // 4 + k
                 device.write_input(0, struct.pack("<BHBI", 5, offset, 0, word))
@@ -261,22 +261,22 @@ def test_what_memory_holds_by_chance_is_no_log(healthy: Firmware, tmp_path: Path
         for _ in range(5):
             device.restart()
             device.connect(toy_model.HASH)
-        whole = saved(machine, address, size, tmp_path / "ram")
-        kept = [e.number for e in device.log()]
-        put(whole)
-        assert [e.number for e in device.log()] == [*kept, kept[-1] + 1]  # the test can write a log
-        # The second newest entry was torn by a reset: it alone is gone.
-        torn = bytearray(whole)
-        torn[kept[-2] % 16 * entry + 8] ^= 4
-        put(bytes(torn))
-        assert [e.number for e in device.log()] == [*kept[:-2], kept[-1], kept[-1] + 1]
+        log_memory = saved(machine, address, size, tmp_path / "ram")
+        numbers = [e.number for e in device.log()]
+        put(log_memory)
+        assert [e.number for e in device.log()] == [*numbers, numbers[-1] + 1]  # the test can restore a log
+        # A reset damaged the second newest entry: only that entry is lost.
+        damaged = bytearray(log_memory)
+        damaged[numbers[-2] % 16 * entry + 8] ^= 4
+        put(bytes(damaged))
+        assert [e.number for e in device.log()] == [*numbers[:-2], numbers[-1], numbers[-1] + 1]
         put(random.Random(1).randbytes(size))
         assert texts(device) == ["started because of power-on"]
         assert device.health().started_by == "power-on" and device.health().starts == 1
 
 
 def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> bytes:
-    """What the board's memory holds."""
+    """Return ``size`` bytes of the board's memory."""
     save = {"execute": "pmemsave", "arguments": {"val": address, "size": size, "filename": str(file)}}
     assert machine.process.stdin is not None
     machine.process.stdin.write(json.dumps(save).encode() + b"\n")
@@ -288,16 +288,16 @@ def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> byte
     return file.read_bytes()
 
 
-def test_noise_is_counted_and_does_not_wash_the_log_away(healthy: Firmware) -> None:
+def test_noise_is_counted_in_one_log_entry(healthy: Firmware) -> None:
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         device = connected(machine)
-        # A damaged frame; a request that is none; reading past an output.
-        bad = bytearray(encode_frame(bytes([77, 1, 0, 1])))
-        bad[3] ^= 0x55
-        complaints = FrameDecoder()
+        # Damaged frames and an invalid request.
+        damaged = bytearray(encode_frame(bytes([77, 1, 0, 1])))
+        damaged[3] ^= 0x55
+        decoder = FrameDecoder()
         for _ in range(100):
-            machine.transport.write(bytes(bad))
-            while not list(complaints.feed(machine.transport.read(10.0))):
+            machine.transport.write(bytes(damaged))
+            while not list(decoder.feed(machine.transport.read(10.0))):
                 pass
         report = device.health()
         assert report.bad_frames >= 100
@@ -310,7 +310,7 @@ def test_noise_is_counted_and_does_not_wash_the_log_away(healthy: Firmware) -> N
         ]
 
 
-def test_the_ring_keeps_the_newest(healthy: Firmware) -> None:
+def test_the_log_keeps_the_newest_entries(healthy: Firmware) -> None:
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         device = connected(machine)
         for _ in range(20):
@@ -323,7 +323,7 @@ def test_the_ring_keeps_the_newest(healthy: Firmware) -> None:
 
 
 @pytest.mark.slow
-def test_health_and_log_come_over_a_bad_line(healthy: Firmware) -> None:
+def test_health_and_log_over_a_faulty_line(healthy: Firmware) -> None:
     faults = RandomFaults(0.01, 9), RandomFaults(0.01, 109)
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
@@ -342,8 +342,8 @@ def test_health_and_log_come_over_a_bad_line(healthy: Firmware) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [BOARD, "qemu_microbit", "qemu_riscv32"])
-def test_no_request_hangs_it(healthy: Firmware, name: str) -> None:
-    """Whole frames with any content: each gets an answer, and none a start but the one that asks for it."""
+def test_no_request_hangs_the_device(healthy: Firmware, name: str) -> None:
+    """The device answers every valid frame with random content, and none of them restarts it."""
     rng = random.Random(4)
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
@@ -365,13 +365,13 @@ def test_no_request_hangs_it(healthy: Firmware, name: str) -> None:
         assert device.read_output(0, 8) == toy_model.expected([OK])[0]
 
 
-def test_firmware_without_health_says_how_to_get_it(firmware: Callable[..., Path]) -> None:
+def test_firmware_without_health_raises_an_error(firmware: Callable[..., Path]) -> None:
     with start(load_board(BOARD), firmware(BOARD)) as machine:
         device = DeviceClient(machine.transport)
         device.connect(toy_model.HASH)
-        for asked in (device.health, device.log):
+        for request in (device.health, device.log):
             with pytest.raises(HealthUnavailableError, match="does not report its health"):
-                asked()
+                request()
 
 
 def test_the_monitor_has_no_health(tmp_path: Path) -> None:
@@ -387,7 +387,7 @@ def test_the_monitor_has_no_health(tmp_path: Path) -> None:
         )
 
 
-def test_a_project_with_both_is_refused(tmp_path: Path) -> None:
+def test_a_project_with_monitor_and_health_raises_an_error(tmp_path: Path) -> None:
     ready = prepare(save(classifier(), tmp_path / "m.tflite"))
     with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         generate_project(

@@ -1,4 +1,4 @@
-"""The monitor on a real pseudo-terminal: lines with their time, a pulled cable, a cable that comes back, Ctrl-C."""
+"""The monitor on a pseudo-terminal: lines with their time, pulled and reconnected cables, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arenite.host.link.transport import PortGoneError
 
 
 class Cable:
-    """A pseudo-terminal with a fixed name: ``path`` leads to the present one, as /dev/ttyACM0 to the present device."""
+    """A pseudo-terminal with a fixed name: ``path`` links to the current one, like /dev/ttyACM0 does."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -52,7 +52,7 @@ def cable(tmp_path: Path) -> Iterator[Cable]:
 
 
 def collect(cable: Cable, expected: int, **options: bool) -> tuple[list[LogLine], list[BaseException]]:
-    """The first ``wanted`` lines, and the error that ended it; both lists grow while the caller goes on."""
+    """Watch the port in a thread; return the list of lines and the list of errors, which the thread extends."""
     lines: list[LogLine] = []
     errors: list[BaseException] = []
 
@@ -77,22 +77,22 @@ def until(lines: list[LogLine], count: int) -> None:
         time.sleep(0.01)
 
 
-def test_lines_come_with_the_time_of_their_first_byte(cable: Cable) -> None:
+def test_lines_have_the_time_of_their_first_byte(cable: Cable) -> None:
     lines, _ = collect(cable, 4)
     until(lines, 1)
     assert lines[0].event == "connected"
-    begun = time.time()
+    begin = time.time()
     cable.say(b"boot\r\nhal")
     until(lines, 2)
-    between = time.time()
+    middle = time.time()
     cable.say("f\nwärm\n".encode())
     until(lines, 4)
     assert [line.text for line in lines[1:]] == ["boot", "half", "wärm"]
-    assert begun - 0.01 <= lines[1].at <= lines[2].at <= between + 0.01
-    assert lines[3].at >= between - 0.01
+    assert begin - 0.01 <= lines[1].at <= lines[2].at <= middle + 0.01
+    assert lines[3].at >= middle - 0.01
 
 
-def test_a_prompt_without_an_end_is_shown_after_a_while(cable: Cable) -> None:
+def test_a_prompt_without_a_line_end_is_shown(cable: Cable) -> None:
     lines, _ = collect(cable, 2)
     until(lines, 1)
     cable.say(b"PowerShield > ")
@@ -100,7 +100,7 @@ def test_a_prompt_without_an_end_is_shown_after_a_while(cable: Cable) -> None:
     assert lines[1].text == "PowerShield > "
 
 
-def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
+def test_a_pulled_cable_raises_an_error_and_loses_no_byte(cable: Cable) -> None:
     lines, errors = collect(cable, 99)
     until(lines, 1)
     cable.say(b"last words")
@@ -114,7 +114,7 @@ def test_a_pulled_cable_is_a_sentence_and_loses_nothing(cable: Cable) -> None:
     assert [line.text for line in lines[1:]] == ["last words"]
 
 
-def test_a_cable_that_comes_back_is_taken_again(cable: Cable) -> None:
+def test_a_reconnected_cable_is_used_again(cable: Cable) -> None:
     lines, errors = collect(cable, 5, reconnect=True)
     until(lines, 1)
     cable.say(b"one\n")
@@ -130,30 +130,30 @@ def test_a_cable_that_comes_back_is_taken_again(cable: Cable) -> None:
     assert not errors
 
 
-def test_no_port_at_the_beginning_is_an_error_even_with_reconnect(tmp_path: Path) -> None:
+def test_a_missing_port_raises_an_error_even_with_reconnect(tmp_path: Path) -> None:
     with pytest.raises(DeviceError, match="There is no serial port"):
         list(watch(lambda: str(tmp_path / "none"), 115200, reconnect=True))
 
 
-def test_nothing_steers_the_terminal() -> None:
+def test_control_characters_are_escaped() -> None:
     assert readable(b"\x1b[0;32mI (31) boot: ok\x1b[0m") == "I (31) boot: ok"
     assert readable(b"\x1b]0;title\x07\x9b2J\x00\tend") == r"\x1b]0;title\x07\x9b2J\x00" + "\tend"
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a full computer
 @given(st.lists(st.binary(max_size=40), max_size=20))
-def test_no_byte_is_lost_however_they_come(parts: list[bytes]) -> None:
-    now = iter(range(10**6))
-    reader = LineReader(lambda: float(next(now)) / 1000)
-    actual = [line.text for part in parts for line in reader.feed(part)] + [
+def test_no_byte_is_lost_in_any_chunks(chunks: list[bytes]) -> None:
+    ticks = iter(range(10**6))
+    reader = LineReader(lambda: float(next(ticks)) / 1000)
+    actual = [line.text for chunk in chunks for line in reader.feed(chunk)] + [
         line.text for line in reader.rest()
     ]
-    data = b"".join(parts)
+    data = b"".join(chunks)
     lines = data.split(b"\n")
     assert actual == [readable(line.rstrip(b"\r")) for line in (lines if lines[-1] else lines[:-1])]
 
 
-def test_a_line_without_end_comes_in_parts() -> None:
+def test_a_very_long_line_is_split() -> None:
     lines = [line.text for line in LineReader().feed(b"x" * (2 * MAX_LINE_BYTES + 5) + b"\n")]
     assert [len(text) for text in lines] == [MAX_LINE_BYTES, MAX_LINE_BYTES, 5]
 
@@ -162,7 +162,7 @@ def command(*arguments: str) -> list[str]:
     return [sys.executable, "-m", "arenite.host.cli.main", "monitor", *arguments]
 
 
-def test_ctrl_c_ends_it_cleanly(cable: Cable) -> None:
+def test_ctrl_c_ends_the_monitor(cable: Cable) -> None:
     process = subprocess.Popen(command(str(cable.path)), stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None and process.stdout is not None
     process.stderr.readline()  # connected
@@ -192,7 +192,7 @@ def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
     assert "disappeared" in stderr and "Try:" in stderr
 
 
-def test_it_ends_after_the_seconds_that_were_asked(cable: Cable) -> None:
+def test_the_monitor_ends_after_the_given_time(cable: Cable) -> None:
     process = subprocess.run(
         command(str(cable.path), "--seconds", "0.3"), capture_output=True, text=True, timeout=20
     )

@@ -1,4 +1,4 @@
-"""The monitor of the energy mode, and the inputs and scores of anomaly detection, on emulated boards."""
+"""The MLPerf monitor on emulated boards: the energy mode, and float inputs and scores of anomaly detection."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ SPIN = "for (volatile int i = 0; i < 5000; i++) {\n    }"
 
 
 def ask(machine: RunningEmulator, command: str) -> list[str]:
-    """The lines that answer ``command``, without the last, which says that the monitor is ready."""
+    """Send ``command``; return the lines of the answer without the final ``m-ready``."""
     machine.transport.write(command.encode() + b"%")
     actual = b""
     while not actual.endswith(b"m-ready\r\n"):
-        more = machine.transport.read(5.0)
-        assert more, f"silence after {actual!r}"
-        actual += more
+        data = machine.transport.read(5.0)
+        assert data, f"silence after {actual!r}"
+        actual += data
     return actual.decode("ascii").split("\r\n")[:-2]
 
 
@@ -51,9 +51,9 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
         assert ask(machine, "db load 8") == ["m-[Expecting 8 bytes]"]
         assert ask(machine, "db " + SAMPLE.hex()) == ["m-load-done"]
         edges_before = list(mark_pin.read_marks(board, log))
-        said = ask(machine, "infer 4 1")
+        answer = ask(machine, "infer 4 1")
         results = ",".join(f"{b - 256 if b > 127 else b}.000" for b in toy_model.expected([SAMPLE])[0])
-        assert said == [
+        assert answer == [
             "m-warmup-start-1",
             "m-warmup-done",
             "m-infer-start-4",
@@ -61,15 +61,15 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
             f"m-results-[{results}]",
         ]
     edges = list(mark_pin.read_marks(board, log))
-    # High from the start; low and high again for each timestamp, and not once more for the five inferences.
+    # The pin is high at first. Each timestamp makes it low and high; the five inferences do not change it.
     assert [e.on for e in edges_before] == [True, False, True]
     assert [e.on for e in edges] == [True] + [False, True] * 3
     times = [e.virtual_s for e in edges]
     if None in times or name == "qemu_netduinoplus2":
         return
-    low = [times[k + 1] - times[k] for k in (1, 3, 5)]  # type: ignore[operator]
-    assert low == pytest.approx([0.002] * 3, rel=0.1)
-    # From edge to edge: four inferences, and the pin's own time.
+    low_times_s = [times[k + 1] - times[k] for k in (1, 3, 5)]  # type: ignore[operator]
+    assert low_times_s == pytest.approx([0.002] * 3, rel=0.1)
+    # Between two edges there are four inferences and the low time of the pin.
     assert times[5] - times[3] > 0.002 + 4 * 5000 * 3 / 32e6  # type: ignore[operator]
 
 
@@ -85,7 +85,7 @@ def test_a_board_without_pins_has_no_energy_mode(tmp_path: Path) -> None:
         )
 
 
-def test_a_real_board_names_its_pin(tmp_path: Path) -> None:
+def test_a_real_board_needs_a_pin(tmp_path: Path) -> None:
     board = load_board("nucleo_l4r5zi")
     with pytest.raises(UsageError, match="has no default pin for the mark"):
         write_project(tmp_path / "p", toy_model.sources(), [], board, protocol="mlperf-energy", input_bytes=8)
@@ -103,8 +103,8 @@ def test_a_real_board_names_its_pin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["qemu_mps2_an386", "qemu_microbit", "qemu_riscv32", "qemu_xtensa_lx106"])
-def test_reals_in_a_score_out(name: str, tmp_path: Path) -> None:
-    """As anomaly detection: floats come in, the mean square of what the model changed goes out; bytes still work."""
+def test_float_inputs_and_an_anomaly_score(name: str, tmp_path: Path) -> None:
+    """For anomaly detection, inputs are floats and the result is the mean squared error. Bytes are accepted too."""
     board = load_board(name)
     sources = toy_model.sources()
     scales = (
@@ -115,19 +115,19 @@ def test_reals_in_a_score_out(name: str, tmp_path: Path) -> None:
         "#define MODEL_LAYERS 3\n", "#define MODEL_LAYERS 3\n" + scales
     )
     project = write_project(tmp_path / "p", sources, [], board, protocol="mlperf", input_bytes=32, reals=8)
-    asked = np.array([0.0, -1.3, 5.126, 31.0, -40.0, 0.124, 0.1251, 7.7], np.float32)
-    stored = np.clip(np.floor(asked.astype(np.float64) / 0.25 + 0.5) + 3, -128, 127).astype(np.int8)
+    inputs = np.array([0.0, -1.3, 5.126, 31.0, -40.0, 0.124, 0.1251, 7.7], np.float32)
+    stored = np.clip(np.floor(inputs.astype(np.float64) / 0.25 + 0.5) + 3, -128, 127).astype(np.int8)
     out = np.frombuffer(toy_model.expected([stored.tobytes()])[0], np.int8)
-    score = np.mean(((out.astype(np.float64) + 7) * 0.5 - asked) ** 2)
+    score = np.mean(((out.astype(np.float64) + 7) * 0.5 - inputs) ** 2)
     with start(board, direct_build(project)) as machine:
         MonitorClient(machine.transport).connect()
         assert ask(machine, "db load 32") == ["m-[Expecting 32 bytes]"]
-        assert ask(machine, "db " + asked[:4].tobytes().hex()) == []
-        assert ask(machine, "db " + asked[4:].tobytes().hex()) == ["m-load-done"]
+        assert ask(machine, "db " + inputs[:4].tobytes().hex()) == []
+        assert ask(machine, "db " + inputs[4:].tobytes().hex()) == ["m-load-done"]
         (line,) = (text for text in ask(machine, "infer 1 0") if text.startswith("m-results"))
         assert float(line.removeprefix("m-results-[").removesuffix("]")) == pytest.approx(score, abs=0.00051)
         assert ask(machine, "raw") == [f"m-raw-[{out.tobytes().hex()}]"]
-        lines = [asked.tobytes()[k : k + 8].hex("-") for k in range(0, 32, 8)]
+        lines = [inputs.tobytes()[k : k + 8].hex("-") for k in range(0, 32, 8)]
         assert ask(machine, "db print") == [f"m-buffer-{text}" for text in lines]
 
         assert ask(machine, "db load 8") == ["m-[Expecting 8 bytes]"]

@@ -26,7 +26,7 @@ def test_inputs_are_loaded_and_results_printed(firmware: Firmware, name: str) ->
         assert (info.device, info.model) == (name, "toy")
         for sample in (bytes(range(8)), b"\xfe\xff\0\1\2\3\4\5"):
             monitor.load(sample)
-            # The toy overwrites nothing of its input, but carries state: each run starts afresh.
+            # The toy model keeps its input but carries state, so each run starts with fresh state.
             run = monitor.infer(3, 2)
             expected = toy_model.expected([sample])[0]
             assert monitor.raw_outputs() == expected
@@ -34,16 +34,16 @@ def test_inputs_are_loaded_and_results_printed(firmware: Firmware, name: str) ->
             assert monitor.results() == run.results
 
 
-def test_laps_tell_device_time(firmware: Firmware) -> None:
+def test_laps_have_the_time_of_the_device(firmware: Firmware) -> None:
     spin = "for (volatile int i = 0; i < 20000; i++) {\n    }"
     with start(load_board(BOARD), firmware(BOARD, spin, protocol="mlperf")) as machine:
         monitor = MonitorClient(machine.transport)
         monitor.connect()
         monitor.load(bytes(8))
-        one, four = monitor.infer(1, 0).microseconds, monitor.infer(4, 1).microseconds
-        assert one > 1000
-        assert four == pytest.approx(4 * one, rel=0.01)
-        assert monitor.timestamp_us() >= one + four
+        one_run_us, four_runs_us = monitor.infer(1, 0).microseconds, monitor.infer(4, 1).microseconds
+        assert one_run_us > 1000
+        assert four_runs_us == pytest.approx(4 * one_run_us, rel=0.01)
+        assert monitor.timestamp_us() >= one_run_us + four_runs_us
 
 
 @pytest.mark.parametrize(
@@ -64,13 +64,13 @@ def test_the_monitor_answers_every_command(firmware: Firmware, command: bytes, r
         machine.transport.write(command)
         expected = reply + b"\r\nm-ready\r\n"
         actual = b""
-        while len(actual) < len(expected) and (more := machine.transport.read(2.0)):
-            actual += more
+        while len(actual) < len(expected) and (data := machine.transport.read(2.0)):
+            actual += data
         assert actual == expected
 
 
 @pytest.mark.slow
-def test_the_other_protocol_is_one_sentence(firmware: Firmware) -> None:
+def test_the_other_protocol_raises_an_error(firmware: Firmware) -> None:
     with (
         start(load_board(BOARD), firmware(BOARD)) as machine,
         pytest.raises(DeviceError, match="No MLPerf monitor answers on"),

@@ -1,4 +1,4 @@
-"""``--port auto``: the only port that can be the board, or a table of what was seen."""
+"""``--port auto`` chooses the only port that can be the board; otherwise the error has a table of all ports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def st_link(tree: UsbTree, number: int, serial: str) -> str:
     return str(tree.root / f"dev/ttyACM{number}")
 
 
-def test_the_only_port_that_can_be_the_board_is_taken(tree: UsbTree) -> None:
+def test_the_only_matching_port_is_used(tree: UsbTree) -> None:
     tree.plug("10c4:ea60", ("ttyUSB0",), product="CP2102N", location="1-4.2")
     path = st_link(tree, 0, "066AFF01")
     assert find_port(NUCLEO, tree.root) == path
@@ -38,7 +38,7 @@ def test_the_only_port_that_can_be_the_board_is_taken(tree: UsbTree) -> None:
     assert find_port(load_board("bluepill_f103c8"), tree.root) == str(tree.root / "dev/ttyUSB0")
 
 
-def test_what_is_read_of_a_device(tree: UsbTree) -> None:
+def test_the_properties_of_a_usb_device(tree: UsbTree) -> None:
     tree.plug(
         "0483:374B",
         ("ttyACM3",),
@@ -53,10 +53,10 @@ def test_what_is_read_of_a_device(tree: UsbTree) -> None:
     assert (device.id, device.product, device.maker, device.serial, device.location) == (
         *("0483:374b", "STM32 STLink", "STMicroelectronics", "066A", "1-4.2"),
     )
-    assert usb_devices(tree.root) == [device]  # and no hub
+    assert usb_devices(tree.root) == [device]  # hubs are not listed
 
 
-def test_nothing_plugged_in_is_the_devices_fault(tree: UsbTree) -> None:
+def test_no_connected_device_is_a_device_error(tree: UsbTree) -> None:
     with pytest.raises(DeviceError, match="no USB device with a serial port is connected") as caught:
         find_port(NUCLEO, tree.root)
     assert "0483:374b" in caught.value.hint
@@ -72,7 +72,7 @@ def test_another_board_is_shown_in_a_table(tree: UsbTree) -> None:
     assert "frdm_k64f" not in caught.value.problem
 
 
-def test_two_that_it_could_be_are_the_users_to_choose(tree: UsbTree) -> None:
+def test_two_matching_ports_raise_an_error(tree: UsbTree) -> None:
     first, second = st_link(tree, 0, "066AFF01"), st_link(tree, 1, "066AFF02")
     with pytest.raises(UsageError) as caught:
         find_port(NUCLEO, tree.root)
@@ -84,7 +84,7 @@ def test_two_that_it_could_be_are_the_users_to_choose(tree: UsbTree) -> None:
         resolve_port(NUCLEO, "usb:066AFF03", tree.root)
 
 
-def test_several_ports_of_one_device_are_told_apart_by_interface(tree: UsbTree) -> None:
+def test_several_ports_of_one_device_are_distinguished_by_interface(tree: UsbTree) -> None:
     tree.plug("1366:1055", ("ttyACM0", "ttyACM1"), product="J-Link", serial="1050")
     with pytest.raises(UsageError, match="interface 02"):
         find_port(load_board("nrf5340dk"), tree.root)
@@ -95,7 +95,7 @@ def test_several_ports_of_one_device_are_told_apart_by_interface(tree: UsbTree) 
 @pytest.mark.parametrize(
     ("serial", "name"), [("9901", "bbcmicrobit"), ("9904", "bbcmicrobit_v2"), ("0240", "frdm_k64f")]
 )
-def test_serial_numbers_tell_boards_with_one_id_apart(tree: UsbTree, serial: str, name: str) -> None:
+def test_serial_numbers_distinguish_boards_with_one_id(tree: UsbTree, serial: str, name: str) -> None:
     tree.plug("0d28:0204", ("ttyACM0",), serial=f"{serial}0000abcd")
     (port,) = serial_ports(tree.root)
     assert could_be(port) == [name]
@@ -103,14 +103,14 @@ def test_serial_numbers_tell_boards_with_one_id_apart(tree: UsbTree, serial: str
         find_port(load_board("max78000fthr"), tree.root)
 
 
-def test_a_board_in_its_bootloader_is_recognised(tree: UsbTree) -> None:
+def test_a_board_in_its_bootloader_is_recognized(tree: UsbTree) -> None:
     tree.plug("2e8a:0003", product="RP2 Boot")
     with pytest.raises(DeviceError, match=r"in its bootloader \(2e8a:0003 RP2 Boot\)") as caught:
         find_port(load_board("pico"), tree.root)
     assert "--tool uf2" in caught.value.hint
 
 
-def test_a_port_that_only_uploads_is_taken_for_uploading_only(tree: UsbTree) -> None:
+def test_a_port_for_uploads_is_only_used_for_uploads(tree: UsbTree) -> None:
     board = load_board("esp32-s3-devkitc-1")
     tree.plug("303a:1001", ("ttyACM0",), product="USB JTAG/serial debug unit")
     assert find_port(board, tree.root, upload=True).endswith("ttyACM0")
@@ -118,13 +118,13 @@ def test_a_port_that_only_uploads_is_taken_for_uploading_only(tree: UsbTree) -> 
         find_port(board, tree.root)
 
 
-def test_an_unknown_thing_is_called_that(tree: UsbTree) -> None:
+def test_an_unknown_device_is_listed_as_unknown(tree: UsbTree) -> None:
     tree.plug("dead:beef", ("ttyACM0",))
     with pytest.raises(DeviceError, match="none of the known boards"):
         find_port(NUCLEO, tree.root)
 
 
-def test_a_named_port_stays_what_it_is(tree: UsbTree) -> None:
+def test_a_named_port_is_used_unchanged(tree: UsbTree) -> None:
     assert resolve_port(NUCLEO, "/dev/ttyACM9", tree.root) == "/dev/ttyACM9"
     assert resolve_port(NUCLEO, None, tree.root) is None
     with pytest.raises(UsageError, match="emulated"):
@@ -143,8 +143,8 @@ def test_every_real_board_is_found_by_each_of_its_ids(tmp_path: Path) -> None:
             assert find_port(board, tree.root).endswith("ttyACM0"), (board.name, id)
 
 
-def test_the_real_machine_can_be_asked() -> None:
-    """Whatever is plugged in here: no complaint, and paths that exist."""
+def test_the_ports_of_this_computer() -> None:
+    """On this computer, the ports are listed without an error, and their paths exist."""
     for port in serial_ports():
         assert Path(port.path).exists()
     usb_devices()

@@ -1,4 +1,4 @@
-"""Resets: the order and pace of the lines, ports without lines, and the socket that uhubctl is told."""
+"""Resets: order and timing of the control lines, ports without control lines, and the arguments of uhubctl."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Recorder:
 
 
 def esp_after(changes: list[tuple[str, object]]) -> list[str]:
-    """What the auto-reset circuit of an ESP board makes of the lines: two transistors, each pulls its pin low only
-    while its own line is asserted and the other is not."""
+    """Return the states of an ESP board after each change of the lines. Its auto-reset circuit has two transistors:
+    each pulls its pin low only while its own line is asserted and the other is not."""
     dtr = rts = True  # as an opened port leaves them
     state = []
     for name, value in changes:
@@ -63,11 +63,11 @@ def test_an_esp_board_is_held_in_reset_and_then_starts_its_program(kind: str) ->
     lines = Recorder()
     apply_reset(lines, kind)  # type: ignore[arg-type]
     state = esp_after(lines.changes)
-    # Through reset, and out of it with the boot pin high: the program starts, not the ROM loader.
+    # The boot pin is high at the end of the reset, so the program starts and not the ROM loader.
     assert "reset" in state and state[-1] == "run"
     assert "boot pin low" not in state[state.index("reset") :]
-    held = lines.times[state.index("run", state.index("reset"))] - lines.times[state.index("reset")]
-    assert held >= 0.05
+    reset_s = lines.times[state.index("run", state.index("reset"))] - lines.times[state.index("reset")]
+    assert reset_s >= 0.05
 
 
 @pytest.mark.parametrize("kind", ["dtr", "rts"])
@@ -86,7 +86,7 @@ def test_a_break_is_long_enough_for_a_probe() -> None:
         apply_reset(lines, "kick")  # type: ignore[arg-type]
 
 
-def test_every_reset_of_a_profile_is_known() -> None:
+def test_every_reset_of_a_profile_is_implemented() -> None:
     assert set(RESETS) <= set(KINDS)
     assert {board.targets.reset for board in all_boards()} <= {"", *RESETS}
 
@@ -100,13 +100,13 @@ def test_a_pseudo_terminal_has_no_lines(kind: str) -> None:
     os.close(far)
 
 
-def test_a_port_that_is_not_there() -> None:
+def test_a_missing_port_raises_an_error() -> None:
     with pytest.raises(DeviceError, match="Cannot open /dev/ttyNOPE"):
         reset("dtr", "/dev/ttyNOPE")
 
 
-def test_the_1200_baud_sign(tmp_path: Path) -> None:
-    """The speed is real on a pseudo-terminal too: a "board" that sees it leaves; another stays, and that is told."""
+def test_opening_at_1200_baud_starts_the_bootloader(tmp_path: Path) -> None:
+    """A simulated board detects 1200 baud on its pseudo-terminal and disappears. If it stays, an error is raised."""
     near, far = pty.openpty()
     tty.setraw(far)
     port = tmp_path / "ttyACM0"
@@ -148,7 +148,7 @@ def test_the_power_command(tmp_path: Path) -> None:
         socket_of(UsbDevice("0483:374b", location="COM3"))
 
 
-def test_real_uhubctl_takes_the_command(tmp_path: Path) -> None:
+def test_the_real_uhubctl_accepts_the_command(tmp_path: Path) -> None:
     import shutil
 
     if shutil.which("uhubctl") is None:
@@ -162,7 +162,7 @@ def test_real_uhubctl_takes_the_command(tmp_path: Path) -> None:
     assert "uhubctl" in caught.value.hint
 
 
-def test_without_uhubctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_uhubctl_raises_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = UsbTree(tmp_path)
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -170,23 +170,23 @@ def test_without_uhubctl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         reset("power", str(tree.root / "dev/ttyACM0"), tree.root)
 
 
-def test_a_board_that_hangs_is_recovered_by_the_first_way_that_works(
+def test_a_hung_board_is_recovered_by_the_first_method_that_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its port is a pseudo-terminal, which takes a break; lines it has none, so an ESP board is left with the power."""
+    """A pseudo-terminal accepts a break but has no control lines, so an ESP board can only be reset by its power."""
     near, far = pty.openpty()
     tree = UsbTree(tmp_path)
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")
     tree.link_port("ttyACM0", os.ttyname(far))
     port = str(tree.root / "dev/ttyACM0")
     assert recover_board(load_board("nucleo_l4r5zi"), port, tree.root) == "break"
-    said = tmp_path / "said"
+    argument_file = tmp_path / "said"
     tool = tmp_path / "uhubctl"
-    tool.write_text(f'#!/bin/sh\necho "$@" > {said}\n')
+    tool.write_text(f'#!/bin/sh\necho "$@" > {argument_file}\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     assert recover_board(load_board("esp32dev"), port, tree.root) == "power"
-    assert said.read_text().split()[:4] == ["--location", "1-1", "--ports", "4"]
+    assert argument_file.read_text().split()[:4] == ["--location", "1-1", "--ports", "4"]
     tool.write_text("#!/bin/sh\nexit 1\n")
     assert recover_board(load_board("esp32dev"), port, tree.root) is None
     os.close(near)
@@ -197,8 +197,8 @@ def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev", "--print"]) == 0
     assert capsys.readouterr().out == "esp on /dev/ttyNOPE\n"
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev", "--print", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert (told["port"], told["way"], told["done"]) == ("/dev/ttyNOPE", "esp", False)
+    content = json.loads(capsys.readouterr().out)
+    assert (content["port"], content["way"], content["done"]) == ("/dev/ttyNOPE", "esp", False)
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev"]) == 3
     assert main(["reset", "/dev/ttyNOPE", "--board", "teensy40"]) == 2
     assert "does not name a way" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The udev rules: every id of every profile once, in a file that udev can read."""
+"""The udev rules contain every USB id of every profile once, in a file that udev accepts."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _TERM = re.compile(r'(?:[A-Z]+(?:\{\w+\})?(?:==|!=|=|\+=)"[^"]*")')
 def test_every_id_has_one_rule(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boards", "--udev"]) == 0
     text = capsys.readouterr().out
-    found = re.findall(r'idVendor\}=="(\w{4})", ATTRS\{idProduct\}=="(\w{4})"', text)
-    assert len(found) == len(set(found))
-    ids = {f"{vendor}:{product}" for vendor, product in found}
+    id_pairs = re.findall(r'idVendor\}=="(\w{4})", ATTRS\{idProduct\}=="(\w{4})"', text)
+    assert len(id_pairs) == len(set(id_pairs))
+    ids = {f"{vendor}:{product}" for vendor, product in id_pairs}
     for board in all_boards():
         assert {*board.usb.ids, *board.usb.boot} <= ids, board.name
 
 
-def test_as_json_they_are_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boards", "--udev", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"schema": "arenite.udev/1", "rules": rules()}
 
 
-def test_rules_and_ports_are_not_asked_for_at_once() -> None:
+def test_udev_and_ports_exclude_each_other() -> None:
     assert main(["boards", "--udev", "--ports"]) == 2
 
 
-def test_each_line_is_terms_and_nothing_else() -> None:
+def test_each_line_consists_of_terms() -> None:
     lines = [line for line in rules().splitlines() if not line.startswith("#")]
     for line in lines:
         assert all(_TERM.fullmatch(term) for term in line.split(", ")), line
     assert lines[-1] == 'LABEL="arenite_end"' and sum("GOTO" in line for line in lines) == 2
 
 
-def test_udev_itself_takes_them(tmp_path: Path) -> None:
+def test_udev_accepts_the_rules(tmp_path: Path) -> None:
     udevadm = shutil.which("udevadm")
     if udevadm is None:
         pytest.skip("udevadm is not installed")

@@ -1,4 +1,4 @@
-"""A tree of files like the kernel's sysfs, for what finds boards by their USB ids."""
+"""A file tree like the kernel's sysfs, for tests of code that finds boards by their USB ids."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass
 class UsbTree:
-    """Below ``root`` are ``sys`` and ``dev``, linked among each other as in a running kernel."""
+    """``root`` contains ``sys`` and ``dev`` with the links of a running kernel."""
 
     root: Path
 
@@ -27,7 +27,7 @@ class UsbTree:
         location: str = "1-1",
         device_class: str = "00",
     ) -> Path:
-        """A device with one interface per port: ``ttyACM*`` hang on the interface, ``ttyUSB*`` one folder deeper."""
+        """Add a device with one interface per port: ``ttyACM*`` in the interface's folder, ``ttyUSB*`` one deeper."""
         device = self.root / "sys/devices/pci0000:00/0000:00:14.0/usb1" / location
         device.mkdir(parents=True)
         vendor, number = id.split(":")
@@ -49,12 +49,12 @@ class UsbTree:
         return device
 
     def terminal(self, name: str) -> None:
-        """A serial port that is not on USB, as ttyS0 is."""
+        """Add a serial port that is not on USB, like ttyS0."""
         folder = self.root / "sys/devices/platform/serial8250/tty" / name
         folder.mkdir(parents=True)
         (self.root / "sys/class/tty" / name).symlink_to(folder)
 
     def link_port(self, name: str, target: str) -> None:
-        """Make ``/dev/name`` of the tree lead to a real port."""
+        """Make ``/dev/name`` of the tree a link to a real port."""
         (self.root / "dev" / name).unlink()
         (self.root / "dev" / name).symlink_to(target)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def kill_emulators() -> int:
-    """SIGKILL to every emulator that this process started; how many there were."""
+    """Kill every emulator that this process started; return their number."""
     killed = 0
     for task in Path("/proc/self/task").iterdir():
         for child in (task / "children").read_text().split():

@@ -1,8 +1,8 @@
-"""The official runner's conversation with our firmware, on a real pseudo-terminal.
+"""The official runner's commands to Arenite's firmware, over a pseudo-terminal.
 
-The strict conversation below is written from the protocol: what the runner of github.com/mlcommons/tiny sends, and the
-patterns that it looks for in the lines that come back.  Its own device class drives the same firmware where a copy of
-``benchmark/runner`` is (``ARENITE_MLPERF_RUNNER``); it is no part of this project.
+The commands and patterns below follow the protocol: the runner of github.com/mlcommons/tiny sends and expects them. If
+``ARENITE_MLPERF_RUNNER`` names a copy of ``benchmark/runner``, which is not part of this project, its own device class
+drives the same firmware.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ Firmware = Callable[..., Path]
 
 @contextmanager
 def port(elf: Path) -> Iterator[str]:
-    """The name of a port that leads to the board, which nobody has open."""
+    """Start the board; yield the name of its port, which is not open."""
     with start(load_board(BOARD), elf) as machine, FaultyLine(machine.transport) as line:
         yield line.port
 
 
 class Runner:
-    """Sends a command and ``%``; reads lines until one has ``m-ready`` in it, and takes nothing that is no line."""
+    """Sends a command and ``%``, and reads complete lines until one contains ``m-ready``."""
 
     def __init__(self, name: str) -> None:
         self._port = serial.Serial(name, 115200, timeout=5)
@@ -64,38 +64,38 @@ def expected_results() -> str:
     return ",".join(f"{v}.000" for v in values)
 
 
-def test_the_conversation_line_by_line(firmware: Firmware) -> None:  # noqa: F811
+def test_commands_and_answers_line_by_line(firmware: Firmware) -> None:  # noqa: F811
     with port(firmware(BOARD, protocol="mlperf")) as name:
         runner = Runner(name)
-        runner.command("")  # what may be left of an earlier command
+        runner.command("")  # completes what may be left of an earlier command
         assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]
         profile, model = runner.command("profile")
         assert re.fullmatch(r"m-profile-\[[^]]+\]", profile)
-        assert model == "m-model-[toy]"  # chooses the script
+        assert model == "m-model-[toy]"  # the runner chooses its script by this name
         (lap,) = runner.command("timestamp")
         assert re.fullmatch(r"m-lap-us-[0-9]+", lap)
 
-        # In pieces of at most 31 bytes; "m-load-done" only behind the last.
+        # Inputs are sent in parts of at most 31 bytes; "m-load-done" follows the last part.
         assert runner.command("db load 8") == ["m-[Expecting 8 bytes]"]
         assert runner.command("db " + SAMPLE[:5].hex()) == []
         assert runner.command("db " + SAMPLE[5:].hex().upper()) == ["m-load-done"]
 
-        said = runner.command("infer 3 2")
-        assert said[:3] == ["m-warmup-start-2", "m-warmup-done", "m-infer-start-3"]
-        assert said[5:] == ["m-infer-done", f"m-results-[{expected_results()}]"]
-        first, last = (int(re.fullmatch(r"m-lap-us-([0-9]+)", s)[1]) for s in said[3:5])  # type: ignore[index]
+        answer = runner.command("infer 3 2")
+        assert answer[:3] == ["m-warmup-start-2", "m-warmup-done", "m-infer-start-3"]
+        assert answer[5:] == ["m-infer-done", f"m-results-[{expected_results()}]"]
+        first, last = (int(re.fullmatch(r"m-lap-us-([0-9]+)", s)[1]) for s in answer[3:5])  # type: ignore[index]
         assert last >= first >= int(lap.rpartition("-")[2])
         assert runner.command("results") == [f"m-results-[{expected_results()}]"]
         assert runner.command("infer 1 0")[0] == "m-warmup-start-0"
         assert runner.command("infer")[:3:2] == ["m-warmup-start-10", "m-infer-start-1"]
         assert all(s.startswith("e-[") for s in runner.command("no such thing"))
-        assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]  # an error costs nothing
+        assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]  # the monitor still works after an error
         runner.close()
 
 
 @pytest.fixture
 def official(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module with the official runner's own device class, unchanged."""
+    """Return the unchanged module with the official runner's device class."""
     if not RUNNER:
         pytest.skip("ARENITE_MLPERF_RUNNER names no copy of the official benchmark/runner")
     monkeypatch.syspath_prepend(RUNNER)
@@ -104,7 +104,7 @@ def official(monkeypatch: pytest.MonkeyPatch) -> Any:
     return importlib.import_module("device_under_test")
 
 
-def test_the_official_device_class_drives_our_firmware(
+def test_the_official_device_class_drives_the_firmware(
     firmware: Firmware,  # noqa: F811
     official: Any,
 ) -> None:
@@ -113,9 +113,9 @@ def test_the_official_device_class_drives_our_firmware(
         assert dut.get_profile()
         assert dut.timestamp()[0].startswith("m-lap-us-")
         assert dut.load(SAMPLE) == ["m-load-done", "m-ready"]
-        said = dut.infer(2, 1)
-        assert f"m-results-[{expected_results()}]" in said
-        assert sum(line.startswith("m-lap-us-") for line in said) == 2
+        answer = dut.infer(2, 1)
+        assert f"m-results-[{expected_results()}]" in answer
+        assert sum(line.startswith("m-lap-us-") for line in answer) == 2
         assert dut.get_help()[-1] == "m-ready"
 
 
@@ -123,11 +123,11 @@ def test_the_official_device_class_drives_the_energy_mode(
     firmware: Firmware,  # noqa: F811
     official: Any,
 ) -> None:
-    """Its times come over the pin, so no line has any."""
+    """In the energy mode the pin marks the times, so no line contains a time."""
     with port(firmware(BOARD, protocol="mlperf-energy")) as name, official.DUT(name, 9600) as dut:
         assert (dut.get_name(), dut.get_model()) == (BOARD, "toy")
         assert dut.timestamp() == "m-ready"
         assert dut.load(SAMPLE) == ["m-load-done", "m-ready"]
-        said = dut.infer(2, 1)
-        assert said[:4] == ["m-warmup-start-1", "m-warmup-done", "m-infer-start-2", "m-infer-done"]
-        assert said[4:] == [f"m-results-[{expected_results()}]", "m-ready"]
+        answer = dut.infer(2, 1)
+        assert answer[:4] == ["m-warmup-start-1", "m-warmup-done", "m-infer-start-2", "m-infer-done"]
+        assert answer[4:] == [f"m-results-[{expected_results()}]", "m-ready"]

@@ -1,4 +1,4 @@
-"""``arenite mlperf`` end to end: the build, the emulator, the monitor, the journal, the folder of results."""
+"""``arenite mlperf`` end to end: build, emulator, monitor, journal and result folder."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ pytestmark = [
 
 
 def model_and_samples(folder: Path, count: int, wrong: int) -> tuple[Prepared, Samples]:
-    """A small classifier, and samples of which ``wrong`` have another label than it says."""
-    ready = prepare(save(classifier(), folder / "toy.tflite"))
-    samples = random_samples([ready.model.main.tensors[i] for i in ready.model.main.inputs], count)
-    reference = Reference(ready.reference)
+    """Return a small classifier and samples. ``wrong`` of the labels differ from its predictions."""
+    prepared = prepare(save(classifier(), folder / "toy.tflite"))
+    samples = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], count)
+    reference = Reference(prepared.reference)
     labels = np.array([int(np.argmax(reference.run(s)[0])) for s in samples.inputs])
     labels[:wrong] = (labels[:wrong] + 1) % 3
-    return ready, replace(samples, labels=labels)
+    return prepared, replace(samples, labels=labels)
 
 
 @pytest.mark.slow
-def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
-    ready, samples = model_and_samples(tmp_path, 12, 3)
+def test_a_killed_emulator_loses_no_answer(tmp_path: Path) -> None:
+    prepared, samples = model_and_samples(tmp_path, 12, 3)
     board, task = load_board(BOARD), task_named("kws01")
-    asked = MlperfConfig(task, "accuracy", samples, results=tmp_path / "r", journals=tmp_path / "j")
+    config = MlperfConfig(task, "accuracy", samples, results=tmp_path / "r", journals=tmp_path / "j")
     kills: list[int] = []
 
     def killer(step: str, done: int, total: int) -> None:
@@ -61,18 +61,18 @@ def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
     with pytest.raises(
         DeviceError, match=r"disappeared|did not answer|No MLPerf monitor|does not accept more"
     ) as caught:
-        run_mlperf(ready, board, asked, killer)
+        run_mlperf(prepared, board, config, killer)
     assert kills == [1]
     assert "5 of 12 samples are stored" in caught.value.hint
     assert not (tmp_path / "r").exists()
 
-    run: list[int] = []
+    progress: list[int] = []
     result = run_mlperf(
-        ready, board, asked, lambda step, done, _: run.append(done) if step == "run" else None
+        prepared, board, config, lambda step, done, _: progress.append(done) if step == "run" else None
     )
-    assert run[0] == 5 and run[-1] == 12  # none of the five was asked for again
-    told = {k: result[k] for k in ("samples", "accuracy", "bit_exact", "missing", "resumed", "repeated")}
-    assert told == {
+    assert progress[0] == 5 and progress[-1] == 12  # none of the five stored samples ran again
+    figures = {k: result[k] for k in ("samples", "accuracy", "bit_exact", "missing", "resumed", "repeated")}
+    assert figures == {
         "samples": 12,
         "accuracy": 0.75,
         "bit_exact": 12,
@@ -85,29 +85,29 @@ def test_a_killed_emulator_costs_no_answer(tmp_path: Path) -> None:
     folder = tmp_path / "r" / BOARD / "kws" / "accuracy"
     assert result["folder"] == str(folder)
     text = (folder / "results.txt").read_text()
-    # The pattern is that of the official submission checker.
-    found = re.match(r".* Top[- ]1%?\s?[:=] ([\d\.]+).*", text)
-    assert found is not None and float(found[1]) == 75.0
+    # The pattern of the official submission checker.
+    match = re.match(r".* Top[- ]1%?\s?[:=] ([\d\.]+).*", text)
+    assert match is not None and float(match[1]) == 75.0
     entries = json.loads((folder / "results.json").read_text())
     assert [e["class"] for e in entries] == samples.labels.tolist()  # type: ignore[union-attr]
     chosen = [int(np.argmax(e["infer"]["results"])) for e in entries]
     assert sum(a == e["class"] for a, e in zip(chosen, entries, strict=True)) == 9
     assert len((folder / "log.txt").read_text().splitlines()) == 13
 
-    again = run_mlperf(ready, board, asked, lambda *_: None)
-    assert (again["resumed"], again["bit_exact"], again["accuracy"]) == (12, 12, 0.75)
+    second_result = run_mlperf(prepared, board, config, lambda *_: None)
+    assert (second_result["resumed"], second_result["bit_exact"], second_result["accuracy"]) == (12, 12, 0.75)
 
 
 @pytest.mark.slow
-def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
-    ready, samples = model_and_samples(tmp_path, 2, 0)
+def test_the_performance_mode_agrees_with_bench(tmp_path: Path) -> None:
+    prepared, samples = model_and_samples(tmp_path, 2, 0)
     board = load_board(BOARD)
-    asked = MlperfConfig(task_named("kws01"), "performance", samples, results=tmp_path / "r")
-    result = run_mlperf(ready, board, asked, lambda *_: None)
-    other = bench(ready, board, samples, BenchConfig(cycles=False), lambda *_: None).to_json()
-    counted, judge = (r["inference"]["instructions"] for r in (result, other))
-    # Beside the layers, a window has the loop around each inference.
-    assert judge["min"] <= counted["min"] and counted["max"] <= judge["max"] + 200
+    config = MlperfConfig(task_named("kws01"), "performance", samples, results=tmp_path / "r")
+    result = run_mlperf(prepared, board, config, lambda *_: None)
+    bench_result = bench(prepared, board, samples, BenchConfig(cycles=False), lambda *_: None).to_json()
+    counted, bench_counts = (r["inference"]["instructions"] for r in (result, bench_result))
+    # Besides the layers, a window contains the loop around each inference.
+    assert bench_counts["min"] <= counted["min"] and counted["max"] <= bench_counts["max"] + 200
     assert len(result["windows"]) == 5 and result["bit_exact"] == 5
     for window in result["windows"]:
         assert window["time"] == "virtual"
@@ -119,14 +119,14 @@ def test_the_performance_mode_counts_what_bench_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_anomaly_detection_is_scored_by_auc(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = shared_model("ad01_int8")
-    ready = prepare(path)
-    tensor = ready.source.main.tensors[ready.source.main.inputs[0]]
+    prepared = prepare(path)
+    tensor = prepared.source.main.tensors[prepared.source.main.inputs[0]]
     samples = random_samples([tensor], 6)
-    reference, quant = Reference(ready.reference), tensor.quant
+    reference, quant = Reference(prepared.reference), tensor.quant
     assert quant is not None
-    out = ready.source.main.tensors[ready.source.main.outputs[0]].quant
+    out = prepared.source.main.tensors[prepared.source.main.outputs[0]].quant
     assert out is not None
     scores = []
     for (x,) in samples.inputs:
@@ -134,7 +134,7 @@ def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.Captur
         a = (x.astype(float) - quant.zero_point[0]) * quant.scale[0]
         b = (y.astype(float) - out.zero_point[0]) * out.scale[0]
         scores.append(float(((a - b) ** 2).mean()))
-    # Two windows each of three recordings; the middle one is normal: one anomaly above, one below.
+    # Three recordings have two windows each. The recording with the middle score is normal, the others are anomalies.
     means = [(scores[2 * k] + scores[2 * k + 1]) / 2 for k in range(3)]
     order = np.argsort(means)
     label = {int(order[0]): 1, int(order[1]): 0, int(order[2]): 1}
@@ -155,15 +155,15 @@ def test_anomalies_are_judged_by_their_auc(tmp_path: Path, capsys: pytest.Captur
     assert (result["metric"], result["accuracy"], result["passed"]) == ("auc", 0.5, False)
     assert (result["bit_exact"], result["samples"]) == (6, 6)
     text = (tmp_path / "r" / BOARD / "ad" / "accuracy" / "results.txt").read_text()
-    found = re.match(r".* AUC\s?[:=] ([\d\.]+).*", text)
-    assert found is not None and float(found[1]) == 0.5
+    match = re.match(r".* AUC\s?[:=] ([\d\.]+).*", text)
+    assert match is not None and float(match[1]) == 0.5
 
 
 @pytest.mark.slow
-def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_keywords_are_recognized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data = SHARED / "data" / "kws01.npz"
     if not data.is_file():
-        pytest.skip(f"{data} is not there")
+        pytest.skip(f"{data} does not exist")
     code = main(
         f"mlperf {shared_model('kws01_int8')} --board {BOARD} --task kws01 --mode accuracy --data {data}"
         f" --samples 20 -o {tmp_path} --no-resume --json".split()
@@ -190,22 +190,22 @@ def test_keywords_are_recognised(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["--mode", "performance", "--board", "nucleo_l4r5zi"], "is a real board"),
     ],
 )
-def test_what_cannot_be_run_is_said(
+def test_impossible_runs_raise_an_error(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     path = save(classifier(), tmp_path / "toy.tflite")
     code = main(["mlperf", str(path), "--board", BOARD, "--task", "kws01", *options])
-    shown = capsys.readouterr()
-    assert (code, shown.out) == (2, "")
-    assert message in shown.err and "Try: " in shown.err
+    captured = capsys.readouterr()
+    assert (code, captured.out) == (2, "")
+    assert message in captured.err and "Try: " in captured.err
 
 
 @pytest.mark.parametrize(
     ("labels", "message"),
     [(None, "needs labels"), (np.eye(2, dtype=np.int8), r"y has shape \(2, 2\)"), (np.zeros(2), "float64")],
 )
-def test_labels_are_one_class_number_each(tmp_path: Path, labels: np.ndarray | None, message: str) -> None:
-    ready, samples = model_and_samples(tmp_path, 2, 0)
-    asked = MlperfConfig(task_named("kws01"), "accuracy", replace(samples, labels=labels))
+def test_invalid_labels_raise_an_error(tmp_path: Path, labels: np.ndarray | None, message: str) -> None:
+    prepared, samples = model_and_samples(tmp_path, 2, 0)
+    config = MlperfConfig(task_named("kws01"), "accuracy", replace(samples, labels=labels))
     with pytest.raises(UsageError, match=message):
-        run_mlperf(ready, load_board(BOARD), asked, lambda *_: None)
+        run_mlperf(prepared, load_board(BOARD), config, lambda *_: None)

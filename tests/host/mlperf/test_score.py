@@ -1,4 +1,4 @@
-"""Top-1, AUC and anomaly scores, against definitions written out."""
+"""Top-1, AUC and anomaly scores agree with their definitions."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ def test_the_auc_is_the_share_of_pairs_in_the_right_order(rows: list[tuple[int, 
     assert auc(scores, labels) == pytest.approx(sum(pairs) / len(pairs))
 
 
-def test_the_auc_takes_no_third_class() -> None:
+def test_a_third_class_raises_an_error() -> None:
     with pytest.raises(UsageError, match="1 and 1 of 3"):
         auc(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 2]))
 
 
 def test_windows_of_a_recording_are_averaged() -> None:
-    scores, first = per_recording([1.0, 3.0, 5.0, 8.0], np.array(["b", "b", "a", "b"]))
+    scores, first_indices = per_recording([1.0, 3.0, 5.0, 8.0], np.array(["b", "b", "a", "b"]))
     assert scores.tolist() == [5.0, 4.0]  # a, b
-    assert first.tolist() == [2, 0]
-    alone, at = per_recording([2.0, 1.0], None)
-    assert (alone.tolist(), at.tolist()) == ([2.0, 1.0], [0, 1])
+    assert first_indices.tolist() == [2, 0]
+    unchanged, indices = per_recording([2.0, 1.0], None)
+    assert (unchanged.tolist(), indices.tolist()) == ([2.0, 1.0], [0, 1])
 
 
-def test_an_anomaly_is_the_mean_squared_error() -> None:
+def test_the_anomaly_score_is_the_mean_squared_error() -> None:
     assert anomaly_score(np.array([[1.0, 2.0]]), np.array([0.0, 4.0])) == 2.5
     with pytest.raises(UsageError, match="not an autoencoder"):
         anomaly_score(np.zeros(4), np.zeros(3))

@@ -1,4 +1,4 @@
-"""A page of a report, opened in a real browser."""
+"""Opens a page of a report in a real browser."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.browser import BROWSER
 
 
 def browse(path: Path, width: int) -> tuple[str, list[str]]:
-    """The page's DOM after loading in a real browser, and what the browser's console said."""
+    """Load the page in a real browser; return its DOM and the messages of the console."""
     assert BROWSER is not None
     process = subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""The pages: complete, self-contained, honest about what was not measured, and fine in a real browser."""
+"""The pages of bench and inspect are complete, self-contained, mark estimates, and work in a real browser."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ RESULT: dict[str, Any] = {
 
 
 def page(result: dict[str, Any], tmp_path: Path, notes: tuple[str, ...] = ()) -> str:
-    ready = prepare(save(classifier(), tmp_path / "m.tflite"))
+    prepared = prepare(save(classifier(), tmp_path / "m.tflite"))
     boards = [load_board(n) for n in ("qemu_mps2_an386", "nucleo_f030r8", "nucleo_l4r5zi")]
-    fits = [v.to_json() for v in verdicts(ready, boards, BuildOptions("balanced"))]
-    return bench_page(result, fits, arena_svg(ready.model.main, ready.plan, ready.needs), notes)
+    fits = [v.to_json() for v in verdicts(prepared, boards, BuildOptions("balanced"))]
+    return bench_page(result, fits, arena_svg(prepared.model.main, prepared.plan, prepared.needs), notes)
 
 
 class Text(HTMLParser):
-    """The visible text, and every start tag with its attributes; an unbalanced tag is an error."""
+    """Parses the visible text and all start tags. An unbalanced tag raises an error."""
 
     VOID = ("meta", "br")
 
@@ -84,10 +84,10 @@ class Text(HTMLParser):
 
 
 def assert_self_contained(html: str) -> None:
-    """No script, and no address of anything elsewhere; the drawing's namespace is a name, not an address."""
-    without = html.replace('xmlns="http://www.w3.org/2000/svg"', "")
-    for expected in ("http:", "https:", "//", "url(", "@import", "src="):
-        assert expected not in without, expected
+    """Check that the page has no script and no address, except for the namespace of the drawing."""
+    without_namespace = html.replace('xmlns="http://www.w3.org/2000/svg"', "")
+    for address in ("http:", "https:", "//", "url(", "@import", "src="):
+        assert address not in without_namespace, address
     for tag, attributes in Text(html).tags:
         assert tag not in ("script", "link", "img", "iframe", "object", "embed", "base"), tag
         assert not any(name.startswith("on") or name in ("href", "src", "data") for name in attributes), tag
@@ -96,26 +96,26 @@ def assert_self_contained(html: str) -> None:
 def test_the_page_of_a_bench_has_every_figure_and_escapes_names(tmp_path: Path) -> None:
     html = page(RESULT, tmp_path, notes=(f"Tensor {HOSTILE} was mended.",))
     assert_self_contained(html)
-    shown = re.sub(r"\s+", " ", Text(html).text)
+    text = re.sub(r"\s+", " ", Text(html).text)
     for figure in (
         "9 of 10", "87.5%", "1,234,567", "1,300,001 / 1,300,002", "2,000 B", "4,000 B", "4,321,000", "arena 1,500 B",
         "1,604,937", "17,750", "conv_2d_s8_dsp",
         "stack 300 B", "static 200 B", "weights 3,000 B", "code 1,000 B", "2,111 B", "4,222 B", "1,400 B", "12.50",
         "nucleo_f030r8", f"Tensor {HOSTILE} was mended.", "0123456789abcdef…",
     ):  # fmt: skip
-        assert figure in shown, figure
-    assert shown.count(HOSTILE) == 3  # operator, shape and note
-    assert "RAM (measured)" in shown and "estimated" in shown
+        assert figure in text, figure
+    assert text.count(HOSTILE) == 3  # operator, shape and note
+    assert "RAM (measured)" in text and "estimated" in text
 
 
-def test_what_was_not_measured_is_not_called_so(tmp_path: Path) -> None:
+def test_estimates_are_not_called_measured(tmp_path: Path) -> None:
     result = copy.deepcopy(RESULT)
     result["memory"]["stack_kind"] = "estimated"
     for layer in result["layers"]:
         layer["instructions"] = None
-    shown = Text(page(result, tmp_path)).text
-    assert "the stack is the predicted bound" in shown
-    assert "Instructions per layer were not counted" in shown and "Layers (measured" not in shown
+    text = Text(page(result, tmp_path)).text
+    assert "the stack is the predicted bound" in text
+    assert "Instructions per layer were not counted" in text and "Layers (measured" not in text
 
 
 def test_the_page_of_a_real_board_has_a_latency(tmp_path: Path) -> None:
@@ -125,8 +125,8 @@ def test_the_page_of_a_real_board_has_a_latency(tmp_path: Path) -> None:
         "latency_us": {"p50": 12_345.5, "p95": 1.0, "p99": 1.0, "min": 1.0, "max": 1.0},
         "cycles": None,
     }
-    shown = Text(page(result, tmp_path)).text
-    assert "12,345.5" in shown and "instructions per inference" not in shown
+    text = Text(page(result, tmp_path)).text
+    assert "12,345.5" in text and "instructions per inference" not in text
 
 
 def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
@@ -134,24 +134,24 @@ def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
     assert main(["inspect", str(model), "--html", str(tmp_path / "page.html")]) == 0
     html = (tmp_path / "page.html").read_text()
     assert_self_contained(html)
-    shown = Text(html).text
+    text = Text(html).text
     for op in ("CONV_2D", "DEPTHWISE_CONV_2D", "MAX_POOL_2D", "SOFTMAX"):
-        assert op in shown
+        assert op in text
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
-def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(width: int, tmp_path: Path) -> None:
+def test_the_page_in_a_browser(width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(RESULT, tmp_path))
-    dom, said = browse(path, width)
-    assert "multiply-accumulates" in dom and said == []
-    # The same page with a script that measures it and speaks: proof that the console is heard.
+    dom, messages = browse(path, width)
+    assert "multiply-accumulates" in dom and messages == []
+    # The same page with a script that measures it and writes to the console, which proves that messages are captured.
     path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
-    dom, said = browse(path, width)
-    assert len(said) == 1 and "a message" in said[0]
-    found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", dom)
-    assert found is not None
-    wide, seen, picture = map(int, found.groups())
-    assert wide <= seen and seen >= width - 20
+    dom, messages = browse(path, width)
+    assert len(messages) == 1 and "a message" in messages[0]
+    match = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", dom)
+    assert match is not None
+    wide, viewport, picture = map(int, match.groups())
+    assert wide <= viewport and viewport >= width - 20
     assert picture > 100

@@ -1,4 +1,4 @@
-"""The pages of several results: whole HTML, self-contained, every figure there; in a browser where there is one."""
+"""The pages of several results are well-formed, complete, self-contained, and work in a browser."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VOID = {"meta", "br", "wbr", "rect", "path", "circle", "line"}
 
 
 class _Balanced(HTMLParser):
-    """Every element that is opened is closed, in order; nothing comes from elsewhere."""
+    """Checks that elements are closed in order and that nothing is loaded from other addresses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,9 +55,9 @@ def read(page: str) -> str:
     return parser.text
 
 
-def cell(found: dict[str, Any] | None, model: str, board: str, **more: Any) -> dict[str, Any]:
-    plain = {"optimise": None, "protocol": "arenite", "passes": True, "stream_input": False, "data": None}
-    return {"model": model, "board": board, "error": None, "result": found, **plain, **more}
+def cell(bench_result: dict[str, Any] | None, model: str, board: str, **more: Any) -> dict[str, Any]:
+    defaults = {"optimise": None, "protocol": "arenite", "passes": True, "stream_input": False, "data": None}
+    return {"model": model, "board": board, "error": None, "result": bench_result, **defaults, **more}
 
 
 def matrix() -> dict[str, Any]:
@@ -79,8 +79,8 @@ def matrix() -> dict[str, Any]:
 
 
 def test_a_matrix_board_by_board() -> None:
-    shown = " ".join(read(matrix_page(matrix())).split())
-    for text in (
+    text = " ".join(read(matrix_page(matrix())).split())
+    for phrase in (
         "b<e>nch.toml: board by board",
         "5 of 6 benches with a result",
         "49 of 50 answers bit-exact",
@@ -96,14 +96,14 @@ def test_a_matrix_board_by_board() -> None:
         "FULLY_CONNECTED",
         "left <out>",
     ):
-        assert text in shown, text
+        assert phrase in text, phrase
 
 
 def test_the_grid_shows_the_fastest_build() -> None:
     page = matrix_page(matrix())
     grid = page.split("the fastest build</h2>")[1].split("</table>")[0]
     assert "11,111" in grid and "20,000" in grid and "1,234.5 µs" in grid
-    assert 'class="n no">20,000' in grid  # of the model with a wrong answer
+    assert 'class="n no">20,000' in grid  # the model with a wrong answer
 
 
 def history(folder: Path) -> str:
@@ -111,8 +111,8 @@ def history(folder: Path) -> str:
     with Store(path) as store:
         for k in range(6):
             grown = 4000 + (100 if k == 5 else 0)
-            found = result(inference__instructions={"p50": 20000 + 10 * k}, memory__arena=grown)
-            store.add(found, BuildMode(), "random", None)
+            bench_result = result(inference__instructions={"p50": 20000 + 10 * k}, memory__arena=grown)
+            store.add(bench_result, BuildMode(), "random", None)
             store.add(timed(1000 + k, 1010), BuildMode("ram"), "random", None)
         series = series_of(store.runs(results=False), RegressionRules())
         latest = [store.run(s.points[-1].run.id) for s in series]
@@ -121,9 +121,9 @@ def history(folder: Path) -> str:
 
 def test_history_draws_trends_and_names_regressions(tmp_path: Path) -> None:
     page = history(tmp_path)
-    shown = " ".join(read(page).split())
-    assert "arena B 4,000 4,100 grew by more than 0 B run 9" in shown
-    assert "net on nucleo_l4r5zi, ram" in shown and "Latest runs by board" in shown
+    text = " ".join(read(page).split())
+    assert "arena B 4,000 4,100 grew by more than 0 B run 9" in text
+    assert "net on nucleo_l4r5zi, ram" in text and "Latest runs by board" in text
     drawings = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
     assert len(drawings) >= 7
     for drawing in drawings:
@@ -157,7 +157,9 @@ def test_the_pages_in_a_browser(tmp_path: Path) -> None:
                 " [...document.querySelectorAll('.track')].every(e => e.getBoundingClientRect().width > 50)]);"
                 " document.readyState === 'complete' ? setTimeout(f, 50) : window.addEventListener('load', f) })"
             )
-            found = browser.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
-            count, fits, wide = found["result"]["value"]
+            evaluation = browser.call(
+                "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
+            )
+            count, fits, wide = evaluation["result"]["value"]
             assert count >= tables and fits and wide, name
         assert browser.errors == []

@@ -1,4 +1,4 @@
-"""The page has what the conversion found, in well-formed HTML that asks for nothing from elsewhere."""
+"""The page of a conversion is complete, well-formed and self-contained."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
 
 
 class Page(HTMLParser):
-    """Checks that tags are closed in the order in which they were opened; keeps the text and what is linked."""
+    """Checks that tags are closed in order; collects the text and the links."""
 
     def __init__(self, html: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -60,8 +60,8 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-def page_of(made: Conversion, command: str = "") -> Page:
-    html = conversion_page(made, fits(made), command)
+def page_of(conversion: Conversion, command: str = "") -> Page:
+    html = conversion_page(conversion, fits(conversion), command)
     assert "@import" not in html and not re.search(r"url\(", html)
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
     page = Page(html)
@@ -86,39 +86,43 @@ def request_(tmp_path: Path) -> ConversionRequest:
     )
 
 
-def test_the_figures_are_those_of_the_conversion(request_: ConversionRequest, tmp_path: Path) -> None:
+def test_the_page_has_all_figures_of_the_conversion(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(100, 12, gain=np.full(100, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
-    labels = tuple(f"voice {c}" for c in "abcdefgh")
-    asked = replace(
+    labels = tuple(f"voice {calibrated}" for calibrated in "abcdefgh")
+    full_request = replace(
         request_, attachments=Attachments(labels=labels), sensitivity=True, field_data=tmp_path / "field.npz"
     )
-    made = convert(asked)
-    text = page_of(made, "arenite convert trained.tflite --calibration 'my data.npz'").text
-    c = made.calibrated
-    assert c is not None and c.sensitivity is not None and c.field is not None
-    assert made.scores is not None and made.prepared is not None and made.calibration is not None
-    assert f"{len(made.image):,} B" in text and f"{made.prepared.plan.arena_bytes:,} B" in text
-    for score in (made.scores.source, made.scores.image):
+    conversion = convert(full_request)
+    text = page_of(conversion, "arenite convert trained.tflite --calibration 'my data.npz'").text
+    calibrated = conversion.calibrated
+    assert calibrated is not None and calibrated.sensitivity is not None and calibrated.field is not None
+    assert (
+        conversion.scores is not None
+        and conversion.prepared is not None
+        and conversion.calibration is not None
+    )
+    assert f"{len(conversion.image):,} B" in text and f"{conversion.prepared.plan.arena_bytes:,} B" in text
+    for score in (conversion.scores.source, conversion.scores.image):
         assert f"{score.value:.2%}" in text
-    for part in made.scores.worst:
-        assert f"{part.before.value:.2%} {part.after.value:.2%}" in text
+    for worst in conversion.scores.worst:
+        assert f"{worst.before.value:.2%} {worst.after.value:.2%}" in text
     assert "class 3: voice d" in text and "slice room = attic" in text
-    for layer, error in zip(c.quantized.layers, c.errors, strict=True):
+    for layer, error in zip(calibrated.quantized.layers, calibrated.errors, strict=True):
         assert f"{error.sqnr_db:.1f}" in text
         if layer.weight_bytes_before:
             assert f"{layer.weight_bytes_before:,} {layer.weight_bytes:,}" in text
-    for tensor in c.coverage:
+    for tensor in calibrated.coverage:
         assert (
             f"{tensor.low:.4g} to {tensor.high:.4g} {tensor.seen_low:.4g} to {tensor.seen_high:.4g}" in text
         )
-    for alone in c.sensitivity.layers:
-        assert f"{alone.kind} " in text and f"{100 * alone.drop:+.2f}" in text
-    for warning in c.field.warnings:
+    for layer_sensitivity in calibrated.sensitivity.layers:
+        assert f"{layer_sensitivity.kind} " in text and f"{100 * layer_sensitivity.drop:+.2f}" in text
+    for warning in calibrated.field.warnings:
         assert warning in text
-    for sha in (made.imported.sha256, made.calibration.sha256):
+    for sha in (conversion.imported.sha256, conversion.calibration.sha256):
         assert sha in text
-    for verdict in fits(made):
+    for verdict in fits(conversion):
         assert verdict.board.name in text and f"{verdict.needs.ram:,}" in text
     assert 'calibrator = "minmax"' in text
     assert "arenite convert trained.tflite --calibration 'my data.npz'" in text
@@ -129,19 +133,19 @@ def test_the_graph_shows_every_operator_and_skip_connections(tmp_path: Path) -> 
     (tmp_path / "residual.tflite").write_bytes(to_flatbuffer(model))
     samples = np.stack([s[0][0] for s in float_models.samples_for(model, 30).inputs])
     np.savez(tmp_path / "x.npz", x=samples)
-    made = convert(ConversionRequest(str(tmp_path / "residual.tflite"), calibration=tmp_path / "x.npz"))
-    html = conversion_page(made, [])
+    conversion = convert(ConversionRequest(str(tmp_path / "residual.tflite"), calibration=tmp_path / "x.npz"))
+    html = conversion_page(conversion, [])
     picture = html[html.index('class="ar-graph"') :].partition("</svg>")[0]
-    assert made.prepared is not None
-    graph = made.prepared.model.main
-    for index in made.prepared.plan.order:
+    assert conversion.prepared is not None
+    graph = conversion.prepared.model.main
+    for index in conversion.prepared.plan.order:
         assert f">{index}  {graph.ops[index].name}<" in picture
         shape = " × ".join(map(str, graph.tensors[graph.ops[index].outputs[0]].shape))
         assert f">int8 {shape}<" in picture
-    # One arrow per connection: boxes in a row are joined, and the sum also takes what went past two layers.
-    operators = len(made.prepared.plan.order)
+    # There is one arrow per connection. The addition has a second one, which passes two layers.
+    operators = len(conversion.prepared.plan.order)
     assert picture.count('class="ar-edge"') == operators + 2 and picture.count("Q") == 2
-    assert page_of(made).tags >= {"svg", "table"}
+    assert page_of(conversion).tags >= {"svg", "table"}
 
 
 def hostile(model: Model) -> Model:
@@ -150,13 +154,13 @@ def hostile(model: Model) -> Model:
     return replace(model, subgraphs=(replace(graph, tensors=tensors, name=HOSTILE), *model.subgraphs[1:]))
 
 
-def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None:
+def test_names_from_model_and_data_are_escaped(tmp_path: Path) -> None:
     source = tmp_path / "<b>&.tflite"
     source.write_bytes(to_flatbuffer(hostile(parse(trained_models.classifier()))))
     x, y = trained_models.samples(60, 5)
     arrays: dict[str, Any] = {"x": x, "y": y, "slice_<u>": np.array(["<script>", "b"])[y % 2]}
     np.savez(tmp_path / "<i>.npz", **arrays)
-    made = convert(
+    conversion = convert(
         ConversionRequest(
             str(source),
             attachments=Attachments(labels=tuple(f"<h1>{k}" for k in range(8))),
@@ -164,11 +168,11 @@ def test_names_from_the_model_and_the_data_are_no_markup(tmp_path: Path) -> None
             sensitivity=True,
         )
     )
-    page = page_of(made, f"arenite convert {source}")
+    page = page_of(conversion, f"arenite convert {source}")
     assert 'alert("1")' in page.text and "slice <u> = <script>" in page.text and "<h1>3" in page.text
 
 
-def test_a_quantised_source_has_a_page(tmp_path: Path) -> None:
+def test_a_quantized_source_has_a_page(tmp_path: Path) -> None:
     text = page_of(convert(ConversionRequest(str(save(classifier(), tmp_path / "int8.tflite"))))).text
     assert "tflite-quantised model, already quantized" in text and "CONV_2D" in text
     assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
@@ -179,17 +183,15 @@ def test_an_image_for_hosts_has_a_page(request_: ConversionRequest) -> None:
     assert "recipe float16" in text and "float16" in text and "The arena over time" not in text
 
 
-def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
-    request_: ConversionRequest, tmp_path: Path
-) -> None:
+def test_a_loss_of_mse_is_a_relative_growth(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(80, 5)
     np.savez(tmp_path / "targets.npz", x=x, y=np.eye(8, dtype=np.float32)[y] + 0.01)
-    made = convert(replace(request_, test=tmp_path / "targets.npz", sensitivity=True))
-    assert made.scores is not None and made.scores.source.metric == "mse"
-    word = "larger" if made.scores.lost > 0 else "smaller"
-    assert f"{abs(made.scores.lost):.1%} {word}" in page_of(made).text
+    conversion = convert(replace(request_, test=tmp_path / "targets.npz", sensitivity=True))
+    assert conversion.scores is not None and conversion.scores.source.metric == "mse"
+    word = "larger" if conversion.scores.lost > 0 else "smaller"
+    assert f"{abs(conversion.scores.lost):.1%} {word}" in page_of(conversion).text
     np.savez(tmp_path / "alone.npz", x=x)
-    alone = convert(
+    without_targets = convert(
         replace(
             request_,
             calibration=tmp_path / "alone.npz",
@@ -198,51 +200,51 @@ def test_errors_are_told_as_growth_and_of_the_source_itself_not_at_all(
             sensitivity=True,
         )
     )
-    text = page_of(alone).text
+    text = page_of(without_targets).text
     assert "compared with the source itself" in text and "00000000" not in text
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("optuna") is None, reason="optuna is not installed")
-def test_a_search_is_drawn_with_what_was_taken_or_missed(request_: ConversionRequest) -> None:
-    asked = replace(request_, search=SearchOptions(trials=3))
-    made = convert(replace(asked, budget=parse_budget("flash=100k,drop=2%")))
-    assert made.calibrated is not None and made.calibrated.search is not None
-    found = made.calibrated.search
-    assert found.chosen is not None
-    text = page_of(made).text
-    assert f"Trial {found.chosen.place} was chosen" in text and "met, chosen" in text
+def test_a_search_is_drawn_with_the_chosen_or_nearest_trial(request_: ConversionRequest) -> None:
+    search_request = replace(request_, search=SearchOptions(trials=3))
+    conversion = convert(replace(search_request, budget=parse_budget("flash=100k,drop=2%")))
+    assert conversion.calibrated is not None and conversion.calibrated.search is not None
+    search = conversion.calibrated.search
+    assert search.chosen is not None
+    text = page_of(conversion).text
+    assert f"Trial {search.chosen.place} was chosen" in text and "met, chosen" in text
     assert "within RAM 16,384 B, flash 102,400 B, a loss of 2 points" in text
-    for place in found.front:
-        assert f"{found.trials[place].build(found.budget).flash:,}" in text
-    html = conversion_page(made, [])
+    for place in search.front:
+        assert f"{search.trials[place].build(search.budget).flash:,}" in text
+    html = conversion_page(conversion, [])
     assert 'class="ar-front"' in html
-    missed = page_of(convert(replace(asked, budget=parse_budget("flash=1k")))).text
-    assert "No recipe meets the budget. The nearest is trial" in missed and "B of flash too much" in missed
+    missed_page = page_of(convert(replace(search_request, budget=parse_budget("flash=1k")))).text
+    assert (
+        "No recipe meets the budget. The nearest is trial" in missed_page and "B of flash too much" in missed_page
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
-def test_a_browser_shows_the_page_without_errors_or_sideways_scrolling(
-    width: int, request_: ConversionRequest, tmp_path: Path
-) -> None:
-    """With long names, on a telephone and on a desk; wide tables and pictures scroll for themselves."""
+def test_the_page_in_a_browser(width: int, request_: ConversionRequest, tmp_path: Path) -> None:
+    """With long names, the page fits phones and desktops. Wide tables and pictures scroll on their own."""
     long = "a_recorder_of_the_upper_floor_" * 8
     x, y = trained_models.samples(120, 6)
     np.savez(tmp_path / "test.npz", x=x, y=y, **{f"slice_{long}": y % 3})  # type: ignore[arg-type]
     source = tmp_path / f"{'model_' * 30}.tflite"
     source.write_bytes(to_flatbuffer(hostile(parse(trained_models.classifier()))))
-    asked = replace(request_, source=str(source), test=tmp_path / "test.npz", sensitivity=True)
+    full_request = replace(request_, source=str(source), test=tmp_path / "test.npz", sensitivity=True)
     if importlib.util.find_spec("optuna") is not None:
-        asked = replace(asked, budget=parse_budget("drop=2%"), search=SearchOptions(trials=2))
-    made = convert(asked)
+        full_request = replace(full_request, budget=parse_budget("drop=2%"), search=SearchOptions(trials=2))
+    conversion = convert(full_request)
     path = tmp_path / "page.html"
-    path.write_text(conversion_page(made, fits(made), f"arenite convert {source} {long}"))
-    dom, said = browse(path, width)
-    assert "Command that creates this image" in dom and said == []
+    path.write_text(conversion_page(conversion, fits(conversion), f"arenite convert {source} {long}"))
+    dom, messages = browse(path, width)
+    assert "Command that creates this image" in dom and messages == []
     path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
-    found = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", browse(path, width)[0])
-    assert found is not None
-    wide, seen, picture = map(int, found.groups())
-    assert wide <= seen and seen >= width - 20 and picture > 100
+    match = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", browse(path, width)[0])
+    assert match is not None
+    wide, viewport, picture = map(int, match.groups())
+    assert wide <= viewport and viewport >= width - 20 and picture > 100

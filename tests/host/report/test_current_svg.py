@@ -1,4 +1,4 @@
-"""The picture of a recording: well-formed, with every window and every peak in it."""
+"""The drawing of a recording is well-formed and shows every window and every peak."""
 
 from __future__ import annotations
 
@@ -42,31 +42,33 @@ def test_every_window_is_shaded_and_named():
     assert "baseline" in svg and "<script" not in svg and "http" not in svg.replace("http://www.w3.org", "")
 
 
-def test_a_peak_of_one_sample_is_seen():
+def test_a_peak_of_one_sample_is_drawn():
     result = _result()
-    quiet = current_svg(result)
+    without_peak = current_svg(result)
     current = result.trace.current_a.copy()
-    at = int(np.searchsorted(result.trace.time_s, result.windows.spans[0].start_s)) - 200
-    current[at] = 0.3
-    loud = current_svg(replace(result, trace=replace(result.trace, current_a=current)))
-    assert min(y for _, y in _points(loud)) == pytest.approx(34 + 200 * (1 - 1 / 1.08), abs=1)
-    assert "300 mA" in loud and "300 mA" not in quiet
+    index = int(np.searchsorted(result.trace.time_s, result.windows.spans[0].start_s)) - 200
+    current[index] = 0.3
+    with_peak = current_svg(replace(result, trace=replace(result.trace, current_a=current)))
+    assert min(y for _, y in _points(with_peak)) == pytest.approx(34 + 200 * (1 - 1 / 1.08), abs=1)
+    assert "300 mA" in with_peak and "300 mA" not in without_peak
 
 
-def test_a_gap_is_no_line():
+def test_a_gap_interrupts_the_line():
     truth = _result().trace
     assert truth.marks is not None
     keep = (truth.time_s < 0.2) | (truth.time_s > 0.35)
     result = _result()
     cut = replace(truth, time_s=truth.time_s[keep], current_a=truth.current_a[keep], marks=truth.marks[keep])
-    whole, gap = (current_svg(replace(result, trace=t)).count('class="ar-line"') for t in (truth, cut))
-    assert gap > whole
+    line_count, line_count_with_gap = (
+        current_svg(replace(result, trace=t)).count('class="ar-line"') for t in (truth, cut)
+    )
+    assert line_count_with_gap > line_count
 
 
-def test_the_page_has_the_figures_and_nothing_from_elsewhere():
+def test_the_page_is_complete_and_self_contained():
     result = _result()
-    said = recording_record(result, load_board("nucleo_l4r5zi"), None, notes=("a <note>",))
-    page = current_page(said, result, "model <1>.tflite")
-    assert f"{said['energy_uj_per_inference']['median']:.4g} µJ" in page
+    record = recording_record(result, load_board("nucleo_l4r5zi"), None, notes=("a <note>",))
+    page = current_page(record, result, "model <1>.tflite")
+    assert f"{record['energy_uj_per_inference']['median']:.4g} µJ" in page
     assert "a &lt;note&gt;" in page and "model &lt;1&gt;" in page
     assert "<script" not in page and "src=" not in page

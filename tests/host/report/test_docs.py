@@ -1,4 +1,4 @@
-"""The generated parts of docs/boards.md and docs/zoo.md are current, and the machinery that makes them works."""
+"""The generated parts of docs/boards.md and docs/zoo.md are current, and their generator works."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_page_is_current(module: ModuleType) -> None:
 
 
 @PAGES
-def test_stale_page_is_found_and_mended(module: ModuleType, tmp_path: Path) -> None:
+def test_an_outdated_page_is_detected_and_updated(module: ModuleType, tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     stale = re.sub(r"(?m)^\| `\w.*\n", "", module.PAGE.read_text("utf-8"), count=1)
     page.write_text(stale, "utf-8")
@@ -51,7 +51,7 @@ def test_every_model_has_licence_source_and_hash_on_the_page() -> None:
         assert f"| `{item.name}` | {item.source} | {item.licence} | `{item.sha256}` |" in page
 
 
-def test_markers_must_be_there_once() -> None:
+def test_each_marker_must_occur_once() -> None:
     page = "a\n<!-- generated: t -->\nold\n<!-- end of t -->\nb"
     assert with_section(page, "t", "new") == "a\n<!-- generated: t -->\nnew\n<!-- end of t -->\nb"
     with pytest.raises(UsageError):

@@ -1,4 +1,4 @@
-"""The picture of builds: well-formed, complete, and its axes readable."""
+"""The drawing of builds is well-formed and complete, and its axes are readable."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def test_every_build_is_in_both_panels_and_the_legend() -> None:
     assert "ram: RAM 33,000 B, flash 240,000 B, 6,000,000 instructions" in titles
 
 
-def test_marks_stand_where_the_figures_say() -> None:
-    """Less RAM to the left, fewer instructions lower."""
+def test_marks_are_at_the_right_places() -> None:
+    """A build with less RAM is further left, and one with fewer instructions is lower."""
     root = ElementTree.fromstring(pareto_svg([BUILDS[0], BUILDS[2]], LIMITS))
     speed, ram = (
         (float(e.get("cx") or 0), float(e.get("cy") or 0)) for e in list(root.iter(f"{SVG}circle"))[:2]
@@ -60,17 +60,17 @@ def test_marks_stand_where_the_figures_say() -> None:
     assert ram[0] < speed[0] and ram[1] < speed[1]
 
 
-def test_a_limit_is_drawn_where_it_is_near() -> None:
+def test_a_limit_is_drawn_only_if_it_is_near() -> None:
     near = pareto_svg(BUILDS, LIMITS).count('class="ar-limit"')
     far = pareto_svg(BUILDS, {"ram": 1 << 24, "flash": 1 << 24}).count('class="ar-limit"')
     assert (near, far) == (1, 0)
 
 
-@pytest.mark.parametrize("most", [0.9, 1, 7, 12, 99, 1234, 5_700_000, 4e9])
-def test_axes_have_a_few_round_values(most: float) -> None:
-    found = ticks(most)
-    assert found[0] == 0 and found[-1] <= most and 4 <= len(found) <= 11
-    assert len({short(v) for v in found}) == len(found)
+@pytest.mark.parametrize("max_value", [0.9, 1, 7, 12, 99, 1234, 5_700_000, 4e9])
+def test_axes_have_four_to_eleven_round_values(max_value: float) -> None:
+    values = ticks(max_value)
+    assert values[0] == 0 and values[-1] <= max_value and 4 <= len(values) <= 11
+    assert len({short(v) for v in values}) == len(values)
 
 
 def test_numbers_are_short() -> None:
@@ -78,12 +78,12 @@ def test_numbers_are_short() -> None:
 
 
 def test_the_page_has_the_table_and_escapes_names() -> None:
-    described = {
+    content = {
         "model": {"path": "a/<b>.tflite", "sha256": "0" * 64},
         "board": {"name": "board", "core": "cortex-m4f"},
         "builds": BUILDS,
     }
-    page = pareto_page(described, pareto_svg(BUILDS, LIMITS))
+    page = pareto_page(content, pareto_svg(BUILDS, LIMITS))
     assert "&lt;b&gt;.tflite" in page and "<b>.tflite" not in page
     assert page.count('<td class="no">no</td>') == 1 and "~5,700,000" in page
     assert "<script" not in page and "http" not in page.replace("http://www.w3.org/2000/svg", "")

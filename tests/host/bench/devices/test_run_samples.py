@@ -218,9 +218,9 @@ def test_copies_share_the_samples(prepared: Prepared) -> None:
 
 @pytest.mark.slow
 def test_a_port_with_another_model(prepared: Prepared, tmp_path: Path) -> None:
-    other = prepare(save(classifier(16), tmp_path / "other.tflite"))
+    other_model = prepare(save(classifier(16), tmp_path / "other.tflite"))
     with (
-        on_cables(built(other, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
+        on_cables(built(other_model, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
         pytest.raises(DeviceError, match="runs other firmware"),
     ):
         run(prepared, 2, RunConfig((str(cable.port),)))

@@ -98,8 +98,8 @@ def test_labels_are_in_the_right_order() -> None:
 # BlazeFace as defined by MediaPipe (face_detection_short_range, tensors_to_detections, non_max_suppression).
 
 ANCHORS = np.array(
-    [((x + 0.5) / n, (y + 0.5) / n) for n, each in ((16, 2), (8, 6)) for y in range(n) for x in range(n)
-     for _ in range(each)]
+    [((x + 0.5) / n, (y + 0.5) / n) for n, per_cell in ((16, 2), (8, 6)) for y in range(n) for x in range(n)
+     for _ in range(per_cell)]
 )  # fmt: skip
 
 

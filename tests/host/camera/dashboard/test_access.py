@@ -87,15 +87,15 @@ def test_addresses_and_own_names_are_accepted_on_all_interfaces() -> None:
 def test_ways_to_show_the_token() -> None:
     access = Access("0.0.0.0", TOKEN)
     assert ask(access).status == HTTPStatus.UNAUTHORIZED
-    shown = ask(access, token=TOKEN)
-    assert shown.status == HTTPStatus.OK and shown.cookie and TOKEN not in shown.cookie
-    by_cookie = ask(access, cookie=shown.cookie)
+    decision = ask(access, token=TOKEN)
+    assert decision.status == HTTPStatus.OK and decision.cookie and TOKEN not in decision.cookie
+    by_cookie = ask(access, cookie=decision.cookie)
     assert by_cookie == AccessDecision(HTTPStatus.OK)
     assert ask(access, Authorization=f"Bearer {TOKEN}") == AccessDecision(HTTPStatus.OK)
     assert ask(access, Authorization=f"bearer  {TOKEN} ") == AccessDecision(HTTPStatus.OK)
     # After a restart with the same token the cookie still counts; with another it does not.
-    assert ask(Access("0.0.0.0", TOKEN), cookie=shown.cookie).status == HTTPStatus.OK
-    assert ask(Access("0.0.0.0", TOKEN + "2"), cookie=shown.cookie).status == HTTPStatus.UNAUTHORIZED
+    assert ask(Access("0.0.0.0", TOKEN), cookie=decision.cookie).status == HTTPStatus.OK
+    assert ask(Access("0.0.0.0", TOKEN + "2"), cookie=decision.cookie).status == HTTPStatus.UNAUTHORIZED
 
 
 @pytest.mark.parametrize("wrong", ["", "x", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\udcff", "ü"])

@@ -305,12 +305,12 @@ def test_unavailable_addresses_raise_an_error(dashboard: Dashboard) -> None:
 
 
 def test_ipv6() -> None:
-    made = Dashboard("::1")
+    server = Dashboard("::1")
     try:
-        url = made.start()
+        url = server.start()
     except UsageError:
         pytest.skip("this machine has no IPv6")
-    with contextlib.closing(made):
+    with contextlib.closing(server):
         assert url.startswith("http://[::1]:")
         connection = http.client.HTTPConnection("::1", urlsplit(url).port or 0, timeout=30)
         connection.request("GET", "/page.css")

@@ -46,9 +46,9 @@ def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[st
 @pytest.mark.slow
 @pytest.mark.parametrize(("code", "cases"), [("", 400), ("c", 150), ("numpy", 40)])
 def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
-    done = program(str(cases), "1", ARENITE_PROCESSING=code)
-    assert done.returncode == 0, done.stderr[-2000:]
-    implementations = set(done.stdout.split())
+    process = program(str(cases), "1", ARENITE_PROCESSING=code)
+    assert process.returncode == 0, process.stderr[-2000:]
+    implementations = set(process.stdout.split())
     assert implementations == {code} if code else implementations & {"avx2", "neon", "c", "numpy"}
 
 

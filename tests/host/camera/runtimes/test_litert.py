@@ -272,11 +272,11 @@ def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
     while the lock is released."""
     runtime = opened(saved(heavy_net(8192), tmp_path))
     runtime.invoke()
-    done = threading.Event()
+    stop = threading.Event()
     counts: list[int] = []
 
     def count() -> None:
-        while not done.is_set():
+        while not stop.is_set():
             counts.append(1)
             time.sleep(0)
 
@@ -291,7 +291,7 @@ def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
             runtime.invoke()
             grown += len(counts) > before
     finally:
-        done.set()
+        stop.set()
         thread.join()
         sys.setswitchinterval(interval)
     assert grown > 0

@@ -57,22 +57,22 @@ def test_pinning_is_inherited_by_later_threads() -> None:
 
 def test_another_thread_can_be_pinned() -> None:
     def work() -> bool:
-        ready, done = threading.Event(), threading.Event()
+        started, stop = threading.Event(), threading.Event()
         ids: list[int] = []
 
         def wait() -> None:
             ids.append(threading.get_native_id())
-            ready.set()
-            done.wait()
+            started.set()
+            stop.wait()
 
         thread = threading.Thread(target=wait)
         thread.start()
-        ready.wait()
+        started.wait()
         before = os.sched_getaffinity(0)
         target = min(before)
         granted = realtime.pin([target], ids[0]).granted
         own = os.sched_getaffinity(ids[0])
-        done.set()
+        stop.set()
         thread.join()
         return granted and own == {target} and os.sched_getaffinity(0) == before
 

@@ -79,7 +79,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def lost_camera() -> SourceLost:
-    return SourceLost("The camera is lost_camera.", "Plug it in.")
+    return SourceLost("The camera is gone.", "Plug it in.")
 
 
 def until(
@@ -103,7 +103,7 @@ def test_wait_times_double_up_to_a_limit(clock: Clock) -> None:
     doubled = np.minimum(0.25 * 2.0 ** np.arange(1, 13), 8.0)
     assert (np.abs(waits / doubled - 1) <= 0.25 + 1e-9).all()
     assert len(set(np.round(waits / doubled, 6))) > 6  # the cameras of a bus do not retry at the same time
-    assert [line.split(".")[0] for line in messages] == ["The camera is lost_camera", "script is back"]
+    assert [line.split(".")[0] for line in messages] == ["The camera is gone", "script is back"]
     assert (source.counters.captured, source.counters.reconnects) == (2, 1)
 
 

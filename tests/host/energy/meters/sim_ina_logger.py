@@ -1,4 +1,4 @@
-"""An INA226 logger on a pseudo-terminal: numbered lines with checksums, some lost, some garbled; its timer wraps."""
+"""A simulated INA226 logger on a pseudo-terminal: numbered lines with checksums; some are lost or damaged."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class SimInaLogger(PtyInstrument):
 
 
 def _crc(data: bytes) -> int:
-    """By the remainder of the polynomial division, all bits at once."""
+    """Return the CRC-8 as the remainder of a polynomial division."""
     value = int.from_bytes(data, "big") << 8
     while (length := value.bit_length()) > 8:
         value ^= 0x107 << (length - 9)

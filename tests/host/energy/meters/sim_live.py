@@ -1,7 +1,7 @@
-"""A PPK2 that carries the current of an emulated board: as its mark says, in real time.
+"""A simulated PPK2 that measures an emulated board in real time. The current follows the board's mark pin.
 
-QEMU logs every write to the register of the mark's pin, with the time; the instrument reads that log some 50 ms behind
-and sends what it would have seen.  The program under test knows of neither.
+QEMU logs every write to the register of the mark pin with its time. The instrument reads the log about 50 ms later and
+sends the matching samples. The program under test uses neither the log nor the simulation directly.
 """
 
 from __future__ import annotations
@@ -18,26 +18,29 @@ from tests.host.energy.meters.sim_ppk2 import FULL, MULT, RATE, SimPpk2
 from tests.host.energy.meters.waveform import Waveform
 
 IDLE_A, ACTIVE_A = 0.9e-3, 21e-3
-BEHIND_S = 0.05
+DELAY_S = 0.05
 _WRITE = re.compile(r"^\d+@(\d+\.\d+):mps2_fpgaio_write .* offset 0x0 data (0x[0-9a-f]+)")
 
 
 def logging_emulator(folder: Path) -> Path:
-    """A program that starts the emulator with a log of its pins: put ``folder`` first in PATH; the log's file."""
+    """Write a script to ``folder`` that starts the emulator with a log of its pins; return the path of the log.
+
+    ``folder`` must be first in PATH.
+    """
     log = folder / "pins.log"
-    real = shutil.which("qemu-system-arm")
+    emulator = shutil.which("qemu-system-arm")
     script = folder / "qemu-system-arm"
     script.write_text(
-        f'#!/bin/sh\nexec {real} -D {log} -msg timestamp=on -trace mps2_fpgaio_write "$@"\n', "utf-8"
+        f'#!/bin/sh\nexec {emulator} -D {log} -msg timestamp=on -trace mps2_fpgaio_write "$@"\n', "utf-8"
     )
     script.chmod(0o755)
     return log
 
 
 class LivePpk2(SimPpk2):
-    """``logic``: whether the mark's wire is connected.  ``edges``: (time, level) of the mark so far, as of the log.
+    """The instrument. ``logic``: whether the wire of the mark is connected. ``edges``: (time, level) from the log.
 
-    ``between``: the board draws its current between two falling edges, not while the pin is up.
+    ``between``: the board draws its active current between two falling edges, not while the pin is high.
     """
 
     def __init__(
@@ -49,8 +52,8 @@ class LivePpk2(SimPpk2):
         ppm: float = 100.0,
         between: bool = False,
     ) -> None:
-        nothing = Waveform(np.array([0.0, 1.0]), np.zeros(2), (), volts, IDLE_A, IDLE_A)
-        super().__init__(nothing, ppm=ppm)
+        idle_waveform = Waveform(np.array([0.0, 1.0]), np.zeros(2), (), volts, IDLE_A, IDLE_A)
+        super().__init__(idle_waveform, ppm=ppm)
         self.log, self.logic, self.between = log, logic, between
         self.edges: list[tuple[float, bool]] = []
         self._at, self._torn = 0, ""
@@ -81,12 +84,12 @@ class LivePpk2(SimPpk2):
                     self.edges.append((float(match[1]), level))
 
     def durations(self) -> list[float]:
-        """Seconds of each inference by the log."""
+        """Return the seconds of each inference in the log."""
         pairs = zip(self.edges, self.edges[1:], strict=False)
         return [b - a for (a, up), (b, down) in pairs if up and not down]
 
     def between_falls(self) -> list[float]:
-        """Seconds from each odd falling edge to the next."""
+        """Return the seconds from each odd falling edge to the next."""
         falls = [edge for edge, up in self.edges if not up]
         return [b - a for a, b in zip(falls[::2], falls[1::2], strict=False)]
 
@@ -97,13 +100,15 @@ class LivePpk2(SimPpk2):
             # The time before the log is read: on a busy computer, reading may take longer than BEHIND_S.
             now = time.time()
             self.read_log()
-            until = int((now - BEHIND_S - began) * RATE * (1 + self.ppm * 1e-6))
+            until = int((now - DELAY_S - began) * RATE * (1 + self.ppm * 1e-6))
             if until <= sent:
                 continue
             index = np.arange(sent, until)
             times = began + index / (RATE * (1 + self.ppm * 1e-6))
-            at = np.array([edge for edge, _ in self.edges])
-            level = np.array([False, *(up for _, up in self.edges)])[np.searchsorted(at, times, side="right")]
+            edge_times = np.array([edge for edge, _ in self.edges])
+            level = np.array([False, *(up for _, up in self.edges)])[
+                np.searchsorted(edge_times, times, side="right")
+            ]
             busy = level
             if self.between:
                 falls = np.array([edge for edge, up in self.edges if not up])
@@ -123,7 +128,7 @@ class LivePpk2(SimPpk2):
             yield words[keep].astype("<u4").tobytes()
 
     def encode(self, amperes: np.ndarray, ranges: np.ndarray) -> np.ndarray:
-        """ADC and range of each sample: the inverse of UG·(x·(GS·x + GI) + S·V + I)."""
+        """Return the ADC code and range of each sample: the inverse of UG·(x·(GS·x + GI) + S·V + I)."""
         gs, gi = self.gs[ranges], self.gi[ranges]
         c = amperes / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
         x = 2 * c / (gi + np.sqrt(np.maximum(gi * gi + 4 * gs * c, 0)))

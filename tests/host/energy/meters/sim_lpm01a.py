@@ -1,4 +1,4 @@
-"""An LPM01A on a pseudo-terminal: acknowledged text commands, both sample formats, time marks, lost samples."""
+"""A simulated LPM01A on a pseudo-terminal: acknowledged commands, both sample formats, time marks, lost samples."""
 
 from __future__ import annotations
 
@@ -41,13 +41,17 @@ class SimLpm01a(PtyInstrument):
 
     def command(self, text: str) -> None:
         name, _, value = text.partition(" ")
-        known = (
+        commands = (
             *("volt", "freq", "acqtime", "output", "format", "htc", "hrc", "start", "stop"),
             *("trigsrc", "trigdelay", "pwr"),
         )
         if not name:
             return
-        if name not in known or name == self.refuse or (not self.controlled and name not in ("htc", "stop")):
+        if (
+            name not in commands
+            or name == self.refuse
+            or (not self.controlled and name not in ("htc", "stop"))
+        ):
             self.send(f"PowerShield > error {name}\r\n".encode())
             return
         if name == "freq" and self.rates and value not in self.rates:
@@ -62,30 +66,32 @@ class SimLpm01a(PtyInstrument):
         self.settings[name] = value
         self.controlled = name != "hrc" and (self.controlled or name == "htc")
         self.send(f"PowerShield > ack {text}\r\n".encode())
-        # With any other trigger it waits for a pin.
+        # With another trigger, the instrument waits for a pin.
         if name == "start" and self.settings["trigsrc"] == "sw":
-            self.stream(self.pieces())
+            self.stream(self.chunks())
 
     @property
     def rate(self) -> int:
         text = self.settings["freq"]
         return int(text[:-1]) * 1000 if text.endswith("k") else int(text)
 
-    def pieces(self) -> Iterator[bytes]:
+    def chunks(self) -> Iterator[bytes]:
         binary = self.settings["format"] == "bin_hexa"
         count = int(self.waveform.seconds * self.rate)
-        true = self.waveform.at(np.arange(count) / (self.rate * (1 + self.ppm * 1e-6)))
-        true = np.maximum(true * self.rng.normal(1, 0.004, count) + self.rng.normal(0, 2e-7, count), 1e-8)
+        current_a = self.waveform.at(np.arange(count) / (self.rate * (1 + self.ppm * 1e-6)))
+        current_a = np.maximum(
+            current_a * self.rng.normal(1, 0.004, count) + self.rng.normal(0, 2e-7, count), 1e-8
+        )
         keep = self.rng.random(count) >= self.lost
-        every = self.rate // 10
+        samples_per_mark = self.rate // 10
         self.dropped = int(count - keep.sum())
-        for at in range(0, count, every):
-            part = true[at : at + every][keep[at : at + every]]
+        for offset in range(0, count, samples_per_mark):
+            part = current_a[offset : offset + samples_per_mark][keep[offset : offset + samples_per_mark]]
             yield b"".join(map(_binary if binary else _ascii, part.tolist()))
-            if at + every <= count:
-                milliseconds = (at + every) * 1000 // self.rate
+            if offset + samples_per_mark <= count:
+                milliseconds = (offset + samples_per_mark) * 1000 // self.rate
                 yield _mark(milliseconds, binary)
-            if at == 0 and self.error:
+            if offset == 0 and self.error:
                 text = self.error.encode()
                 yield b"\xf0\xf1" + text + b"\xff\xff" if binary else b"error " + text + b"\r\n"
         if binary:

@@ -1,4 +1,4 @@
-"""The TCP server of the Otii program: JSON requests, a recording in chunks, progress messages between."""
+"""A simulated TCP server of the Otii program: JSON requests, recordings in chunks, and progress messages."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class SimOtii(TcpInstrument):
         wave, real = self.waveform, 1 + self.ppm * 1e-6
         count = int(wave.seconds * RATE)
         edges = np.arange(count + 1) / (RATE * real)
-        # The instrument gives the mean over each interval.
+        # The instrument sends the mean over each interval.
         fine = np.linspace(0, edges[-1], count * 64 + 1)
         mean = wave.at((fine[1:] + fine[:-1]) / 2).reshape(count, 64).mean(1)
         noisy = mean * self.rng.normal(1, 1e-3, count) + self.rng.normal(0, 1e-7, count)

@@ -1,4 +1,4 @@
-"""A PPK2 on a pseudo-terminal: its opcodes, calibration text, range switches with spikes, noise and lost samples."""
+"""A simulated PPK2 on a pseudo-terminal: opcodes, calibration, range switches with spikes, noise, lost samples."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.host.energy.meters.waveform import Waveform
 
 RATE = 100_000
 MULT = 1.8 / 163840
-FULL = (50e-6, 500e-6, 5e-3, 60e-3, 1.0)  # where each range ends
+FULL = (50e-6, 500e-6, 5e-3, 60e-3, 1.0)  # the full scale of each range, A
 
 
 class SimPpk2(PtyInstrument):
@@ -69,35 +69,35 @@ class SimPpk2(PtyInstrument):
                 self.halt()
 
     def words(self) -> np.ndarray:
-        """Every sample that gets through.  Its clock runs ``ppm`` fast: sample k is taken a little earlier."""
+        """Return every sample that is not lost. The clock is ``ppm`` too fast, so samples are taken slightly early."""
         count = int(self.waveform.seconds * RATE)
         times = np.arange(count) / (RATE * (1 + self.ppm * 1e-6))
-        true = self.waveform.at(times)
+        current_a = self.waveform.at(times)
         ranges = np.empty(count, dtype=np.int64)
-        shown = true.copy()
-        now, since = 0, 99
+        measured_a = current_a.copy()
+        range_index, samples_since_switch = 0, 99
         spikes = self.rng.uniform(0.3, 3.0, count)
-        for k, amperes in enumerate(true.tolist()):
-            ranges[k] = now
-            shown[k] = min(amperes, FULL[now] * 1.1)
-            if since < 2:
-                shown[k] *= spikes[k]
-            since += 1
-            if amperes > FULL[now] and now < 4:
-                now, since = now + 1, 0
-            elif now and amperes < 0.8 * FULL[now - 1]:
-                now, since = now - 1, 0
+        for k, amperes in enumerate(current_a.tolist()):
+            ranges[k] = range_index
+            measured_a[k] = min(amperes, FULL[range_index] * 1.1)
+            if samples_since_switch < 2:
+                measured_a[k] *= spikes[k]
+            samples_since_switch += 1
+            if amperes > FULL[range_index] and range_index < 4:
+                range_index, samples_since_switch = range_index + 1, 0
+            elif range_index and amperes < 0.8 * FULL[range_index - 1]:
+                range_index, samples_since_switch = range_index - 1, 0
         # The inverse of UG·(x·(GS·x + GI) + S·V + I).
         gs, gi = self.gs[ranges], self.gi[ranges]
-        c = shown / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
+        c = measured_a / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
         x = 2 * c / (gi + np.sqrt(np.maximum(gi * gi + 4 * gs * c, 0)))
         adc = (x * self.r[ranges] / MULT + self.o[ranges]) / 4 + self.rng.normal(0, 2, count)
         codes = np.clip(np.round(adc), 0, 0x3FFF).astype(np.int64)
         logic = self.waveform.mark(times).astype(np.int64) | 0x80
         words = codes | ranges << 14 | (np.arange(count) & 63) << 18 | logic << 24
         keep = self.rng.random(count) >= self.lost
-        for at in self.rng.integers(100, count - 100, self.burst):
-            keep[at : at + 40] = False
+        for burst_start in self.rng.integers(100, count - 100, self.burst):
+            keep[burst_start : burst_start + 40] = False
         keep[0] = keep[-1] = True
         self.dropped = int(count - keep.sum())
         return words[keep]

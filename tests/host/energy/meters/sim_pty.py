@@ -1,4 +1,4 @@
-"""A simulated instrument on a real pseudo-terminal: commands in, samples out, both at the same time."""
+"""The base of simulated instruments on a pseudo-terminal. They take commands and send samples at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Self
 
 
 class PtyInstrument:
-    """Subclasses give ``received(bytes)``; ``stream`` sends from another thread until done or ``halt``."""
+    """Subclasses implement ``received(bytes)``. ``stream`` sends from another thread until the end or ``halt``."""
 
     def __init__(self) -> None:
         self._near, self._far = pty.openpty()
@@ -32,7 +32,7 @@ class PtyInstrument:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing.set()
         self.halt()
@@ -54,16 +54,16 @@ class PtyInstrument:
             if select.select([], [self._near], [], 0.05)[1]:
                 view = view[os.write(self._near, view[:4096]) :]
 
-    def stream(self, pieces: Iterable[bytes]) -> None:
+    def stream(self, chunks: Iterable[bytes]) -> None:
         self.halt()
         self._halted.clear()
         self.sent_all.clear()
 
         def run() -> None:
-            for piece in pieces:
+            for chunk in chunks:
                 if self._halted.is_set() or self._closing.is_set():
                     return
-                self.send(piece)
+                self.send(chunk)
             self.sent_all.set()
 
         self._streamer = threading.Thread(target=run, daemon=True)

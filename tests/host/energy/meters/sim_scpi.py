@@ -1,4 +1,4 @@
-"""A bench multimeter on a TCP socket: sample timer, reading memory, automatic ranges, noise, invalid readings."""
+"""A simulated bench multimeter on a TCP socket: sample timer, memory, ranges, noise, invalid readings."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ class SimDmm(TcpInstrument):
         elif line == "INIT":
             self.memory = self.readings()
         elif line == "DATA:POIN?":
-            # The memory fills while the host empties it.
+            # The host reads the memory while it is filled.
             if not self.memory:
                 self.emptied.set()
             return f"+{min(len(self.memory), 1500)}"
         elif head == "DATA:REM?":
             count = int(value)
-            given, self.memory = self.memory[:count], self.memory[count:]
-            return ",".join(given)
+            returned, self.memory = self.memory[:count], self.memory[count:]
+            return ",".join(returned)
         elif line == "READ?":
             self.reads += 1
             return f"{float(self.waveform.at(np.array([0.001 * self.reads]))[0]):+.8E}"
@@ -57,12 +57,13 @@ class SimDmm(TcpInstrument):
 
     def readings(self) -> list[str]:
         count = int(self.waveform.seconds / self.interval)
-        true = self.waveform.at(np.arange(count) * self.interval / (1 + self.ppm * 1e-6))
-        scale = np.array(RANGES)[np.searchsorted(RANGES, true)]
-        shown = true * self.rng.normal(1, 5e-4, count) + self.rng.normal(0, 1e-4, count) * scale
-        # A change of range costs a reading; some are invalid anyway.
-        bad = (self.rng.random(count) < self.lost) | (np.diff(scale, prepend=scale[0]) != 0)
-        self.invalid = int(bad.sum())
+        current_a = self.waveform.at(np.arange(count) * self.interval / (1 + self.ppm * 1e-6))
+        scale = np.array(RANGES)[np.searchsorted(RANGES, current_a)]
+        measured_a = current_a * self.rng.normal(1, 5e-4, count) + self.rng.normal(0, 1e-4, count) * scale
+        # A change of range loses a reading, and a few other readings are invalid.
+        invalid = (self.rng.random(count) < self.lost) | (np.diff(scale, prepend=scale[0]) != 0)
+        self.invalid = int(invalid.sum())
         return [
-            "+9.91000000E+37" if wrong else f"{value:+.8E}" for value, wrong in zip(shown, bad, strict=True)
+            "+9.91000000E+37" if is_invalid else f"{value:+.8E}"
+            for value, is_invalid in zip(measured_a, invalid, strict=True)
         ]

@@ -1,4 +1,4 @@
-"""A simulated instrument on a real TCP socket that speaks in text lines."""
+"""The base of simulated instruments on a TCP socket that answer text lines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Self
 
 
 class TcpInstrument:
-    """Subclasses give ``greeting`` and ``answer(line)``: what to send back, None for nothing."""
+    """Subclasses implement ``greeting`` and ``answer(line)``, which returns the reply or None."""
 
     end = b"\n"
 
@@ -26,7 +26,7 @@ class TcpInstrument:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, error_type: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._closing = True
         with suppress(OSError):

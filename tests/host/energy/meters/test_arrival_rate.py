@@ -1,4 +1,4 @@
-"""How fast an instrument sends, however late a busy computer takes it."""
+"""The sample rate of an instrument, although a busy computer receives the samples late."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from arenite.host.energy.meters.arrival_rate import steady_rate
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_stalls_do_not_move_the_rate(seed):
+def test_stalls_do_not_change_the_rate(seed):
     rng = np.random.default_rng(seed)
     sent = np.cumsum(rng.uniform(0.005, 0.02, 800))
     totals = sent * 80_000.0
     late = sent + rng.exponential(0.002, len(sent))
-    # A stall at a place of its own, and a longer one at the end that is never made good.
+    # One stall at a random time, and a delay at the end that is not caught up.
     stall = rng.uniform(1, 7)
     late = np.where((late > stall) & (late < stall + 0.6), stall + 0.6, late)
     late[-60:] = late[-60:] + np.linspace(0, 0.8, 60)

@@ -1,4 +1,4 @@
-"""Recordings in the column layouts of several programs."""
+"""CSV recordings in the column layouts of several programs."""
 
 from __future__ import annotations
 
@@ -58,20 +58,20 @@ def _own():
 def test_layouts_give_the_true_energy(tmp_path, layout):
     lines = list(layout())
     rng = np.random.default_rng(0)
-    kept = lines[:2] + [line for line in lines[2:-1] if rng.random() > 0.02] + lines[-1:]
+    remaining_lines = lines[:2] + [line for line in lines[2:-1] if rng.random() > 0.02] + lines[-1:]
     file = tmp_path / "recording.csv"
-    file.write_text("\n".join(kept) + "\n")
+    file.write_text("\n".join(remaining_lines) + "\n")
     trace = read_csv(file, supply_v=3.0)
-    assert trace.lost_samples == len(lines) - len(kept)
+    assert trace.lost_samples == len(lines) - len(remaining_lines)
     assert trace.rate_hz == pytest.approx(1e4, rel=1e-3)
     assert trace.energy_j() == pytest.approx(TRUTH.joules(0, TIMES[-1]), rel=0.01)
     length = float(np.median([b - a for a, b in TRUTH.windows]))
-    found = find_windows(trace, expected=4, duration_s=length)
-    assert (found.method == "gpio mark") == (layout in (_ppk2, _ppk2_together))
-    assert measure(trace, found).median_uj == pytest.approx(TRUTH.per_inference_uj(), rel=0.01)
+    windows = find_windows(trace, expected=4, duration_s=length)
+    assert (windows.method == "gpio mark") == (layout in (_ppk2, _ppk2_together))
+    assert measure(trace, windows).median_uj == pytest.approx(TRUTH.per_inference_uj(), rel=0.01)
 
 
-def test_no_times_but_a_rate(tmp_path):
+def test_a_rate_replaces_the_column_of_time(tmp_path):
     file = tmp_path / "x.csv"
     file.write_text("current (mA)\n1\n2\nbroken\n4\n")
     trace = read_csv(file, supply_v=2.0, rate_hz=10)
@@ -91,14 +91,14 @@ def test_no_times_but_a_rate(tmp_path):
         ("", "no header"),
     ],
 )
-def test_what_is_missing_is_said(tmp_path, text, message):
+def test_a_missing_column_raises_an_error(tmp_path, text, message):
     file = tmp_path / "x.csv"
     file.write_text(text)
     with pytest.raises(UsageError, match=message):
         read_csv(file)
 
 
-def test_no_file(tmp_path):
+def test_a_missing_file_raises_an_error(tmp_path):
     with pytest.raises(UsageError, match="Cannot read"):
         read_csv(tmp_path / "none.csv")
 

@@ -1,4 +1,4 @@
-"""Registers of the INA chips, the serial logger on a pseudo-terminal, and meters by their names."""
+"""Registers of the INA chips, the serial logger on a pseudo-terminal, and opening meters by name."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from tests.host.energy.meters.sim_ina_logger import SimInaLogger
 @pytest.mark.parametrize(
     ("chip", "shunt", "bus", "volts"),
     [
-        # INA219: 320 mV is 0x7D00, -320 mV 0x8300; 16 V is 4000 steps, three bits up, with "ready" set.
+        # INA219: 320 mV is 0x7D00, -320 mV is 0x8300; 16 V is 4000 steps, shifted by three bits, with "ready" set.
         (INA219, "7d00", "7d02", (0.32, 16.0)),
         (INA219, "8300", "0000", (-0.32, 0.0)),
-        # INA226: full scale 81.92 mV less a step; 11.98 V is 0x2570; -80 mV is 0x8300.
+        # INA226: full scale is 81.92 mV minus one step; 11.98 V is 0x2570; -80 mV is 0x8300.
         (INA226, "7fff", "2570", (0.0819175, 11.98)),
         (INA226, "8300", "0000", (-0.08, 0.0)),
-        # INA228: the upper 20 bits; 1 step; -1 step; 3.3 V is 16896 (0x4200) steps.
+        # INA228: the value is in the upper 20 bits; 1 step; -1 step; 3.3 V is 16896 (0x4200) steps.
         (INA228, "000010", "042000", (312.5e-9, 3.3)),
         (INA228, "fffff0", "000010", (-312.5e-9, 195.3125e-6)),
     ],
 )
-def test_registers_into_volts(chip, shunt, bus, volts):
+def test_registers_are_converted_to_volts(chip, shunt, bus, volts):
     assert chip.volts(bytes.fromhex(shunt), bytes.fromhex(bus)) == pytest.approx(volts, rel=1e-9)
 
 
-def test_another_chip_is_told():
+def test_another_chip_raises_an_error():
     check_identity(INA226, b"\x54\x49", "x")
     check_identity(INA228, b"\x22\x81", "x")
     check_identity(INA219, b"\x00\x00", "x")
@@ -39,19 +39,19 @@ def test_another_chip_is_told():
         check_identity(INA228, b"\x23\x80", "The chip")
 
 
-def test_no_bus_and_wrong_addresses_are_said():
+def test_a_missing_bus_and_wrong_addresses_raise_an_error():
     with pytest.raises(DeviceError, match="/dev/i2c-no-such"):
         InaI2c("/dev/i2c-no-such").open()
-    for where in ("/dev/i2c-1:0x10", "/dev/i2c-1:x"):
+    for address in ("/dev/i2c-1:0x10", "/dev/i2c-1:x"):
         with pytest.raises(UsageError, match="not an address"):
-            InaI2c(where)
+            InaI2c(address)
     with pytest.raises(UsageError, match="shunt"):
         InaI2c("/dev/i2c-1", shunt_ohm=0)
     with pytest.raises(UsageError, match="ina229"):
         InaI2c("/dev/i2c-1", chip="ina229")
 
 
-def test_crc_of_the_catalogue():
+def test_crc8_of_the_standard_test_string():
     assert crc8(b"123456789") == 0xF4
 
 

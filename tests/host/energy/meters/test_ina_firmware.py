@@ -1,4 +1,4 @@
-"""The logger's firmware, compiled: as a process over simulated chips, read by the real driver, and for its target."""
+"""The logger's firmware, compiled as a process with simulated chips, read by the real driver; and for its target."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from arenite.profiles.boards import all_boards, load_board
 
 DEVICE = Path(__file__).parent / "ina_device"
 FLAGS = ("-std=gnu++14", "-Wall", "-Wextra", "-Werror")
-#: A above and below, s of a round and of its upper part, V, ohm.
+#: Idle and active current (A), length of a period and of its active part (s), supply (V), shunt (ohm).
 IDLE, ACTIVE, PERIOD, LENGTH, VOLTS, OHM = 0.002, 0.045, 0.25, 0.1, 3.3, 0.1
 JOULES = VOLTS * ACTIVE * LENGTH
 
 
 @pytest.fixture(scope="module")
 def loggers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One program per chip; "other" is an INA226's firmware with the wrong address."""
+    """Compile one program per chip; "other" is the firmware of an INA226 with the wrong address."""
     if shutil.which("g++") is None:
-        pytest.skip("no g++ here")
-    made = {}
+        pytest.skip("g++ is not installed")
+    programs = {}
     for name in (*SENSORS, "other"):
         folder = tmp_path_factory.mktemp(name)
         wiring = LoggerWiring(shunt_ohm=OHM, mark_pins=("3", "7"), address=0x41 if name == "other" else 0x40)
         write_logger(folder, "ina226" if name == "other" else name, load_board("nucleo_f411re"), wiring)
-        made[name] = folder / "logger"
+        programs[name] = folder / "logger"
         sources = (folder / "src" / "main.cpp", DEVICE / "core.cpp")
         command = ["g++", "-O1", *FLAGS, f"-I{DEVICE}", f"-I{folder / 'src'}", *map(str, sources)]
-        subprocess.run([*command, "-lutil", "-o", str(made[name])], check=True)
-    return made
+        subprocess.run([*command, "-lutil", "-o", str(programs[name])], check=True)
+    return programs
 
 
 @contextmanager
 def running(
     program: Path, chip: str, baud: int = 921_600, idle: float = IDLE, active: float = ACTIVE, ppm: float = 0
 ) -> Iterator[str]:
-    """The port of a logger that runs ten times as fast as the clock."""
+    """Start a logger that runs ten times as fast as real time; yield its port."""
     values = (chip.removeprefix("ina"), baud, idle, active, PERIOD, LENGTH, VOLTS, OHM, 10, ppm)
     process = subprocess.Popen([str(program), *map(str, values)], stdout=subprocess.PIPE, text=True)
     try:
@@ -61,7 +61,7 @@ def running(
         process.stdout.close()
 
 
-def whole_rounds(seconds: float) -> int:
+def complete_periods(seconds: float) -> int:
     return int((seconds - 0.05) / PERIOD)
 
 
@@ -70,12 +70,12 @@ def whole_rounds(seconds: float) -> int:
 def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, Path], chip: str) -> None:
     with running(loggers[chip], chip, ppm=300) as port, InaLogger(port) as meter:
         trace = meter.record(0.4)
-    rounds = whole_rounds(trace.seconds)
+    rounds = complete_periods(trace.seconds)
     assert rounds >= 4 and trace.lost_samples == 0
     start = trace.time_s[0] + 0.01
     truth = rounds * VOLTS * (IDLE * (PERIOD - LENGTH) + ACTIVE * LENGTH)
     assert trace.energy_j(start, start + rounds * PERIOD) == pytest.approx(truth, rel=0.002)
-    # Every conversion once: neither one twice nor one between two left out.
+    # Every conversion was read exactly once.
     assert np.ptp(np.diff(trace.time_s)) < 1.0 / trace.rate_hz
     assert len(trace) / trace.seconds == pytest.approx(trace.rate_hz, rel=0.002)
     result = measure(trace, find_windows(trace, bit=1))
@@ -86,13 +86,13 @@ def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["ina226", "ina228"])
-def test_a_slow_line_loses_samples_and_says_so(loggers: dict[str, Path], chip: str) -> None:
-    """At 230,400 baud not half of the lines find room: gaps in the numbers, and still the right energy."""
+def test_a_slow_line_counts_lost_samples(loggers: dict[str, Path], chip: str) -> None:
+    """At 230,400 baud, less than half of the lines can be sent. The numbers have gaps, but the energy is right."""
     with running(loggers[chip], chip, baud=230_400) as port, InaLogger(port) as meter:
         trace = meter.record(0.5)
-    rounds = whole_rounds(trace.seconds)
+    rounds = complete_periods(trace.seconds)
     assert trace.lost_samples > 0.3 * len(trace)
-    # What came and what was lost is what the chip converted.
+    # Received and lost samples together are the chip's conversions.
     assert len(trace) + trace.lost_samples == pytest.approx(trace.seconds * trace.rate_hz, rel=0.005)
     start = trace.time_s[0] + 0.01
     truth = rounds * VOLTS * (IDLE * (PERIOD - LENGTH) + ACTIVE * LENGTH)
@@ -101,31 +101,31 @@ def test_a_slow_line_loses_samples_and_says_so(loggers: dict[str, Path], chip: s
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", SENSORS)
-def test_a_current_that_flows_back_is_negative(loggers: dict[str, Path], chip: str) -> None:
+def test_a_reversed_current_is_negative(loggers: dict[str, Path], chip: str) -> None:
     with running(loggers[chip], chip, idle=-0.010, active=-0.010) as port, InaLogger(port) as meter:
         trace = meter.record(0.1)
     assert np.median(trace.current_a) == pytest.approx(-0.010, rel=0.01)
 
 
-def test_a_chip_at_its_limit_says_the_limit(loggers: dict[str, Path]) -> None:
-    """INA226: 81.92 mV over 0.1 ohm are all that it can tell."""
+def test_a_current_above_the_range_reads_as_the_limit(loggers: dict[str, Path]) -> None:
+    """The limit of an INA226 is 81.92 mV over 0.1 ohm."""
     with running(loggers["ina226"], "ina226", idle=2.0, active=2.0) as port, InaLogger(port) as meter:
         trace = meter.record(0.1)
     assert np.median(trace.current_a) == pytest.approx(0.81918, rel=1e-3)
 
 
 @pytest.mark.slow
-def test_the_offset_is_taken_off_after_zero(loggers: dict[str, Path]) -> None:
+def test_zero_removes_the_offset(loggers: dict[str, Path]) -> None:
     with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
-        before = meter.record(0.1)
+        with_offset = meter.record(0.1)
         meter.transport.write(b"zero\n")
-        after = meter.record(0.3)
-    assert np.median(before.current_a) == pytest.approx(50e-6, abs=2e-6)
-    assert np.abs(after.current_a).max() < 4e-6
+        without_offset = meter.record(0.3)
+    assert np.median(with_offset.current_a) == pytest.approx(50e-6, abs=2e-6)
+    assert np.abs(without_offset.current_a).max() < 4e-6
 
 
-def test_it_can_record_twice_and_its_timer_may_wrap(loggers: dict[str, Path]) -> None:
-    """The clock of 32 bits wraps a second after the start."""
+def test_two_recordings_and_a_timer_that_wraps(loggers: dict[str, Path]) -> None:
+    """The 32-bit clock wraps one second after the start."""
     with running(loggers["ina226"], "ina226") as port, InaLogger(port) as meter:
         traces = [meter.record(0.15) for _ in range(2)]
     for trace in traces:
@@ -133,7 +133,7 @@ def test_it_can_record_twice_and_its_timer_may_wrap(loggers: dict[str, Path]) ->
         assert trace.seconds > 0.5
 
 
-def test_a_chip_that_does_not_answer_is_told(loggers: dict[str, Path]) -> None:
+def test_a_chip_that_does_not_answer_raises_an_error(loggers: dict[str, Path]) -> None:
     with (
         running(loggers["other"], "ina226") as port,
         pytest.raises(DeviceError, match="does not reach its INA226"),
@@ -142,7 +142,7 @@ def test_a_chip_that_does_not_answer_is_told(loggers: dict[str, Path]) -> None:
         pass
 
 
-def test_another_chip_at_the_address_is_told(loggers: dict[str, Path]) -> None:
+def test_another_chip_at_the_address_raises_an_error(loggers: dict[str, Path]) -> None:
     with (
         running(loggers["ina228"], "ina226") as port,
         pytest.raises(DeviceError, match="does not reach its INA228"),
@@ -153,10 +153,10 @@ def test_another_chip_at_the_address_is_told(loggers: dict[str, Path]) -> None:
 
 @pytest.mark.parametrize("chip", SENSORS)
 @pytest.mark.parametrize("cpu", ["cortex-m0", "cortex-m4"])
-def test_it_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None:
-    """Against declarations alone: no Arduino core can be had here."""
+def test_the_firmware_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None:
+    """The test compiles against declarations, without an Arduino core."""
     if shutil.which("arm-none-eabi-g++") is None:
-        pytest.skip("no arm-none-eabi-g++ here")
+        pytest.skip("arm-none-eabi-g++ is not installed")
     write_logger(tmp_path, chip, load_board("pico"), LoggerWiring(mark_pins=("2",)))
     command = ["arm-none-eabi-g++", *FLAGS, f"-mcpu={cpu}", "-mthumb", "-Os", "-fno-exceptions", "-fno-rtti"]
     includes = [f"-I{DEVICE}", f"-I{DEVICE / 'bare'}", f"-I{tmp_path / 'src'}"]
@@ -166,7 +166,7 @@ def test_it_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None
     )
     size = subprocess.run(["arm-none-eabi-size", str(out)], check=True, capture_output=True, text=True).stdout
     text, data, bss = map(int, size.splitlines()[1].split()[:3])
-    # With an Arduino Uno in mind: 32 KB of flash and 2 KB of RAM for it and the core.
+    # An Arduino Uno has 32 KB of flash and 2 KB of RAM for the logger and its core.
     assert text + data < 8192 and data + bss < 512
 
 
@@ -182,13 +182,13 @@ def test_every_board_with_an_arduino_core_gets_a_project(tmp_path: Path) -> None
         assert "#define METER_MARK_PINS D2, PA_1 " in files["src/config.h"]
 
 
-def test_platformio_takes_the_project(tmp_path: Path) -> None:
-    """It parses and lints; the vendor's platform cannot be had here."""
+def test_platformio_accepts_the_project(tmp_path: Path) -> None:
+    """PlatformIO parses and lints the project. A build would need the vendor's platform."""
     write_logger(tmp_path, "ina226", load_board("nucleo_f411re"), LoggerWiring())
     pio = Path(sys.executable).with_name("pio")
     command = [str(pio), "project", "config", "-d", str(tmp_path), "--json-output"]
-    told = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    environment = dict(dict(told)["env:nucleo_f411re"])
+    config = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    environment = dict(dict(config)["env:nucleo_f411re"])
     assert environment["framework"] == ["arduino"] and environment["board"] == "nucleo_f411re"
     lint = subprocess.run([*command[:-1], "--lint"], check=True, capture_output=True, text=True)
     assert "free from linting errors" in lint.stdout
@@ -205,12 +205,12 @@ def test_platformio_takes_the_project(tmp_path: Path) -> None:
         ({"baud": 300}, "out of range"),
     ],
 )
-def test_wiring_that_cannot_be_is_refused(wrong: dict[str, object], message: str) -> None:
+def test_impossible_wiring_raises_an_error(wrong: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         LoggerWiring(**wrong)  # type: ignore[arg-type]
 
 
-def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
     with pytest.raises(UsageError, match="thesis"):
         write_logger(tmp_path, "ina226", load_board("pico"), LoggerWiring())

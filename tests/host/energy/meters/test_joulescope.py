@@ -1,4 +1,4 @@
-"""The Joulescope driver up to the device: blocks of samples, gaps, and what is missing here."""
+"""The Joulescope driver without a device: blocks of samples, gaps, and errors of missing parts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.host.energy.meters.trace import join
 
 
 class _Ring:
-    """A ring of samples with the two calls that the package's stream buffer offers."""
+    """A ring of samples with the two calls of the package's stream buffer."""
 
     def __init__(self, size: int) -> None:
         self.values = np.empty(0)
@@ -29,7 +29,7 @@ class _Ring:
         return {"signals": {name: {"value": columns[name]} for name in fields}}
 
 
-def test_blocks_become_one_recording_with_their_gaps():
+def test_blocks_are_joined_to_one_recording_with_gaps():
     ring, collector = _Ring(50), _Collector(100.0)
     for size in (30, 0, 20, 90):
         ring.values = np.append(ring.values, np.full(size, 1e-3))
@@ -37,16 +37,16 @@ def test_blocks_become_one_recording_with_their_gaps():
             ring.values[35] = np.nan
         assert collector.stream_notify(ring) is False
     trace = join(collector.parts)
-    # 140 samples: one was missing, and of the last 90 the ring held 50.
+    # Of 140 samples, one was missing, and the ring kept only 50 of the last 90.
     assert (len(trace), trace.lost_samples) == (99, 41)
     assert trace.time_s[-1] == pytest.approx(1.39)
     assert trace.energy_j() == pytest.approx(1.39 * 2e-3)
 
 
-def test_without_the_package_or_a_device_it_says_what_to_do():
-    there = importlib.util.find_spec("joulescope") is not None
+def test_a_missing_package_or_device_raises_an_error():
+    is_installed = importlib.util.find_spec("joulescope") is not None
     expected, words = (
-        (DeviceError, "Joulescope cannot be used") if there else (UsageError, r"arenite\[joulescope\]")
+        (DeviceError, "Joulescope cannot be used") if is_installed else (UsageError, r"arenite\[joulescope\]")
     )
     with pytest.raises(expected, match=words) as caught:
         JoulescopeMeter().open()

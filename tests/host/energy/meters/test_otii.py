@@ -25,14 +25,14 @@ def test_energy_is_within_one_percent_of_the_truth(seed):
     assert trace.energy_j() == pytest.approx(truth.joules(0, truth.seconds), rel=0.01)
     assert trace.lost_samples == sim.missing > 0
     assert trace.rate_hz == pytest.approx(4000)
-    found = find_windows(trace)
-    assert found.method == GPIO
-    result = measure(trace, found)
+    windows = find_windows(trace)
+    assert windows.method == GPIO
+    result = measure(trace, windows)
     assert len(result.energy_uj) == 12
     assert result.median_uj == pytest.approx(truth.per_inference_uj(), rel=0.01)
 
 
-def test_errors_are_said():
+def test_server_errors_are_raised():
     truth = waveform.make(0, inferences=1)
     with (
         SimOtii(truth, licence=False) as sim,
@@ -42,8 +42,8 @@ def test_errors_are_said():
         meter.start()
     with SimOtii(truth) as sim, pytest.raises(DeviceError, match="connected are: My Arc"):
         Otii(sim.where, device="Yours").open()
-    with SimDmm(truth) as other, pytest.raises(DeviceError, match="does not answer"):
-        impatient = Otii(other.where)
+    with SimDmm(truth) as other_instrument, pytest.raises(DeviceError, match="does not answer"):
+        impatient = Otii(other_instrument.where)
         ask = impatient._request
         setattr(impatient, "_ask", lambda command, **data: ask(command, 0.3, **data))  # noqa: B010  (a method)
         impatient.open()

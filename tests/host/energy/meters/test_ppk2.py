@@ -35,34 +35,34 @@ def test_energy_is_within_one_percent_of_the_truth(seed):
     assert trace.marks is not None and set(trace.marks) == {0x80, 0x81}
 
 
-def test_samples_come_while_it_records_and_are_in_the_recording():
+def test_samples_arrive_during_the_recording():
     truth = waveform.make(9, inferences=2)
     with SimPpk2(truth, lost=0) as sim, Ppk2(sim.port, supply_v=3.0, source=False) as meter:
         meter.start()
-        pieces = list(meter.samples(timeout_s=0.5))
-        whole = meter.stop()
+        chunks = list(meter.samples(timeout_s=0.5))
+        recording = meter.stop()
         assert sim.mode == 1
-    assert len(pieces) > 1
-    joined = np.concatenate([piece.current_a for piece in pieces])
-    assert np.array_equal(whole.current_a[: len(joined)], joined)
-    assert len(whole) - len(joined) < 64
+    assert len(chunks) > 1
+    joined = np.concatenate([chunk.current_a for chunk in chunks])
+    assert np.array_equal(recording.current_a[: len(joined)], joined)
+    assert len(recording) - len(joined) < 64
 
 
-def test_pieces_make_no_difference():
+def test_chunk_sizes_make_no_difference():
     truth = waveform.make(3)
     with SimPpk2(truth, 3) as sim:
         raw = sim.words().astype("<u4").tobytes()
         calibration = Calibration.parse(sim.metadata().decode())
     decoder = Ppk2Decoder(calibration, 3.0)
-    whole = decoder.feed(raw)
+    samples = decoder.feed(raw)
     end = decoder.finish()
-    expected = np.concatenate([whole.current_a, end.current_a])
+    expected = np.concatenate([samples.current_a, end.current_a])
     rng = np.random.default_rng(0)
-    decoder, parts, at = Ppk2Decoder(calibration, 3.0), [], 0
-    while at < len(raw):
+    decoder, parts, offset = Ppk2Decoder(calibration, 3.0), [], 0
+    while offset < len(raw):
         size = int(rng.integers(1, 3000))
-        parts.append(decoder.feed(raw[at : at + size]))
-        at += size
+        parts.append(decoder.feed(raw[offset : offset + size]))
+        offset += size
     parts.append(decoder.finish())
     assert np.array_equal(np.concatenate([part.current_a for part in parts]), expected)
     assert sum(part.lost_samples for part in parts) == sim.dropped
@@ -70,7 +70,7 @@ def test_pieces_make_no_difference():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("extra", [1, 2, 3])
-def test_a_stream_caught_within_a_sample_is_found(extra):
+def test_a_stream_that_starts_within_a_sample_is_aligned(extra):
     truth = waveform.make(1, inferences=2)
     with SimPpk2(truth, 1, misaligned=extra) as sim:
         trace = _measure(sim)
@@ -78,7 +78,7 @@ def test_a_stream_caught_within_a_sample_is_found(extra):
     assert trace.lost_samples == sim.dropped
 
 
-def test_a_flipped_counter_or_range_costs_one_sample():
+def test_a_damaged_counter_or_range_loses_one_sample():
     count = 1000
     words = 2000 | (np.arange(count) & 63) << 18
     words[300] ^= 0x15 << 18
@@ -90,10 +90,10 @@ def test_a_flipped_counter_or_range_costs_one_sample():
     assert parts[-1].time_s[-1] == pytest.approx((count - 1) / 1e5)
 
 
-def test_an_unprogrammed_unit_falls_back_to_nominal_values_and_says_so():
+def test_an_uncalibrated_unit_uses_nominal_values_with_a_note():
     with SimPpk2(waveform.make(0, inferences=1), lost=0) as sim:
-        told = sim.metadata().replace(f"R0: {sim.r[0]:.10g}".encode(), b"R0: nan")
-        setattr(sim, "metadata", lambda: told)  # noqa: B010  (a method)
+        metadata = sim.metadata().replace(f"R0: {sim.r[0]:.10g}".encode(), b"R0: nan")
+        setattr(sim, "metadata", lambda: metadata)  # noqa: B010  (a method)
         trace = _measure(sim)
     assert any("R0" in note for note in trace.notes)
     assert Calibration.parse("R0: 0\nGI1: nan\nO2: 12").r[0] == 1031.64
@@ -105,9 +105,9 @@ class _Silent(PtyInstrument):
 
 
 @pytest.mark.slow
-def test_what_is_no_ppk2_is_said():
-    with _Silent() as other, pytest.raises(DeviceError, match="No PPK2 answers"):
-        Ppk2(other.port).open()
+def test_other_devices_raise_an_error():
+    with _Silent() as silent_instrument, pytest.raises(DeviceError, match="No PPK2 answers"):
+        Ppk2(silent_instrument.port).open()
     with pytest.raises(UsageError, match="7 V"):
         Ppk2("x", supply_v=7)
     with pytest.raises(DeviceError, match="no serial port"):

@@ -1,4 +1,4 @@
-"""A current of known energy: what the simulated instruments measure, and no driver ever sees."""
+"""Currents with known energy, which the simulated instruments measure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RAMP_S = 20e-6
 
 @dataclass(frozen=True)
 class Waveform:
-    """Piecewise linear amperes over true seconds; ``windows``: start and end of each inference."""
+    """A piecewise linear current over time. ``windows`` has start and end of each inference."""
 
     time_s: Floats
     current_a: Floats
@@ -31,7 +31,7 @@ class Waveform:
         return np.interp(time_s, self.time_s, self.current_a)
 
     def joules(self, start: float, end: float) -> float:
-        """Exact: every knot is a node of the trapezoids."""
+        """Return the exact energy: the trapezoids use every knot."""
         inside = self.time_s[(self.time_s > start) & (self.time_s < end)]
         nodes = np.concatenate([[start], inside, [end]])
         return float(np.trapezoid(self.at(nodes), nodes)) * self.volts
@@ -47,7 +47,10 @@ class Waveform:
 
 
 def make(seed: int, inferences: int = 6, volts: float = 3.0, scale: float = 1.0) -> Waveform:
-    """Deep sleep, waking up (idle current), an inference of a few layers, and sleep again; times ``scale``."""
+    """Return a waveform of deep sleep, waking up (idle current), inferences of some layers, and sleep again.
+
+    ``scale`` multiplies all times.
+    """
     rng = np.random.default_rng(seed)
     sleep, idle = rng.uniform(2e-6, 30e-6), rng.uniform(0.5e-3, 3e-3)
     layers = rng.uniform(8e-3, 60e-3, size=rng.integers(3, 8))

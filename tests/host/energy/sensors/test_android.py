@@ -1,4 +1,4 @@
-"""Android's commands, as programs on a PATH that print what phones print."""
+"""Sensors that read Android's commands. The tests put programs on the PATH that print the output of real phones."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ mColdThrottlingThresholds=[NaN, NaN, NaN, NaN, NaN, NaN, NaN]}
 
 
 def dumpsys(folder: Path, battery: str = BATTERY, thermal: str = THERMAL) -> str:
-    """A ``dumpsys`` that knows two services."""
+    """Write a ``dumpsys`` program that knows two services; return the PATH."""
     path = command(folder, "dumpsys", "Can't find service\n")
     (folder / "dumpsys.battery").write_text(battery)
     (folder / "dumpsys.thermalservice").write_text(thermal)
     return path
 
 
-def test_termux_tells_the_power_of_the_whole_phone(tmp_path: Path) -> None:
+def test_termux_reports_the_power_of_the_phone(tmp_path: Path) -> None:
     path = command(tmp_path / "bin", "termux-battery-status", TERMUX)
     meter = open_power(tmp_path, path=path)
     power = meter.read(0.0)
@@ -87,9 +87,9 @@ def test_termux_tells_the_power_of_the_whole_phone(tmp_path: Path) -> None:
     assert thermometer is not None and thermometer.read().celsius == 31.2
 
 
-def test_an_old_termux_without_volts_says_what_is_assumed(tmp_path: Path) -> None:
-    old = TERMUX.replace('  "voltage": 3912,\n', "")
-    meter = android.TermuxBattery(command(tmp_path, "termux-battery-status", old))
+def test_termux_without_a_voltage_uses_an_assumed_one(tmp_path: Path) -> None:
+    without_volts = TERMUX.replace('  "voltage": 3912,\n', "")
+    meter = android.TermuxBattery(command(tmp_path, "termux-battery-status", without_volts))
     assert meter.read(0.0).source == "Termux battery at an assumed 3.85 V"
 
 
@@ -103,13 +103,13 @@ def test_an_old_termux_without_volts_says_what_is_assumed(tmp_path: Path) -> Non
         (TERMUX[:60], "did not print JSON"),
     ],
 )
-def test_what_termux_does_not_report_is_reported(tmp_path: Path, text: str, word: str) -> None:
+def test_missing_figures_of_termux_are_noted(tmp_path: Path, text: str, word: str) -> None:
     path = command(tmp_path, "termux-battery-status", text)
-    found = android.find(path)
-    assert found[0].open is None and word in found[0].note
+    sources = android.find(path)
+    assert sources[0].open is None and word in sources[0].note
 
 
-def test_an_answer_stands_for_two_seconds(tmp_path: Path) -> None:
+def test_an_answer_is_cached_for_two_seconds(tmp_path: Path) -> None:
     clock, path = Clock(), command(tmp_path, "termux-battery-status", TERMUX)
     meter = android.TermuxBattery(path, clock)
     first = meter.read(0.0).watts
@@ -134,10 +134,10 @@ def test_thermalservice_prefers_the_hals_values_and_the_skin(tmp_path: Path) -> 
     thermometer = android_thermal.AndroidThermometer(dumpsys(tmp_path))
     reading = thermometer.read()
     assert (reading.celsius, reading.trip, reading.source) == (34.5, 40.0, "skin")
-    assert dict(reading.zones)["CPU0"] == 66.5  # not the cached 37
+    assert dict(reading.zones)["CPU0"] == 66.5  # not the cached value of 37
 
 
-def test_headroom_is_one_at_severe_and_nan_when_asked_too_often(tmp_path: Path) -> None:
+def test_headroom_is_one_at_severe_and_nan_if_read_too_often(tmp_path: Path) -> None:
     clock = Clock()
     thermometer = android_thermal.AndroidThermometer(dumpsys(tmp_path), clock=clock)
     assert thermometer.headroom() == pytest.approx((34.5 - 10) / 30)
@@ -147,7 +147,7 @@ def test_headroom_is_one_at_severe_and_nan_when_asked_too_often(tmp_path: Path) 
     assert (android_thermal.headroom(40.0, 40.0), android_thermal.headroom(5.0, 40.0)) == (1.0, 0.0)
 
 
-def test_a_hal_that_is_not_ready_and_a_refusal_are_reported(tmp_path: Path) -> None:
+def test_an_unready_hal_and_a_denied_permission_raise_an_error(tmp_path: Path) -> None:
     empty = "Thermal Status: 0\nCached temperatures:\nHAL Ready: false\n"
     with pytest.raises(DeviceError, match="not ready"):
         android_thermal.AndroidThermometer(dumpsys(tmp_path / "a", thermal=empty)).read()
@@ -159,6 +159,8 @@ def test_a_hal_that_is_not_ready_and_a_refusal_are_reported(tmp_path: Path) -> N
     assert android.find(path)[0].open is None
 
 
-def test_a_tree_does_not_ask_this_computers_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_tree_does_not_run_commands_of_this_computer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", command(tmp_path / "bin", "termux-battery-status", TERMUX))
-    assert "Termux battery" not in [found.name for found in power_candidates(tmp_path)]
+    assert "Termux battery" not in [source.name for source in power_candidates(tmp_path)]

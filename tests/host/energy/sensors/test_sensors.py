@@ -1,4 +1,4 @@
-"""Each sensor on a tree in the kernel's format: the right figure, or words where there is none."""
+"""Each sensor reads the right power from a sysfs tree in the kernel's format, or raises an error."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from arenite.profiles.hosts import load_host
 from tests.host.energy.sysfs_trees import Clock, battery_tree, hwmon_ina3221, put, rapl_tree
 
 
-def test_the_total_of_a_jetson_is_its_input_rail_not_the_sum(tmp_path: Path) -> None:
+def test_the_total_power_of_a_jetson_is_that_of_its_input_rail(tmp_path: Path) -> None:
     hwmon_ina3221(tmp_path, {"POM_5V_IN": (5000, 900), "POM_5V_GPU": (5000, 200), "POM_5V_CPU": (5000, 300)})
-    found = ina3221.find(tmp_path)
-    assert [(f.name, f.scope) for f in found] == [("INA3221 POM_5V_IN", "device")]
-    power = found[0].open().read(0.0)  # type: ignore[misc]
+    sources = ina3221.find(tmp_path)
+    assert [(f.name, f.scope) for f in sources] == [("INA3221 POM_5V_IN", "device")]
+    power = sources[0].open().read(0.0)  # type: ignore[misc]
     assert power.watts == pytest.approx(4.5)
     assert (power.kind, dict(power.rails)) == ("measured", {"POM_5V_GPU": 1.0, "POM_5V_CPU": 1.5})
 
@@ -32,7 +32,7 @@ def test_unconnected_rails_and_shunt_channels_are_skipped(tmp_path: Path) -> Non
     assert [rail.name for rail in ina3221.rails(tmp_path)] == ["VDD_IN", "VDD_SOC"]
 
 
-def test_a_module_without_an_input_rail_is_the_sum_of_its_disjoint_ones(tmp_path: Path) -> None:
+def test_without_an_input_rail_disjoint_rails_are_summed(tmp_path: Path) -> None:
     hwmon_ina3221(
         tmp_path, {"VDD_GPU_SOC": (20000, 200), "VDD_CPU_CV": (20000, 100), "VIN_SYS_5V0": (5000, 600)}
     )
@@ -42,7 +42,7 @@ def test_a_module_without_an_input_rail_is_the_sum_of_its_disjoint_ones(tmp_path
     assert dict(power.rails) == {"VDDQ_VDD2_1V8AO": 1.0}
 
 
-def test_the_older_iio_files_are_read_once_under_either_path(tmp_path: Path) -> None:
+def test_older_iio_files_with_two_paths_are_read_once(tmp_path: Path) -> None:
     base = "sys/bus/i2c/drivers/ina3221x/6-0040/iio:device0"
     put(tmp_path, {f"{base}/rail_name_0": "POM_5V_IN", f"{base}/in_power0_input": 2132,
                    f"{base}/rail_name_1": "POM_5V_GPU", f"{base}/in_power1_input": 78,
@@ -53,41 +53,41 @@ def test_the_older_iio_files_are_read_once_under_either_path(tmp_path: Path) -> 
     assert ina3221.find(tmp_path)[0].open().read(0.0).watts == pytest.approx(2.132)  # type: ignore[misc]
 
 
-def test_single_rails_are_parts(tmp_path: Path) -> None:
+def test_a_single_rail_has_the_scope_part(tmp_path: Path) -> None:
     hwmon_ina3221(tmp_path, {"VDD_CPU": (5000, 100)})
     assert [(f.name, f.scope) for f in ina3221.find(tmp_path)] == [("INA3221 VDD_CPU", "part")]
 
 
-@pytest.mark.parametrize("broken", ["", "abc", "-400", "nan", "99999999999"])
-def test_a_rail_that_reads_nonsense_is_told(tmp_path: Path, broken: str) -> None:
+@pytest.mark.parametrize("text", ["", "abc", "-400", "nan", "99999999999"])
+def test_an_invalid_rail_value_raises_an_error(tmp_path: Path, text: str) -> None:
     hwmon_ina3221(tmp_path, {"VDD_IN": (19000, 400)})
     meter = ina3221.find(tmp_path)[0].open()  # type: ignore[misc]
-    put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": broken})
+    put(tmp_path, {"sys/class/hwmon/hwmon1/curr1_input": text})
     with pytest.raises(DeviceError, match="VDD_IN"):
         meter.read(0.0)
 
 
-def test_thors_ina238_is_in_microwatts_and_the_whole_module(tmp_path: Path) -> None:
+def test_the_ina238_of_thor_measures_the_module_in_microwatts(tmp_path: Path) -> None:
     put(
         tmp_path, {"sys/class/hwmon/hwmon0/name": "ina238", "sys/class/hwmon/hwmon0/power1_input": 31_500_000}
     )
-    found = hwmon.find(tmp_path)
-    assert (found[0].name, found[0].scope) == ("INA238 power1", "device")
-    assert found[0].open().read(0.0).watts == pytest.approx(31.5)  # type: ignore[misc]
+    sources = hwmon.find(tmp_path)
+    assert (sources[0].name, sources[0].scope) == ("INA238 power1", "device")
+    assert sources[0].open().read(0.0).watts == pytest.approx(31.5)  # type: ignore[misc]
 
 
-def test_an_average_is_taken_before_a_moment_and_a_gpu_is_a_part(tmp_path: Path) -> None:
+def test_an_average_precedes_an_instant_reading_and_a_gpu_is_a_part(tmp_path: Path) -> None:
     base = "sys/class/hwmon/hwmon3"
     put(tmp_path, {f"{base}/name": "amdgpu", f"{base}/power1_average": 7_000_000, f"{base}/power1_input": 9_000_000,
                    f"{base}/power1_label": "PPT"})  # fmt: skip
-    found = hwmon.find(tmp_path)
-    assert [(f.name, f.scope) for f in found] == [("amdgpu PPT", "part")]
-    assert found[0].open().read(0.0).watts == 7.0  # type: ignore[misc]
+    sources = hwmon.find(tmp_path)
+    assert [(f.name, f.scope) for f in sources] == [("amdgpu PPT", "part")]
+    assert sources[0].open().read(0.0).watts == 7.0  # type: ignore[misc]
     put(tmp_path, {f"{base}/power1_average": "N/A"})
     assert hwmon.find(tmp_path)[0].open is None
 
 
-def test_rapl_is_energy_over_time_and_wraps(tmp_path: Path) -> None:
+def test_rapl_power_is_energy_over_time_with_wrapping(tmp_path: Path) -> None:
     clock = Clock()
     rapl_tree(tmp_path, energy=262143328850 - 5_000_000)
     meter = rapl.find(tmp_path, clock)[0].open()  # type: ignore[misc]
@@ -96,12 +96,12 @@ def test_rapl_is_energy_over_time_and_wraps(tmp_path: Path) -> None:
     power = meter.read(0.0)
     assert power.watts == pytest.approx(6.0)
     assert power.source == "RAPL package-0"
-    clock.now += 0.001  # too soon: the last mean stands
+    clock.now += 0.001  # too soon for a new mean, so the last one is returned
     assert meter.read(0.0).watts == pytest.approx(6.0)
 
 
 @given(st.lists(st.integers(0, 60_000_000), min_size=1, max_size=20), st.integers(0, 262143328849))
-def test_rapl_adds_up_to_the_energy_whatever_the_steps(steps: list[int], start: int) -> None:
+def test_rapl_powers_add_up_to_the_energy(steps: list[int], start: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         root, clock, count = Path(folder), Clock(), start
         rapl_tree(root, energy=count)
@@ -115,21 +115,21 @@ def test_rapl_adds_up_to_the_energy_whatever_the_steps(steps: list[int], start: 
         assert joules == pytest.approx(sum(steps) / 1e6, abs=1e-5)
 
 
-def test_packages_are_summed_their_insides_and_psys_are_not(tmp_path: Path) -> None:
+def test_only_packages_are_summed(tmp_path: Path) -> None:
     clock = Clock()
     for index, name in (("0", "package-0"), ("1", "package-1"), ("0:0", "core"), ("2", "psys")):
         rapl_tree(tmp_path, name, 1_000_000, index)
-    found = {f.name: f for f in rapl.find(tmp_path, clock)}
-    assert {name: f.scope for name, f in found.items()} == {
+    sources = {f.name: f for f in rapl.find(tmp_path, clock)}
+    assert {name: f.scope for name, f in sources.items()} == {
         "RAPL psys": "device", "RAPL package-0+package-1": "package", "RAPL core": "part"}  # fmt: skip
-    meter = found["RAPL package-0+package-1"].open()  # type: ignore[misc]
+    meter = sources["RAPL package-0+package-1"].open()  # type: ignore[misc]
     for index, name in (("0", "package-0"), ("1", "package-1")):
         rapl_tree(tmp_path, name, 4_000_000, index)
     clock.now += 1
     assert meter.read(0.0).watts == pytest.approx(6.0)
 
 
-def test_a_forbidden_counter_says_so_and_how_to_allow_it() -> None:
+def test_an_unreadable_counter_names_the_remedy() -> None:
     with tempfile.TemporaryDirectory() as folder:
         rapl_tree(Path(folder))
         counter = Path(folder) / "sys/class/powercap/intel-rapl:0/energy_uj"
@@ -153,21 +153,24 @@ def test_a_forbidden_counter_says_so_and_how_to_allow_it() -> None:
         ({"power_now": 8_400_000}, 8.4),
         ({"power_now": -8_400_000}, 8.4),
         ({"voltage_now": 11_400_000, "current_now": 700_000}, 7.98),
-        ({"voltage_now": 3_850_000, "current_now": -650_000}, 2.5025),  # a phone: discharging is negative
-        ({"voltage_now": 3_850_000, "current_now": 650}, 2.5025),  # a phone that tells mA
+        (
+            {"voltage_now": 3_850_000, "current_now": -650_000},
+            2.5025,
+        ),  # a phone that reports a discharging current as negative
+        ({"voltage_now": 3_850_000, "current_now": 650}, 2.5025),  # a phone that reports mA
         ({"power_now": 0, "voltage_now": 4_000_000, "current_now": -500_000}, 2.0),
     ],
 )
-def test_a_battery_of_either_sign_and_unit(tmp_path: Path, files: dict[str, object], watts: float) -> None:
+def test_batteries_with_either_sign_and_unit(tmp_path: Path, files: dict[str, object], watts: float) -> None:
     battery_tree(tmp_path, **files)
     power = battery.find(tmp_path)[0].open().read(0.0)  # type: ignore[misc]
     assert power.watts == pytest.approx(watts)
 
 
-def test_a_charging_battery_tells_no_power(tmp_path: Path) -> None:
+def test_a_charging_battery_gives_no_power(tmp_path: Path) -> None:
     battery_tree(tmp_path, status="Charging", power_now=8_400_000)
-    found = battery.find(tmp_path)
-    assert found[0].open is None and "'charging'" in found[0].note
+    sources = battery.find(tmp_path)
+    assert sources[0].open is None and "'charging'" in sources[0].note
     battery_tree(tmp_path, status="Discharging", power_now=8_400_000)
     meter = battery.find(tmp_path)[0].open()  # type: ignore[misc]
     battery_tree(tmp_path, status="Full", power_now=0)
@@ -175,12 +178,12 @@ def test_a_charging_battery_tells_no_power(tmp_path: Path) -> None:
         meter.read(0.0)
 
 
-def test_a_battery_of_a_mouse_is_not_ours(tmp_path: Path) -> None:
+def test_batteries_of_other_devices_are_ignored(tmp_path: Path) -> None:
     battery_tree(tmp_path, scope="Device", power_now=1)
     assert battery.find(tmp_path) == []
 
 
-def test_charge_alone_gives_a_coarse_mean(tmp_path: Path) -> None:
+def test_a_charge_counter_gives_a_coarse_mean(tmp_path: Path) -> None:
     clock = Clock()
     battery_tree(tmp_path, charge_now=3_000_000, voltage_now=4_000_000)
     meter = battery.find(tmp_path, clock)[0].open()  # type: ignore[misc]
@@ -191,7 +194,7 @@ def test_charge_alone_gives_a_coarse_mean(tmp_path: Path) -> None:
     assert meter.read(0.0).watts == pytest.approx(0.01 * 3600 * 4 / 60)  # 10 mAh at 4 V in a minute
 
 
-def test_an_estimate_says_so_and_follows_load_and_frequency(tmp_path: Path) -> None:
+def test_an_estimate_depends_on_load_and_frequency(tmp_path: Path) -> None:
     profile = load_host("raspberry_pi_4")
     meter = profile_estimate.find(tmp_path, profile)[0].open()  # type: ignore[misc]
     idle, busy = meter.read(0.0), meter.read(4.0)

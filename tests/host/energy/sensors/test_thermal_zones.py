@@ -1,4 +1,4 @@
-"""Thermal zones and what throttles, on trees in the kernel's format."""
+"""Thermal zones and throttling, read from sysfs trees in the kernel's format."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.host.energy.sysfs_trees import put
 def zone(number: int, name: str, temp: object, **trips: object) -> dict[str, object]:
     base = f"sys/class/thermal/thermal_zone{number}"
     files: dict[str, object] = {f"{base}/type": name, f"{base}/temp": temp}
-    for index, (kind, value) in enumerate(trips.items()):
-        files |= {f"{base}/trip_point_{index}_type": kind, f"{base}/trip_point_{index}_temp": value}
+    for index, (trip_type, value) in enumerate(trips.items()):
+        files |= {f"{base}/trip_point_{index}_type": trip_type, f"{base}/trip_point_{index}_temp": value}
     return files
 
 
-def test_the_zone_nearest_to_its_passive_trip_counts(tmp_path: Path) -> None:
+def test_the_zone_nearest_to_its_passive_trip_is_used(tmp_path: Path) -> None:
     put(tmp_path, zone(0, "cpu", 70000, passive=95000, critical=105000) | zone(1, "skin-therm", 44000, passive=45000)
         | zone(2, "battery", 80000) | zone(10, "PMIC-Die", 100000, critical=120000))  # fmt: skip
     thermometer = open_thermometer(tmp_path)
@@ -31,7 +31,7 @@ def test_the_zone_nearest_to_its_passive_trip_counts(tmp_path: Path) -> None:
     assert dict(reading.zones) == {"cpu": 70.0, "skin-therm": 44.0}
 
 
-def test_it_stays_with_a_zone_until_another_is_clearly_nearer(tmp_path: Path) -> None:
+def test_the_zone_changes_only_if_another_is_clearly_nearer(tmp_path: Path) -> None:
     put(tmp_path, zone(0, "cpu", 80000, passive=95000) | zone(1, "gpu", 79000, passive=95000))
     thermometer = open_thermometer(tmp_path)
     assert thermometer is not None and thermometer.read().source == "cpu"
@@ -41,20 +41,20 @@ def test_it_stays_with_a_zone_until_another_is_clearly_nearer(tmp_path: Path) ->
     assert thermometer.read().source == "gpu"
 
 
-def test_a_users_limit_is_for_the_skin_where_there_is_one(tmp_path: Path) -> None:
+def test_the_limit_of_a_user_applies_to_the_skin_sensor(tmp_path: Path) -> None:
     put(tmp_path, zone(0, "cpu", 70000, passive=95000) | zone(1, "skin-therm", 38000, passive=45000))
     thermometer = open_thermometer(tmp_path, limit_c=43.0)
     assert thermometer is not None and thermometer.read().source == "skin-therm"
 
 
 @pytest.mark.parametrize("temp", ["", "garbage", "-274000", "500000", "0"])
-def test_a_sensor_that_reads_nonsense_is_left_out(tmp_path: Path, temp: str) -> None:
+def test_an_invalid_sensor_is_ignored(tmp_path: Path, temp: str) -> None:
     put(tmp_path, zone(0, "cpu", temp, passive=95000) | zone(1, "gpu", 50000, passive=95000))
     thermometer = open_thermometer(tmp_path)
     assert thermometer is not None and thermometer.read().source == "gpu"
 
 
-def test_a_vanishing_zone_is_told(tmp_path: Path) -> None:
+def test_a_vanished_zone_raises_an_error(tmp_path: Path) -> None:
     put(tmp_path, zone(0, "cpu", 50000, passive=95000))
     thermometer = open_thermometer(tmp_path)
     assert thermometer is not None
@@ -63,7 +63,7 @@ def test_a_vanishing_zone_is_told(tmp_path: Path) -> None:
         thermometer.read()
 
 
-def test_a_raspberry_pi_has_its_trip_point_from_the_profile(tmp_path: Path) -> None:
+def test_the_trip_point_of_a_raspberry_pi_is_from_its_profile(tmp_path: Path) -> None:
     put(tmp_path, zone(0, "cpu-thermal", 61234, critical=110000)
         | {"proc/device-tree/model": "Raspberry Pi 4 Model B Rev 1.4\0"})  # fmt: skip
     thermometer = open_thermometer(tmp_path)
@@ -72,7 +72,7 @@ def test_a_raspberry_pi_has_its_trip_point_from_the_profile(tmp_path: Path) -> N
     assert (reading.celsius, reading.trip) == (61.234, load_host("raspberry_pi_4").thermal.trip_c)
 
 
-def test_coretemp_stands_in_for_zones(tmp_path: Path) -> None:
+def test_coretemp_replaces_missing_zones(tmp_path: Path) -> None:
     base = "sys/class/hwmon/hwmon4"
     put(tmp_path, {f"{base}/name": "coretemp", f"{base}/temp1_input": 55000, f"{base}/temp1_label": "Package id 0",
                    f"{base}/temp1_crit": 100000})  # fmt: skip
@@ -82,11 +82,11 @@ def test_coretemp_stands_in_for_zones(tmp_path: Path) -> None:
     assert (reading.celsius, reading.trip, reading.source) == (55.0, 100.0, "coretemp Package id 0")
 
 
-def test_nothing_tells_nothing(tmp_path: Path) -> None:
+def test_without_sensors_there_is_no_thermometer(tmp_path: Path) -> None:
     assert open_thermometer(tmp_path) is None
 
 
-def test_throttling_is_told_with_its_evidence(tmp_path: Path) -> None:
+def test_throttling_is_reported_with_its_evidence(tmp_path: Path) -> None:
     cooling = "sys/class/thermal/cooling_device"
     put(tmp_path, {f"{cooling}0/type": "cpu-balanced", f"{cooling}0/cur_state": 0, f"{cooling}0/max_state": 10,
                    f"{cooling}1/type": "pwm-fan", f"{cooling}1/cur_state": 3})  # fmt: skip

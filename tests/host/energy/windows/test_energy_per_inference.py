@@ -1,4 +1,4 @@
-"""From the wire to microjoules per inference, for each streaming meter and each way to find the windows."""
+"""Energy per inference for each streaming meter and each method of finding the windows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _length(truth):
 
 
 def _events(truth, rng):
-    """The same inferences by the host's clock, each edge late by the serial line."""
+    """Return start and end of the inferences by the host's clock, each delayed by the serial line."""
     return [(a - 0.7 + rng.uniform(0, 1e-3), b - 0.7 + rng.uniform(0, 1e-3)) for a, b in truth.windows]
 
 
@@ -41,13 +41,13 @@ def test_ppk2(seed, ppm):
         trace = meter.stop()
     assert trace.lost_samples == sim.dropped
     no_marks = replace(trace, marks=None)
-    for found, method in (
+    for windows, method in (
         (find_windows(trace), GPIO),
         (find_windows(no_marks, events=_events(truth, np.random.default_rng(seed))), SERIAL),
         (find_windows(no_marks, expected=5, duration_s=_length(truth)), WAVEFORM),
     ):
-        assert found.method == method
-        result = measure(trace, found)
+        assert windows.method == method
+        result = measure(trace, windows)
         assert len(result.energy_uj) == 5
         assert result.median_uj == pytest.approx(truth.per_inference_uj(), rel=0.01)
         assert result.sleep_current_a == pytest.approx(truth.sleep_a, rel=0.05)
@@ -56,18 +56,18 @@ def test_ppk2(seed, ppm):
 @SLOW
 @given(seed=st.integers(0, 100_000), rate=st.sampled_from([10_000, 50_000]))
 def test_lpm01a(seed, rate):
-    # Where a lost sample was missing is not told: that scatters each window by √(lost)/samples, about 1 % at 10 kHz.
+    # The meter does not report where samples were lost. That scatters each window by √(lost)/samples, 1 % at 10 kHz.
     truth = waveform.make(seed, inferences=24, volts=1.8)
     with SimLpm01a(truth, seed) as sim, Lpm01a(sim.port, supply_v=1.8, rate_hz=rate) as meter:
         meter.start()
         assert sim.sent_all.wait(20)
         trace = meter.stop()
-    for found, method in (
+    for windows, method in (
         (find_windows(trace, events=_events(truth, np.random.default_rng(seed))), SERIAL),
         (find_windows(trace, expected=24, duration_s=_length(truth)), WAVEFORM),
     ):
-        assert found.method == method
-        result = measure(trace, found)
+        assert windows.method == method
+        result = measure(trace, windows)
         assert len(result.energy_uj) == 24
         assert result.median_uj == pytest.approx(truth.per_inference_uj(), rel=0.01)
         assert any("not where" in note for note in trace.notes)

@@ -1,4 +1,4 @@
-"""The maker's limit of error of a recording."""
+"""The limit of error of a recording, from the maker's specification of the meter."""
 
 from __future__ import annotations
 
@@ -37,21 +37,21 @@ def recording(meter: str, amperes: float = 10e-3, **meta: Any) -> Trace:
         ("csv", {}, None),
     ],
 )
-def test_the_instrument_is_known_by_what_its_driver_tells(
+def test_the_profile_follows_from_the_metadata_of_the_driver(
     meter: str, meta: dict[str, Any], expected: str | None
 ) -> None:
-    found = profile_of(recording(meter, **meta))
-    assert (found.name if found else None) == expected
+    profile = profile_of(recording(meter, **meta))
+    assert (profile.name if profile else None) == expected
 
 
-def test_the_limit_is_of_the_reading_and_of_the_range() -> None:
-    """10 mA at 3 V for 2 s on a Keysight: 0.05 % of 60 mJ, and 2 uA of its 10 mA range."""
+def test_the_limit_includes_reading_and_range() -> None:
+    """10 mA at 3 V for 2 s on a Keysight: the limit is 0.05 % of 60 mJ plus 2 uA of its 10 mA range."""
     trace = recording("scpi", instrument="Keysight,34465A")
     limit = calibration_limit_j(trace, 0.060, 2.0)
     assert limit == pytest.approx(0.0005 * 0.060 + 2e-6 * 3.0 * 2.0)
 
 
-def test_what_the_user_tells_of_the_gain_comes_first() -> None:
+def test_a_given_gain_error_precedes_the_profile() -> None:
     trace = replace(recording("scpi", instrument="Keysight,34465A"), gain_error=0.02)
     assert calibration_limit_j(trace, 0.060, 2.0) == pytest.approx(0.02 * 0.060 + 2e-6 * 3.0 * 2.0)
     assert calibration_limit_j(replace(recording("csv"), gain_error=0.02), 0.060, 2.0) == pytest.approx(
@@ -60,13 +60,13 @@ def test_what_the_user_tells_of_the_gain_comes_first() -> None:
     assert calibration_limit_j(recording("csv"), 0.060, 2.0) is None
 
 
-def test_the_result_carries_it() -> None:
+def test_the_result_contains_the_limit() -> None:
     trace = recording("ppk2")
     result = measure(trace, find_windows(trace))
     energy, seconds = result.energy_uj.mean() * 1e-6, result.duration_s.mean()
     expected = (0.1 * energy + 20e-6 * 3.0 * seconds) / np.sqrt(3) * 1e6
     assert result.calibration_uj == pytest.approx(expected)
-    # A sleeping board on the same meter: the offset is what matters there.
+    # For a sleeping board, the offset of the meter dominates.
     small = recording("ppk2", amperes=1e-6)
     ratio = calibration_limit_j(small, 3e-6, 1.0)
     assert ratio is not None and ratio / 3e-6 > 0.25

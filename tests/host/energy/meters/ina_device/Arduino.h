@@ -1,4 +1,4 @@
-/* A stand-in for an Arduino core, just wide enough for the logger: Serial is a pseudo-terminal, time is simulated. */
+/* The part of an Arduino core that the logger uses. Serial is a pseudo-terminal, and time is simulated. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,12 @@
-/* The logger's firmware as a process: Arduino calls over a simulated I2C chip, on a pseudo-terminal, in simulated time.
+/* Runs the logger's firmware as a process, with a simulated I2C chip, a pseudo-terminal and simulated time.
  *
  *     logger CHIP BAUD IDLE_A ACTIVE_A PERIOD_S ACTIVE_S BUS_V SHUNT_OHM SPEED [PPM]
  *
- * The port's name is printed first. The current is ACTIVE_A for ACTIVE_S at the end of every PERIOD_S, else IDLE_A; pin 7 is
- * high meanwhile. The chip has registers as in its data sheet: it integrates over each conversion, rounds to its step, limits,
- * and sets its ready flag, which the very access clears that clears it on the chip. Time goes on with every byte on the bus,
- * every read of the clock and every character; SPEED times as fast as the wall's clock. PPM: of the chip's oscillator.
+ * It first prints the name of the port. The current is ACTIVE_A for ACTIVE_S at the end of every PERIOD_S, else IDLE_A. Pin
+ * 7 is high while the current is ACTIVE_A. The chip has registers as in its data sheet: it integrates over each conversion,
+ * rounds to its step, limits, and sets its ready flag. The same access clears the flag as on the real chip. Time advances
+ * with every byte on the bus, every read of the clock and every character, SPEED times as fast as real time. PPM is the
+ * error of the chip's oscillator.
  */
 #include "Arduino.h"
 #include "Wire.h"
@@ -46,12 +47,13 @@ static void pass(double seconds)
     }
 }
 
-/* Coulombs until `t`. */
+/* Returns the charge until `t`, in coulombs. */
 static double charge(double t)
 {
-    const double whole = floor(t / period_s), part = t - whole * period_s, quiet = period_s - active_s;
-    const double each = idle_a * quiet + active_a * active_s;
-    return whole * each + (part < quiet ? idle_a * part : idle_a * quiet + active_a * (part - quiet));
+    const double periods = floor(t / period_s), part_s = t - periods * period_s, idle_s = period_s - active_s;
+    const double per_period = idle_a * idle_s + active_a * active_s;
+    return periods * per_period +
+           (part_s < idle_s ? idle_a * part_s : idle_a * idle_s + active_a * (part_s - idle_s));
 }
 
 /* ---- the chip ---- */
@@ -79,18 +81,15 @@ static double conversion_time(int which) /* 0: shunt, 1: bus */
     return t * (1 + ppm * 1e-6);
 }
 
-static bool continuous()
-{
-    return chip_kind == 228 ? (adc_config >> 12) == 0xB : (config_word & 7) == 7;
-}
+static bool continuous() { return chip_kind == 228 ? (adc_config >> 12) == 0xB : (config_word & 7) == 7; }
 
-static int64_t limited(double value, int64_t least, int64_t most)
+static int64_t limited(double value, int64_t min, int64_t max)
 {
     const double rounded = nearbyint(value);
-    return rounded < least ? least : rounded > most ? most : (int64_t)rounded;
+    return rounded < min ? min : rounded > max ? max : (int64_t)rounded;
 }
 
-/* Conversions that have ended by now: first the shunt, then the bus. */
+/* Runs all conversions that end before now. A conversion measures first the shunt, then the bus. */
 static void convert()
 {
     if (!continuous()) {
@@ -102,8 +101,8 @@ static void convert()
         const double amps = (charge(conversion_began + first) - charge(conversion_began)) / first;
         const double volts = amps * shunt_ohm;
         if (chip_kind == 219) {
-            static const int64_t most[] = {4000, 8000, 16000, 32000};
-            const int64_t limit = most[config_word >> 11 & 3];
+            static const int64_t limits[] = {4000, 8000, 16000, 32000};
+            const int64_t limit = limits[config_word >> 11 & 3];
             shunt_word = (uint16_t)limited(volts / 10e-6, -limit, limit);
             bus_word = (uint32_t)limited(bus_v / 4e-3, 0, 8191) << 3;
         } else if (chip_kind == 226) {
@@ -137,7 +136,7 @@ static void set_register(uint8_t where, uint16_t value)
     }
 }
 
-/* The register's bytes, most significant first. */
+/* Writes the bytes of a register to `to`, most significant first, and returns their number. */
 static int get_register(uint8_t where, uint8_t *to)
 {
     convert();
@@ -220,7 +219,7 @@ int TwoWire::read() { return in_at < in_count ? in[in_at++] : -1; }
 
 /* ---- Arduino ---- */
 
-static double queued, queued_at; /* characters under way, and when that was so */
+static double queued, queued_at; /* characters in the buffer at the time `queued_at` */
 
 static void drain()
 {
@@ -249,7 +248,7 @@ size_t SerialPort::write(const uint8_t *bytes, size_t count)
 {
     drain();
     queued += (double)count;
-    if (queued > 63) { /* a real core waits for its buffer */
+    if (queued > 63) { /* a real core waits while its buffer is full */
         pass((queued - 63) * 10 / baud);
     }
     for (size_t done = 0; done < count;) {
@@ -285,7 +284,7 @@ void SerialPort::println(long number)
     println(text);
 }
 
-/* 32 bits that wrap soon, as on a board that has run for 71 minutes. */
+/* The 32-bit value wraps about one second after the start, as on a board that has run for 71 minutes. */
 unsigned long micros()
 {
     pass(2e-6);

@@ -1,3 +1,3 @@
-/* The bare-metal compiler here has no C library: what the logger takes from its own. */
+/* The bare-metal compiler has no C library. This header declares the only function that the logger uses. */
 #pragma once
 extern "C" int strcmp(const char *one, const char *other);
