@@ -64,8 +64,8 @@ def test_ratios_to_a_record(tmp_path: Path) -> None:
     assert (
         compared["note"] is None
     )  # this result has the 1.41 cycles per instruction assumed for the baseline
-    named = compare(result("rv32imc"), records, "cortex-m4f", "reference")
-    assert named is not None and named["figures"]["instructions"]["ratio"] == 0.125
+    by_engine = compare(result("rv32imc"), records, "cortex-m4f", "reference")
+    assert by_engine is not None and by_engine["figures"]["instructions"]["ratio"] == 0.125
     assert compare(result("rv32imc"), records) is None
 
 

@@ -61,9 +61,9 @@ def run(
     return result, steps
 
 
-def ready_model(model: Model, folder: Path) -> tuple[Prepared, list[Tensor]]:
-    ready = prepare(save(model, folder / "m.tflite"))
-    return ready, [ready.model.main.tensors[i] for i in ready.model.main.inputs]
+def prepare_model(model: Model, folder: Path) -> tuple[Prepared, list[Tensor]]:
+    prepared = prepare(save(model, folder / "m.tflite"))
+    return prepared, [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
 
 
 def assert_exact(result: dict[str, Any], count: int) -> None:
@@ -94,8 +94,8 @@ def assert_sizes_as_predicted(result: dict[str, Any], board: str = BOARD) -> Non
 
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
 def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path: Path) -> None:
-    ready, tensors = ready_model(classifier(), tmp_path)
-    result, steps = run(ready, random_samples(tensors, 6), optimise=optimise)
+    prepared, tensors = prepare_model(classifier(), tmp_path)
+    result, steps = run(prepared, random_samples(tensors, 6), optimise=optimise)
     assert_exact(result, 6)
     assert steps[0] == "build 0/1" and "run 6/6" in steps and steps[-1] == "check 6/6"
     assert result["samples"]["accuracy"] is None
@@ -105,7 +105,7 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
     assert result["inference"]["latency_us"] is None  # an emulator has no latency
     assert result["inference"]["cycles"]["kind"] == "estimated"
     layers = result["layers"]
-    assert [layer["op"] for layer in layers] == [op.name for op in ready.model.main.ops]
+    assert [layer["op"] for layer in layers] == [op.name for op in prepared.model.main.ops]
     assert sum(layer["macs"] for layer in layers) == result["model"]["macs"] > 0
     assert all((layer["instructions"] > 0) == (layer["kernel"] is not None) for layer in layers)
     assert next(layer for layer in layers if layer["op"] == "RESHAPE")["instructions"] == 0
@@ -120,13 +120,13 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
 @pytest.mark.slow
 def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
     """LiteRT predicts the labels of three samples of four."""
-    ready, tensors = ready_model(classifier(), tmp_path)
+    prepared, tensors = prepare_model(classifier(), tmp_path)
     inputs = random_samples(tensors, 8).inputs
-    reference = Reference(ready.image)
+    reference = Reference(prepared.image)
     hits = np.array([int(np.argmax(reference.run(sample)[0])) for sample in inputs])
     labels = np.where(np.arange(8) % 4 == 3, (hits + 1) % 5, hits)
     np.savez(tmp_path / "s.npz", x=np.stack([sample[0] for sample in inputs]), y=labels)
-    result, _ = run(ready, load_samples(tmp_path / "s.npz", tensors))
+    result, _ = run(prepared, load_samples(tmp_path / "s.npz", tensors))
     assert_exact(result, 8)
     assert result["samples"]["accuracy"] == 0.75
 
@@ -135,11 +135,11 @@ def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stateful", [False, True])
 def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_path: Path) -> None:
     """The same input five times: equal outputs with fresh state, a running sum with kept state."""
-    ready, tensors = ready_model(counter(), tmp_path)
+    prepared, tensors = prepare_model(counter(), tmp_path)
     sample = random_samples(tensors, 1).inputs[0]
-    result, _ = run(ready, Samples([sample] * 5, None), stateful=stateful)
+    result, _ = run(prepared, Samples([sample] * 5, None), stateful=stateful)
     assert_exact(result, 5)
-    reference = Reference(ready.image)
+    reference = Reference(prepared.image)
     outputs = {reference.run(sample, reset=k == 0 or not stateful)[0].tobytes() for k in range(5)}
     assert (len(outputs) > 1) == stateful  # the outputs show that the model carries state
     assert result["init"]["instructions"] <= 1000
@@ -147,19 +147,19 @@ def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_pa
 
 
 def test_two_inputs_and_two_outputs(tmp_path: Path) -> None:
-    ready, tensors = ready_model(two_inputs(), tmp_path)
+    prepared, tensors = prepare_model(two_inputs(), tmp_path)
     columns = random_samples(tensors, 4).inputs
     arrays = {f"x{k}": np.stack([sample[k] for sample in columns]) for k in range(2)}
     np.savez(tmp_path / "s.npz", **arrays)  # type: ignore[arg-type]
-    result, _ = run(ready, load_samples(tmp_path / "s.npz", tensors))
+    result, _ = run(prepared, load_samples(tmp_path / "s.npz", tensors))
     assert_exact(result, 4)
     assert_sizes_as_predicted(result)
 
 
 @pytest.mark.slow
 def test_float_inputs_and_outputs(tmp_path: Path) -> None:
-    ready, tensors = ready_model(float_edges(), tmp_path)
-    result, _ = run(ready, random_samples(tensors, 4))
+    prepared, tensors = prepare_model(float_edges(), tmp_path)
+    result, _ = run(prepared, random_samples(tensors, 4))
     assert_exact(result, 4)
     assert_sizes_as_predicted(result)
 
@@ -167,8 +167,8 @@ def test_float_inputs_and_outputs(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
     """The monitor's protocol reports no layers, init or stack: they are null, or marked as estimated."""
-    ready, tensors = ready_model(two_inputs(), tmp_path)
-    result, _ = run(ready, random_samples(tensors, 3), protocol="mlperf")
+    prepared, tensors = prepare_model(two_inputs(), tmp_path)
+    result, _ = run(prepared, random_samples(tensors, 3), protocol="mlperf")
     assert_exact(result, 3)
     assert result["init"]["instructions"] is None
     assert {layer["instructions"] for layer in result["layers"]} == {None}
@@ -179,23 +179,23 @@ def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
 
 
 def test_the_monitor_cannot_keep_state(tmp_path: Path) -> None:
-    ready, tensors = ready_model(counter(), tmp_path)
+    prepared, tensors = prepare_model(counter(), tmp_path)
     with pytest.raises(UsageError, match="starts every inference with fresh state"):
-        run(ready, random_samples(tensors, 1), protocol="mlperf", stateful=True)
+        run(prepared, random_samples(tensors, 1), protocol="mlperf", stateful=True)
 
 
 def test_a_board_that_is_too_small_is_rejected_before_the_build(tmp_path: Path) -> None:
-    ready, tensors = ready_model(classifier(100, 40), tmp_path)
+    prepared, tensors = prepare_model(classifier(100, 40), tmp_path)
     with pytest.raises(DoesNotFitError, match=r"needs [\d,]+ B more SRAM") as caught:
-        run(ready, random_samples(tensors, 1), board="qemu_microbit", keep=tmp_path / "p")
+        run(prepared, random_samples(tensors, 1), board="qemu_microbit", keep=tmp_path / "p")
     assert caught.value.exit_code == 1
     assert not (tmp_path / "p").exists()
 
 
 def test_a_real_board_needs_a_port(tmp_path: Path) -> None:
-    ready, tensors = ready_model(classifier(), tmp_path)
+    prepared, tensors = prepare_model(classifier(), tmp_path)
     with pytest.raises(UsageError, match="nucleo_l4r5zi is a real board") as caught:
-        run(ready, random_samples(tensors, 1), board="nucleo_l4r5zi", keep=tmp_path / "p")
+        run(prepared, random_samples(tensors, 1), board="nucleo_l4r5zi", keep=tmp_path / "p")
     assert "--port" in caught.value.hint
     assert not (tmp_path / "p").exists()  # the error precedes PlatformIO's download of a framework
 
@@ -203,7 +203,7 @@ def test_a_real_board_needs_a_port(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference runs the same network with one parameter changed."""
-    ready, _ = ready_model(two_inputs(), tmp_path)
+    prepared, _ = prepare_model(two_inputs(), tmp_path)
     changed_model = two_inputs()
     tensor = changed_model.main.tensors[2]
     assert tensor.quant is not None
@@ -211,7 +211,7 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "other.tflite").write_bytes(save(changed_model, tmp_path / "other.tflite").read_bytes())
     image = prepare(tmp_path / "other.tflite").image
     monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
-    result, _ = run(ready, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
+    result, _ = run(prepared, Samples([[np.full((1, 6), 10, np.int8), np.full((1, 6), 3, np.int8)]], None))
     assert (result["samples"]["bit_exact"], result["samples"]["max_abs_diff"]) == (0, 1)
 
 
@@ -219,10 +219,15 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
 def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bench detects a wrong pass, because the reference runs the model without passes."""
     model = planted_model([44, 5])
-    ready, tensors = ready_model(model, tmp_path)
-    result, _ = run(ready, random_samples(tensors, 4))
+    prepared, tensors = prepare_model(model, tmp_path)
+    result, _ = run(prepared, random_samples(tensors, 4))
     assert_exact(result, 4)
-    assert result["model"]["macs"] == ready.source_macs > result["model"]["macs_after_passes"] == ready.macs
+    assert (
+        result["model"]["macs"]
+        == prepared.source_macs
+        > result["model"]["macs_after_passes"]
+        == prepared.macs
+    )
     assert [r["pass"] for r in result["passes"]] == ["constant channels"]
 
     def wrong(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
@@ -237,8 +242,8 @@ def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch:
         return replace(model, subgraphs=(main, *model.subgraphs[1:])), (PassReport("wrong", ()),)
 
     monkeypatch.setattr("arenite.host.build.prepare.run_passes", wrong)
-    ready, _ = ready_model(model, tmp_path)
-    result, _ = run(ready, random_samples(tensors, 4))
+    prepared, _ = prepare_model(model, tmp_path)
+    result, _ = run(prepared, random_samples(tensors, 4))
     assert result["samples"]["bit_exact"] < 4
 
 
@@ -252,8 +257,8 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
     tools = (f"{core_named(board.core).prefix}gcc", f"qemu-system-{board.emulator.system}")
     if not all(map(shutil.which, tools)):
         pytest.skip(f"no compiler or no emulator for {board.core}: see `arenite doctor`")
-    ready, tensors = ready_model(mix("state"), tmp_path)
-    project = generate_project(ready, board, tmp_path / "p", BuildOptions(optimise))
+    prepared, tensors = prepare_model(mix("state"), tmp_path)
+    project = generate_project(prepared, board, tmp_path / "p", BuildOptions(optimise))
     with start(board, direct_build(tmp_path / "p")) as machine:
         samples = random_samples(tensors, 2)
         measured = measure(machine.transport, project.generated, samples, False, lambda *_: None)
@@ -261,7 +266,7 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
     used, bound = measured.memory.stack_used, project.prediction.stack
     assert used < bound < 1.5 * used
     assert max(measured.init_ticks) > 0
-    reference = Reference(ready.image)
+    reference = Reference(prepared.image)
     for inputs, outputs in zip(samples.inputs, measured.outputs, strict=True):
         for expected, actual in zip(reference.run(inputs), outputs, strict=True):
             assert expected.tobytes() == actual.tobytes()
@@ -287,15 +292,15 @@ def test_the_largest_difference(reference: np.ndarray, output: np.ndarray, expec
 @pytest.mark.slow
 def test_fifty_words_on_the_emulated_board() -> None:
     """With a trained keyword network and real recordings, the device has LiteRT's accuracy."""
-    ready = prepare(shared_model("kws01_int8"))
+    prepared = prepare(shared_model("kws01_int8"))
     data = SHARED / "data" / "kws01.npz"
     if not data.exists():
         pytest.skip(f"{data} is not there")
-    tensors = [ready.model.main.tensors[i] for i in ready.model.main.inputs]
+    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     samples = load_samples(data, tensors, 50)
-    result, _ = run(ready, samples)
+    result, _ = run(prepared, samples)
     assert_exact(result, 50)
-    reference = Reference(ready.image)
+    reference = Reference(prepared.image)
     assert samples.labels is not None
     hits = [
         int(np.argmax(reference.run(x)[0])) == y for x, y in zip(samples.inputs, samples.labels, strict=True)

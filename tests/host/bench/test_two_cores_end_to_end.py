@@ -82,7 +82,7 @@ def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("health", [False, True])
 def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: Path) -> None:
-    """The second hart reads an address without memory: the first hart, which waits for it, restarts and says why."""
+    """The second hart reads an address without memory: the first hart waits for it, restarts and reports the cause."""
     prepared = prepare(shared_model("ad01_int8"))
     project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed", health=health))
     model = tmp_path / "p" / "src" / "model.c"

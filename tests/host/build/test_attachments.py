@@ -10,23 +10,23 @@ from arenite.errors import UsageError
 from arenite.host.build.attachments import Attachments, recorded_preprocessing
 from tests.host.small_graphs import classifier
 
-BEFORE = Preprocessing.from_json(
+PREPROCESSING = Preprocessing.from_json(
     {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 12, "height": 12}]}
 )
 
 
 def test_steps_are_recorded_and_read_back() -> None:
     model = classifier()
-    after = Postprocessing.from_json({"steps": [{"do": "top_k", "k": 2, "threshold": 0.25}]})
-    extra = Attachments(BEFORE, after).extra(model, {"kind": "test"})
-    assert recorded_preprocessing(extra) == BEFORE.bound(model.main.tensors[model.main.inputs[0]])
-    assert Postprocessing.from_json(extra["postprocessing"]) == after
+    postprocessing = Postprocessing.from_json({"steps": [{"do": "top_k", "k": 2, "threshold": 0.25}]})
+    extra = Attachments(PREPROCESSING, postprocessing).extra(model, {"kind": "test"})
+    assert recorded_preprocessing(extra) == PREPROCESSING.bound(model.main.tensors[model.main.inputs[0]])
+    assert Postprocessing.from_json(extra["postprocessing"]) == postprocessing
 
 
 def test_a_missing_output_raises_an_error() -> None:
-    after = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
+    postprocessing = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
     with pytest.raises(UsageError, match="reads output 4"):
-        Attachments(None, after).extra(classifier(), {})
+        Attachments(None, postprocessing).extra(classifier(), {})
 
 
 def test_a_damaged_record_raises_an_error() -> None:
@@ -70,8 +70,8 @@ def test_audio_of_another_length_raises_an_error() -> None:
 
 
 def test_the_records_of_an_image_are_the_defaults() -> None:
-    recorded = Attachments(BEFORE, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
+    recorded = Attachments(PREPROCESSING, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
     attachments = Attachments().or_recorded(recorded)
     assert attachments.labels == ("a", "b", "c", "d", "e") and attachments.preprocessing is not None
-    assert attachments.preprocessing.real == BEFORE
+    assert attachments.preprocessing.real == PREPROCESSING
     assert Attachments(labels=("v", "w", "x", "y", "z")).or_recorded(recorded).labels[0] == "v"

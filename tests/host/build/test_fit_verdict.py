@@ -24,11 +24,11 @@ NEEDS = FirmwareRequirements(
 
 
 def board(flash: int = 40_000, ram: int = 10_000, *more: MemoryRegion, power: Power | None = None) -> Board:
-    real = load_board("nucleo_l4r5zi")
+    nucleo = load_board("nucleo_l4r5zi")
     return replace(
-        real,
-        flash=(replace(real.flash[0], size=flash),),
-        ram=(replace(real.ram[0], size=ram), *more),
+        nucleo,
+        flash=(replace(nucleo.flash[0], size=flash),),
+        ram=(replace(nucleo.ram[0], size=ram), *more),
         clock_hz=1_000_000,
         power=power,
     )

@@ -117,7 +117,7 @@ def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes)
     try:
         int4 = predictor.by_recipe(load_recipe("w4"), board)
     except ProfileError as error:
-        pytest.skip(f"sizes have to be measured anew: {error.problem}")
+        pytest.skip(f"the sizes must be measured again: {error.problem}")
     assert int4.flash < int8.flash
 
 

@@ -156,7 +156,7 @@ def test_state_is_kept_in_the_second_memory(stateful: Prepared, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_guards_of_both_parts_are_checked(small: Prepared, tmp_path: Path) -> None:
-    """The board reports a layer that writes behind the second part, and one that writes before it."""
+    """The board reports a layer that writes after the second part, and one that writes before it."""
     project = generate_project(
         small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
     )

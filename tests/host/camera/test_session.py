@@ -82,7 +82,7 @@ def test_a_reconnecting_camera_is_reported_and_notes_are_limited() -> None:
     assert session.notes[-1] == "It is back: 999."
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="no real-time priorities here")
+@pytest.mark.skipif(not hasattr(os, "sched_setscheduler"), reason="needs real-time priorities")
 def test_every_thread_of_the_loop_has_the_priority() -> None:
     threads: dict[int, int] = {}
 
@@ -104,7 +104,7 @@ def test_every_thread_of_the_loop_has_the_priority() -> None:
     try:
         with CameraSession(options) as session:
             if os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK != os.SCHED_FIFO:
-                pytest.skip("SCHED_FIFO is not granted here")
+                pytest.skip("SCHED_FIFO is not granted")
             session.loop.sinks.append(Look())
             session.run()
     finally:

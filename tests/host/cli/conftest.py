@@ -77,5 +77,5 @@ def stateful(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def unquantised(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def unquantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return save(float_network(), tmp_path_factory.mktemp("models") / "float.tflite")

@@ -65,5 +65,5 @@ def test_the_page_of_commands_lists_exactly_all_commands() -> None:
 def test_the_targets_of_make_exist(page: Path) -> None:
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
     text = page.read_text("utf-8")
-    named = re.findall(r"^ {4,}make ([a-z][\w-]*)|`make ([a-z][\w-]*)[^`]*`", text, re.MULTILINE)
-    assert {a or b for a, b in named} <= targets
+    make_targets = re.findall(r"^ {4,}make ([a-z][\w-]*)|`make ([a-z][\w-]*)[^`]*`", text, re.MULTILINE)
+    assert {a or b for a, b in make_targets} <= targets

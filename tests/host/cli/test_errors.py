@@ -46,14 +46,14 @@ def test_a_truncated_model_raises_an_error(
 
 @pytest.mark.parametrize("command", READERS)
 def test_a_model_that_is_not_quantized_raises_an_error(
-    command: str, arenite: Arenite, unquantised: Path, tmp_path: Path
+    command: str, arenite: Arenite, unquantized: Path, tmp_path: Path
 ) -> None:
     texts = (
         ("float model", "--calibration")
         if command == "convert"
         else ("operator 0 FULLY_CONNECTED", "convert")
     )
-    arenite(*arguments(command, unquantised, tmp_path)).refused(2, *texts)
+    arenite(*arguments(command, unquantized, tmp_path)).refused(2, *texts)
     assert not (tmp_path / "out").exists()
 
 

@@ -235,7 +235,7 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 2),
         ("cortex-m7", ("smlad r3, r4, r5, r6", "add.w r0, r1, r2"), 1),
         ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 2),
-        # Two cycles per vector instruction; neighbours of different groups overlap by one.
+        # Two cycles per vector instruction; neighbors of different groups overlap by one.
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vldrb.u8 q1, [r1], #16"), 4),
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vmladava.s8 r2, q0, q1"), 3),
         ("cortex-m55", ("vmul.i16 q0, q1, q2", "vmladava.s8 r2, q0, q1"), 4),

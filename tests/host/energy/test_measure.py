@@ -165,7 +165,7 @@ def test_a_missing_meter_raises_an_error(tmp_path, capsys):
     assert "--own-supply is for a PPK2" in capsys.readouterr().err
 
 
-class Pulled(SimPpk2):
+class UnpluggedPpk2(SimPpk2):
     """A PPK2 whose cable is pulled half a second after the recording began."""
 
     def __init__(self, truth, seed):
@@ -215,7 +215,7 @@ def test_a_meter_without_current_raises_an_error(tmp_path, capsys):
 @pytest.mark.slow
 def test_an_unplugged_meter_raises_an_error(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
-    with Pulled(waveform.make(1, volts=3.3), 1) as sim:
+    with UnpluggedPpk2(waveform.make(1, volts=3.3), 1) as sim:
         code = main(
             ["energy", str(model), "--board", BOARD, "--meter", "ppk2", "--meter-port", sim.port, "--json"]
         )

@@ -30,7 +30,7 @@ def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = No
         if not (folder / "bin" / program).is_file():
             _install(folder, package)
     if not (folder / "bin" / program).is_file():
-        pytest.skip(f"{package} cannot be installed here")
+        pytest.skip(f"{package} cannot be installed")
     monkeypatch.setenv("PATH", f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}")
 
 

@@ -26,7 +26,7 @@ from tests.host.flash.real_tools import need
 from tests.host.link.usb_tree import UsbTree
 
 if any(kind_of(device) for device in usb_devices()):
-    pytest.skip("a debug probe is plugged in here", allow_module_level=True)
+    pytest.skip("a debug probe is connected", allow_module_level=True)
 
 NUCLEO, NRF, NETDUINO = (load_board(name) for name in ("nucleo_l4r5zi", "nrf52840_dk", "netduino2plus"))
 MINIMA = load_board("uno_r4_minima")

@@ -30,12 +30,12 @@ def probe(
         mounts.write(f"/dev/sdc /media/{label} vfat rw 0 0\n")
     (drive / "DETAILS.TXT").write_bytes(f"# DAPLink Firmware\r\nUnique ID: {unique_id}\r\n".encode())
     written: list[bytes] = []
-    ended = threading.Event()
+    stop = threading.Event()
 
     def serve() -> None:
         image = drive / "ARENITE.BIN"
         size = -1
-        while not ended.wait(0.02):
+        while not stop.wait(0.02):
             if deaf or not image.is_file():
                 continue
             if image.stat().st_size != size or not size:  # still growing
@@ -55,7 +55,7 @@ def probe(
     try:
         yield written
     finally:
-        ended.set()
+        stop.set()
         thread.join()
 
 

@@ -43,11 +43,11 @@ def reset(machine: RunningEmulator) -> None:
 
 def test_the_log_is_followed_across_a_reset(elf: Path) -> None:
     lines: list[LogLine] = []
-    ended = threading.Event()
+    stop = threading.Event()
     with start(BOARD, elf) as machine:
 
         def run() -> None:
-            for line in follow(lambda: machine.port, 115200, stop=ended.is_set, every_s=0.1):
+            for line in follow(lambda: machine.port, 115200, stop=stop.is_set, every_s=0.1):
                 lines.append(line)
 
         thread = threading.Thread(target=run, daemon=True)
@@ -57,7 +57,7 @@ def test_the_log_is_followed_across_a_reset(elf: Path) -> None:
         reset(machine)
         until(lines, "start 2")
         time.sleep(0.4)
-        ended.set()
+        stop.set()
         thread.join(60)
     assert not thread.is_alive()
     assert lines[0].event == "connected"

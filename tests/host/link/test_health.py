@@ -388,9 +388,9 @@ def test_the_monitor_has_no_health(tmp_path: Path) -> None:
 
 
 def test_a_project_with_monitor_and_health_raises_an_error(tmp_path: Path) -> None:
-    ready = prepare(save(classifier(), tmp_path / "m.tflite"))
+    prepared = prepare(save(classifier(), tmp_path / "m.tflite"))
     with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         generate_project(
-            ready, load_board(BOARD), tmp_path / "p", BuildOptions(protocol="mlperf", health=True)
+            prepared, load_board(BOARD), tmp_path / "p", BuildOptions(protocol="mlperf", health=True)
         )
     assert not (tmp_path / "p").exists()

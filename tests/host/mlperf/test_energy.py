@@ -31,7 +31,7 @@ pytestmark = [
 ]
 
 
-class Steady(SimLpm01a):
+class ConstantCurrentMeter(SimLpm01a):
     """A meter with a constant current for 30 seconds, which sends its samples in real time."""
 
     def __init__(self, amperes: float, volts: float) -> None:
@@ -92,7 +92,7 @@ def test_windows_are_between_falling_edges_of_the_pin(tmp_path, capsys, monkeypa
 @pytest.mark.slow
 def test_a_meter_without_inputs_uses_serial_timestamps(tmp_path, capsys):
     model = save(classifier(), tmp_path / "toy.tflite")
-    with Steady(12e-3, 3.0) as sim:
+    with ConstantCurrentMeter(12e-3, 3.0) as sim:
         code, result = run(
             capsys, str(model), "--board", BOARD, "--meter", "lpm01a", "--meter-port", sim.port,
             "--supply", "3.0", "--window", "0.3", "-o", str(tmp_path / "r"),

@@ -63,13 +63,17 @@ def test_four_boards_at_once(tmp_path: Path) -> None:
     cells = {(c["model"], c["board"]): c for c in matrix["cells"]}
     assert set(cells) == {(m.stem, b) for m in models for b in BOARDS}
     for path in models:
-        ready = prepare(path)
+        prepared = prepare(path)
         for board in BOARDS:
             result = cells[path.stem, board]["result"]
             assert result["board"]["name"] == board and result["model"]["path"] == str(path)
             assert (result["samples"]["count"], result["samples"]["bit_exact"]) == (3, 3)
             alone = bench(
-                ready, load_board(board), samples_of(ready, 3), BenchConfig(cycles=False), lambda *_: None
+                prepared,
+                load_board(board),
+                samples_of(prepared, 3),
+                BenchConfig(cycles=False),
+                lambda *_: None,
             )
             assert_same(result, alone.to_json())
     assert len({c["result"]["inference"]["instructions"]["p50"] for c in cells.values()}) >= 7

@@ -180,8 +180,11 @@ def test_tflm_needs_no_more_arena_with_the_plan_than_without() -> None:
 
 @needs_tflm
 def test_an_abort_names_the_model_and_spares_the_others() -> None:
-    good, bad = small_models.conv_net(), small_models.svdf()
-    jobs = [TflmJob(to_flatbuffer(m), random_runs(m, 1), 1) for m in (good, bad, good)]
+    working_model, crashing_model = small_models.conv_net(), small_models.svdf()
+    jobs = [
+        TflmJob(to_flatbuffer(m), random_runs(m, 1), 1)
+        for m in (working_model, crashing_model, working_model)
+    ]
     first, crashed, last = run_tflm(jobs)
     assert crashed.runs is None and "the process ended with exit code -" in crashed.error
     assert first.runs is not None and last.runs is not None

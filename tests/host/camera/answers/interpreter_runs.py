@@ -68,7 +68,7 @@ def memory(tensor: Tensor, array: np.ndarray) -> TensorMemory:
     return TensorMemory(tensor.name, tensor.shape, tensor.dtype, array.ctypes.data, array.nbytes, scale, zero)
 
 
-class Running:
+class InterpreterModel:
     """A model in the stock interpreter. ``invoke`` copies the arrays of ``slot`` into the interpreter and out of it."""
 
     def __init__(self, model: CameraModel) -> None:

@@ -9,14 +9,14 @@ from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.model.camera_model import CameraModel
-from tests.host.camera.answers.interpreter_runs import Running
+from tests.host.camera.answers.interpreter_runs import InterpreterModel
 
 
-class Ours:
+class LoopPipeline:
     """Computes the answer to a picture in the same steps as the camera loop."""
 
     def __init__(self, model: CameraModel) -> None:
-        self._model, self._running = model, Running(model)
+        self._model, self._running = model, InterpreterModel(model)
 
     def answer(self, picture: np.ndarray) -> Answer:
         picture = np.ascontiguousarray(picture)

@@ -181,10 +181,10 @@ def test_the_reconstruction_error() -> None:
 def test_nan_outputs_give_no_answer() -> None:
     boxes, scores = np.full((1, 4, 4), np.nan, np.float32), np.full((1, 4, 1), np.nan, np.float32)
     tensors = slot(boxes, scores)
-    read = reader([{"do": "boxes", "order": "xywh"}, {"do": "nms"}], tensors).read
-    assert read().boxes == ()
+    read_answer = reader([{"do": "boxes", "order": "xywh"}, {"do": "nms"}], tensors).read
+    assert read_answer().boxes == ()
     scores[0, 2] = 0.7
-    (box,) = read().boxes
+    (box,) = read_answer().boxes
     assert (box.left, box.right, box.score) == (0.0, 0.0, pytest.approx(0.7))
     answer = reader([{"do": "top_k", "k": 2}], slot(scores.reshape(1, 4))).read()
     assert answer.classes[0].index == 2
@@ -193,10 +193,10 @@ def test_nan_outputs_give_no_answer() -> None:
 
 def test_every_read_returns_the_current_outputs() -> None:
     scores = np.array([[0.1, 0.6, 0.3]], np.float32)
-    read = reader([{"do": "top_k", "k": 3, "threshold": 0.2}], slot(scores)).read
-    first = read()
+    read_answer = reader([{"do": "top_k", "k": 3, "threshold": 0.2}], slot(scores)).read
+    first = read_answer()
     scores[...] = 0.9, 0.05, 0.05
-    assert [c.index for c in read().classes] == [0]
+    assert [c.index for c in read_answer().classes] == [0]
     assert [c.index for c in first.classes] == [1, 2]
 
 

@@ -11,8 +11,8 @@ from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.frames.geometry import Geometry
 from arenite.host.camera.runtimes.base import TensorSlot
-from tests.host.camera.answers.interpreter_runs import Running, memory, photographs, zoo_model
-from tests.host.camera.answers.own_answers import Ours
+from tests.host.camera.answers.interpreter_runs import InterpreterModel, memory, photographs, zoo_model
+from tests.host.camera.answers.own_answers import LoopPipeline
 
 # Most of these tests fetch large models.
 pytestmark = pytest.mark.slow
@@ -24,8 +24,8 @@ FACE = (130, 50, 310, 230)
 def test_mesh_points_agree_with_the_points_of_the_detector() -> None:
     picture = photographs()["astronaut"]
     left, top, right, bottom = FACE
-    box = Ours(zoo_model("blazeface")).answer(picture).boxes[0]
-    answer = Ours(zoo_model("face-mesh")).answer(picture[top:bottom, left:right])
+    box = LoopPipeline(zoo_model("blazeface")).answer(picture).boxes[0]
+    answer = LoopPipeline(zoo_model("face-mesh")).answer(picture[top:bottom, left:right])
     assert len(answer.points) == 468
     assert answer.score is not None
     assert answer.score > 0.9
@@ -38,7 +38,7 @@ def test_mesh_points_agree_with_the_points_of_the_detector() -> None:
 
 
 def test_no_points_without_a_face() -> None:
-    answer = Ours(zoo_model("face-mesh")).answer(photographs()["coffee"])
+    answer = LoopPipeline(zoo_model("face-mesh")).answer(photographs()["coffee"])
     assert answer.points == ()
     assert answer.score == 0.0
     assert answer.confidence == 0.0
@@ -46,7 +46,7 @@ def test_no_points_without_a_face() -> None:
 
 def test_points_are_the_floats_of_the_output() -> None:
     model = zoo_model("pose")
-    running = Running(model)
+    running = InterpreterModel(model)
     rng = np.random.default_rng(0)
     running.outputs[0][...] = rng.normal(100, 60, (1, 195))
     running.outputs[1][...] = 0.75
@@ -64,7 +64,7 @@ def test_points_are_the_floats_of_the_output() -> None:
 
 def test_a_mask_separates_a_person_from_the_background() -> None:
     model = zoo_model("selfie")
-    answer = Ours(model).answer(photographs()["astronaut"])
+    answer = LoopPipeline(model).answer(photographs()["astronaut"])
     assert model.labels == ("background", "selfie")
     assert answer.mask is not None
     assert answer.mask.shape == (256, 256)
@@ -75,7 +75,7 @@ def test_a_mask_separates_a_person_from_the_background() -> None:
 
 def test_every_pixel_gets_its_class() -> None:
     model, photos = zoo_model("deeplabv3"), photographs()
-    ours = Ours(model)
+    ours = LoopPipeline(model)
     for name, label in (("astronaut", "person"), ("chelsea", "cat")):
         mask = ours.answer(photos[name]).mask
         assert mask is not None
@@ -83,7 +83,7 @@ def test_every_pixel_gets_its_class() -> None:
         expected = model.labels.index(label)
         assert (mask == expected).mean() > 0.25
         assert np.isin(mask, (0, expected)).mean() > 0.9
-    running = Running(model)
+    running = InterpreterModel(model)
     running.outputs[0][...] = np.random.default_rng(3).normal(0, 1, (1, 257, 257, 21))
     mask = AnswerReader(model.postprocessing, running.slot, model.labels).read().mask
     assert np.array_equal(mask, running.outputs[0][0].argmax(axis=-1))  # type: ignore[arg-type]
@@ -91,7 +91,7 @@ def test_every_pixel_gets_its_class() -> None:
 
 def test_a_mask_outlives_the_next_frame() -> None:
     model = zoo_model("selfie")
-    running = Running(model)
+    running = InterpreterModel(model)
     reader = AnswerReader(model.postprocessing, running.slot, model.labels, Geometry(0.0, -0.5, 1.0, 2.0))
     running.outputs[0][...] = np.random.default_rng(1).random((1, 256, 256, 1))
     first = reader.read()

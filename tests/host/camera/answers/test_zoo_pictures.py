@@ -14,8 +14,8 @@ import pytest
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.model.camera_model import CameraModel
 from tests.development_models import shared_model
-from tests.host.camera.answers.interpreter_runs import Running, photographs, small_faces, zoo_model
-from tests.host.camera.answers.own_answers import Ours
+from tests.host.camera.answers.interpreter_runs import InterpreterModel, photographs, small_faces, zoo_model
+from tests.host.camera.answers.own_answers import LoopPipeline
 
 Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
@@ -60,7 +60,7 @@ def test_the_same_class_as_the_float_path_of_mlperf() -> None:
 
 
 def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no-untyped-def]
-    ours, running = Ours(model), Running(model)
+    ours, running = LoopPipeline(model), InterpreterModel(model)
     tensor, (_, height, width, _) = model.inputs[0], model.inputs[0].shape
     unclear = 0
     for picture in pictures():
@@ -89,10 +89,10 @@ def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no
 def test_labels_are_in_the_right_order() -> None:
     """The labels are in the right order: a photo of a cat is labelled as a cat, a cup as a cup."""
     photos = photographs()
-    ours = Ours(zoo_model("efficientnet-lite0"))
+    ours = LoopPipeline(zoo_model("efficientnet-lite0"))
     assert ours.answer(photos["chelsea"]).classes[0].label in ("Egyptian cat", "tabby", "tiger cat")
     assert ours.answer(photos["coffee"]).classes[0].label in ("espresso", "cup", "coffee mug")
-    assert Ours(zoo_model("vww")).answer(photos["astronaut"]).classes[0].label == "person"
+    assert LoopPipeline(zoo_model("vww")).answer(photos["astronaut"]).classes[0].label == "person"
 
 
 # BlazeFace as defined by MediaPipe (face_detection_short_range, tensors_to_detections, non_max_suppression).
@@ -116,17 +116,17 @@ def letterboxed(picture: np.ndarray) -> tuple[np.ndarray, tuple[float, float, fl
 
 def iou(a: np.ndarray, b: np.ndarray) -> float:
     sides = np.minimum(a[2:4], b[2:4]) - np.maximum(a[:2], b[:2])
-    both = float(np.prod(np.maximum(sides, 0)))
-    return both / (float(np.prod(a[2:4] - a[:2]) + np.prod(b[2:4] - b[:2])) - both)
+    intersection = float(np.prod(np.maximum(sides, 0)))
+    return intersection / (float(np.prod(a[2:4] - a[:2]) + np.prod(b[2:4] - b[:2])) - intersection)
 
 
 def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
     """Return left, top, right, bottom, 12 coordinates and the score of each face, best first."""
     scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -100, 100)))
     values = raw.reshape(896, 16).astype(np.float64) / 128
-    centre, size = values[:, :2] + ANCHORS, values[:, 2:4]
+    center, size = values[:, :2] + ANCHORS, values[:, 2:4]
     points = (values[:, 4:].reshape(896, 6, 2) + ANCHORS[:, None]).reshape(896, 12)
-    rows = np.concatenate([centre - size / 2, centre + size / 2, points, scores[:, None]], axis=1)
+    rows = np.concatenate([center - size / 2, center + size / 2, points, scores[:, None]], axis=1)
     candidates = sorted((row for row in rows if row[-1] >= 0.5), key=lambda row: -row[-1])
     faces = []
     while candidates:
@@ -139,7 +139,7 @@ def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
     return faces
 
 
-def reference_faces(running: Running, picture: np.ndarray) -> list[np.ndarray]:
+def reference_faces(running: InterpreterModel, picture: np.ndarray) -> list[np.ndarray]:
     """Return the faces of the reference path, in fractions of the picture."""
     canvas, (left, top, wide, high) = letterboxed(picture)
     running.inputs[0][...] = canvas / 127.5 - 1
@@ -166,7 +166,7 @@ def assert_same_faces(answer: Answer, expected: list[np.ndarray]) -> bool:
 
 def test_the_same_faces_as_the_float_path() -> None:
     model = zoo_model("blazeface")
-    ours, running = Ours(model), Running(model)
+    ours, running = LoopPipeline(model), InterpreterModel(model)
     pictures_with_faces = sum(
         assert_same_faces(ours.answer(picture), reference_faces(running, picture)) for picture in pictures()
     )
@@ -177,7 +177,7 @@ def test_the_same_faces_as_the_float_path() -> None:
 def test_faces_are_detected_at_their_place() -> None:
     """At least 95 of 100 faces are detected at their place, and at most 15 of 100 other pictures have a face."""
     model = zoo_model("blazeface")
-    ours, running = Ours(model), Running(model)
+    ours, running = LoopPipeline(model), InterpreterModel(model)
     rng = np.random.default_rng(0)
     detected_faces = false_detections = 0
     for k, small in enumerate(small_faces()):

@@ -293,8 +293,8 @@ def test_the_page_fits_and_has_enough_contrast(
     """The page needs no horizontal scrolling, and each text has the contrast that WCAG AA demands."""
     page.size(width, 800, dark=dark, phone=width < 500)
     long = "a_camera_of_the_upper_floor_" * 6
-    same = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
-    stages = dict.fromkeys((*STAGES, "total", "age"), same)
+    percentiles = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
+    stages = dict.fromkeys((*STAGES, "total", "age"), percentiles)
     dashboard.update(state_at(200) | {"source": {"name": long}, "notes": [long], "stage_ms": stages})
     page.open(dashboard.url)
     page.until("document.querySelector('#tile-power .value').innerText !== '–'")
@@ -341,8 +341,8 @@ _CONTRAST = """(() => { const out = []; const walk = document.createTreeWalker(d
 def _ratio(color: str, other_color: str) -> float:
     """Return the contrast ratio of two colors by WCAG 2.1."""
 
-    def luminance(colour: str) -> float:
-        parts: list[Any] = [float(v) / 255 for v in colour[colour.index("(") + 1 : -1].split(",")[:3]]
+    def luminance(text_color: str) -> float:
+        parts: list[Any] = [float(v) / 255 for v in text_color[text_color.index("(") + 1 : -1].split(",")[:3]]
         r, g, b = (v / 12.92 if v <= 0.03928 else math.pow((v + 0.055) / 1.055, 2.4) for v in parts)
         return 0.2126 * r + 0.7152 * g + 0.0722 * b
 

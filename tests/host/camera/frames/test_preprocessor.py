@@ -132,10 +132,10 @@ def test_a_missing_plane_raises_an_error() -> None:
 
 
 def test_a_tensor_without_scale_uses_the_scale_of_the_steps() -> None:
-    quantise = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
+    quantize_step = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
     memory = tensor(scale=0.0)
     frame, _ = frame_of(YUYV)
-    FramePreprocessor(model([RESIZE, quantise]), YUYV, memory).run(frame)
+    FramePreprocessor(model([RESIZE, quantize_step]), YUYV, memory).run(frame)
     unquantized = tensor()
     FramePreprocessor(model([RESIZE]), YUYV, unquantized).run(frame)
     expected = np.floor(unquantized.array() / 2.0 + 0.5) + 3

@@ -190,9 +190,9 @@ def test_onnx(tmp_path: Path) -> None:
     weights = np.zeros((12, 5), np.float32)
     with pytest.raises(UsageError, match="is not that of a picture"):
         opened(tmp_path, onnx_model(weights), "model.onnx")
-    for bad in (b"\xff" * 40, onnx_model(weights)[:60], b"\0\0\0\0"):
+    for damaged_bytes in (b"\xff" * 40, onnx_model(weights)[:60], b"\0\0\0\0"):
         with pytest.raises(ModelError):
-            opened(tmp_path, bad, "model.onnx")
+            opened(tmp_path, damaged_bytes, "model.onnx")
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ START = 5_000 * 1000 * MS
 
 def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> ServedFrame:
     """Return a frame that waits 1 ms, then 1 ms of preprocessing, the invoke and 0.5 ms of postprocessing."""
-    begun = at_ns + MS
+    begin_ns = at_ns + MS
     spans = {
-        "preprocess": (begun, begun + MS),
-        "invoke": (begun + MS, begun + MS + invoke_ns),
-        "postprocess": (begun + MS + invoke_ns, begun + MS + invoke_ns + MS // 2),
+        "preprocess": (begin_ns, begin_ns + MS),
+        "invoke": (begin_ns + MS, begin_ns + MS + invoke_ns),
+        "postprocess": (begin_ns + MS + invoke_ns, begin_ns + MS + invoke_ns + MS // 2),
     }
     return ServedFrame(number, 0, number, at_ns, spans, None, model="vww", **more)  # type: ignore[arg-type]
 

@@ -34,8 +34,8 @@ def test_each_stage_has_its_own_track(tmp_path: Path) -> None:
     served = frames(5)
     events = run_of(tmp_path / "t.json", served)
     tracks = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    drawn = [(tracks[e["tid"]], e["args"]["frame"], e["dur"]) for e in events if e["ph"] == "X"]
-    assert drawn == [
+    stages = [(tracks[e["tid"]], e["args"]["frame"], e["dur"]) for e in events if e["ph"] == "X"]
+    assert stages == [
         (stage, s.number, pytest.approx((end - start) / 1e3, abs=0.001))
         for s in served
         for stage, (start, end) in s.spans.items()

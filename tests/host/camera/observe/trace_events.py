@@ -58,11 +58,11 @@ def _check(event: dict[str, Any]) -> None:
 
 
 def _check_tracks(events: list[dict[str, Any]]) -> None:
-    named = {e["tid"] for e in events if e["name"] == "thread_name"}
+    named_threads = {e["tid"] for e in events if e["name"] == "thread_name"}
     slices = defaultdict(list)
     for event in events:
         if event["ph"] in "Xistf":
-            assert event["tid"] in named, event
+            assert event["tid"] in named_threads, event
         if event["ph"] == "X":
             slices[event["tid"]].append((event["ts"], event["ts"] + event["dur"]))
     for track in slices.values():

@@ -285,16 +285,16 @@ def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
     thread = threading.Thread(target=count)
     try:
         thread.start()
-        grown = 0
+        invocations_with_progress = 0
         for _ in range(100):
-            before = len(counts)
+            count_before = len(counts)
             runtime.invoke()
-            grown += len(counts) > before
+            invocations_with_progress += len(counts) > count_before
     finally:
         stop.set()
         thread.join()
         sys.setswitchinterval(interval)
-    assert grown > 0
+    assert invocations_with_progress > 0
 
 
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

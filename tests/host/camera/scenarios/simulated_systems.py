@@ -16,11 +16,11 @@ class VirtualClock:
         self.time = max(self.time, at)
 
 
-class Timed:
-    """Serves samples one after the other. Sample ``number`` takes ``took(number)`` ns of the clock."""
+class SimulatedSystem:
+    """Serves samples one after the other. Sample ``number`` takes ``service_ns(number)`` of the clock."""
 
-    def __init__(self, clock: VirtualClock, took: Callable[[int], int], samples: int = 100) -> None:
-        self.clock, self.took, self.samples = clock, took, samples
+    def __init__(self, clock: VirtualClock, service_ns: Callable[[int], int], samples: int = 100) -> None:
+        self.clock, self.service_ns, self.samples = clock, service_ns, samples
         self.queries: list[list[int]] = []
         self.count = 0
         self.rests = 0
@@ -29,7 +29,7 @@ class Timed:
         if len(samples) < 1000:
             self.queries.append(list(samples))
         for _ in samples:
-            self.clock.time += self.took(self.count)
+            self.clock.time += self.service_ns(self.count)
             self.count += 1
 
     def rest(self) -> None:

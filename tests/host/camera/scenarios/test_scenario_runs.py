@@ -18,7 +18,7 @@ from arenite.host.camera.scenarios.rules import RULES
 from arenite.host.camera.scenarios.scenario_runs import run_scenario
 from arenite.host.camera.serving.model_server import ModelServer
 from tests.host.camera.frames.photo_frames import frame_of, photograph
-from tests.host.camera.scenarios.simulated_systems import Timed, VirtualClock
+from tests.host.camera.scenarios.simulated_systems import SimulatedSystem, VirtualClock
 from tests.host.camera.serving.real_servers import server_of
 
 MS = 1_000_000
@@ -30,7 +30,7 @@ def one_in(every: int, slow: int, fast: int = 10 * MS):
 
 def test_single_stream_at_full_length_is_valid() -> None:
     clock = VirtualClock()
-    result = stream_run(RULES["single-stream"], Timed(clock, one_in(20, 30 * MS)), clock, 600.0)
+    result = stream_run(RULES["single-stream"], SimulatedSystem(clock, one_in(20, 30 * MS)), clock, 600.0)
     assert result.valid
     assert result.value == 10.0, "one query in twenty is slow, so the 90th percentile is fast"
     assert 600.0 <= result.duration_s < 600.1
@@ -40,13 +40,13 @@ def test_single_stream_at_full_length_is_valid() -> None:
 
 def test_one_slow_query_in_nine_changes_the_estimate() -> None:
     clock = VirtualClock()
-    result = stream_run(RULES["single-stream"], Timed(clock, one_in(9, 30 * MS)), clock, 600.0)
+    result = stream_run(RULES["single-stream"], SimulatedSystem(clock, one_in(9, 30 * MS)), clock, 600.0)
     assert result.value == 30.0
 
 
 def test_a_short_run_is_not_valid() -> None:
     clock = VirtualClock()
-    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    result = stream_run(RULES["single-stream"], SimulatedSystem(clock, lambda n: 10 * MS), clock, 60.0)
     assert not result.valid
     assert result.reasons == ("60.0 s long, the rules require 600 s",)
     assert result.to_json()["valid"] is False
@@ -54,17 +54,17 @@ def test_a_short_run_is_not_valid() -> None:
 
 def test_sentences_and_rows_of_results() -> None:
     clock = VirtualClock()
-    short = stream_run(RULES["single-stream"], Timed(clock, lambda n: 10 * MS), clock, 60.0)
+    short = stream_run(RULES["single-stream"], SimulatedSystem(clock, lambda n: 10 * MS), clock, 60.0)
     assert short.sentence() == (
         "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules require 600 s."
     )
-    late = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0)
+    late = server_run(RULES["server"], SimulatedSystem(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0)
     assert late.sentence() == "50.000 queries per second: valid."
     rows = dict(late.rows())
     assert rows["later than 15 ms"] == "0"
     assert rows["p50 ms"] == "1.000"
     without_figure = stream_run(
-        replace(RULES["single-stream"], min_queries=1), Timed(clock, lambda n: 10 * MS), clock, 0.1
+        replace(RULES["single-stream"], min_queries=1), SimulatedSystem(clock, lambda n: 10 * MS), clock, 0.1
     )
     assert without_figure.value is None
     assert without_figure.sentence().startswith("no figure: not valid")
@@ -73,7 +73,7 @@ def test_sentences_and_rows_of_results() -> None:
 
 def test_a_slow_system_runs_until_it_has_enough_queries() -> None:
     clock = VirtualClock()
-    result = stream_run(RULES["single-stream"], Timed(clock, lambda n: 20_000 * MS), clock, 600.0)
+    result = stream_run(RULES["single-stream"], SimulatedSystem(clock, lambda n: 20_000 * MS), clock, 600.0)
     assert result.valid
     assert result.queries == 64
     assert result.duration_s == 64 * 20.0
@@ -81,7 +81,7 @@ def test_a_slow_system_runs_until_it_has_enough_queries() -> None:
 
 def test_a_multi_stream_query_has_eight_consecutive_samples() -> None:
     clock = VirtualClock()
-    system = Timed(clock, one_in(8 * 50, 100 * MS), samples=30)
+    system = SimulatedSystem(clock, one_in(8 * 50, 100 * MS), samples=30)
     result = stream_run(RULES["multi-stream"], system, clock, 600.0)
     assert result.valid
     assert all(query == [(query[0] + k) % 30 for k in range(8)] for query in system.queries)
@@ -93,7 +93,7 @@ def test_a_multi_stream_query_has_eight_consecutive_samples() -> None:
 
 def test_offline_is_one_query_of_enough_samples() -> None:
     clock = VirtualClock()
-    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 600.0)
+    result = offline_run(RULES["offline"], SimulatedSystem(clock, lambda n: 5 * MS), clock, 600.0)
     assert result.valid
     assert result.value == pytest.approx(200.0)
     assert (result.queries, result.samples) == (1, 132_000)
@@ -102,14 +102,14 @@ def test_offline_is_one_query_of_enough_samples() -> None:
 
 def test_an_offline_run_has_a_minimum_of_samples() -> None:
     clock = VirtualClock()
-    result = offline_run(RULES["offline"], Timed(clock, lambda n: 100 * MS), clock, 600.0)
+    result = offline_run(RULES["offline"], SimulatedSystem(clock, lambda n: 100 * MS), clock, 600.0)
     assert result.valid
     assert result.samples == 24_576
 
 
 def test_a_short_offline_run_is_not_valid() -> None:
     clock = VirtualClock()
-    result = offline_run(RULES["offline"], Timed(clock, lambda n: 5 * MS), clock, 10.0)
+    result = offline_run(RULES["offline"], SimulatedSystem(clock, lambda n: 5 * MS), clock, 10.0)
     assert [reason.split(",")[0] for reason in result.reasons] == ["11.0 s long", "only 2"]
 
 
@@ -117,7 +117,7 @@ def test_server_latency_starts_when_a_query_is_due() -> None:
     """Queries that wait behind a slow query are late too."""
     clock = VirtualClock()
     result = server_run(
-        RULES["server"], Timed(clock, one_in(1000, 500 * MS, 1 * MS)), clock, 600.0, 100.0, 15.0
+        RULES["server"], SimulatedSystem(clock, one_in(1000, 500 * MS, 1 * MS)), clock, 600.0, 100.0, 15.0
     )
     assert not result.valid
     assert result.late is not None and result.late > result.queries / 1000
@@ -126,7 +126,7 @@ def test_server_latency_starts_when_a_query_is_due() -> None:
 
 def test_server_within_its_latency_limit_is_valid() -> None:
     clock = VirtualClock()
-    result = server_run(RULES["server"], Timed(clock, lambda n: 1 * MS), clock, 600.0, 100.0, 15.0)
+    result = server_run(RULES["server"], SimulatedSystem(clock, lambda n: 1 * MS), clock, 600.0, 100.0, 15.0)
     assert result.valid
     assert result.value == 100.0
     assert result.queries == pytest.approx(60_000, rel=0.02)
@@ -136,10 +136,10 @@ def test_server_within_its_latency_limit_is_valid() -> None:
 def test_a_server_run_continues_until_late_queries_are_few_enough() -> None:
     clock = VirtualClock()
 
-    def took(number: int) -> int:
+    def service_ns(number: int) -> int:
         return 50 * MS if number in (5, 150, 290) else 1 * MS
 
-    result = server_run(RULES["server"], Timed(clock, took), clock, 600.0, 1.5, 15.0)
+    result = server_run(RULES["server"], SimulatedSystem(clock, service_ns), clock, 600.0, 1.5, 15.0)
     assert result.late is not None and result.late >= 3
     assert result.queries > 900, "1.5 queries per second for 600 s are too few for 3 late queries"
     assert result.valid
@@ -148,7 +148,7 @@ def test_a_server_run_continues_until_late_queries_are_few_enough() -> None:
 
 def test_a_run_at_a_far_too_high_rate_is_aborted() -> None:
     clock = VirtualClock()
-    result = server_run(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 100.0, 15.0)
+    result = server_run(RULES["server"], SimulatedSystem(clock, lambda n: 20 * MS), clock, 600.0, 100.0, 15.0)
     assert result.duration_s < 60
     assert "aborted" in result.reasons[-1]
 
@@ -159,10 +159,12 @@ SHORT = replace(RULES["server"], min_s=60.0)
 @pytest.mark.parametrize(("service_ns", "limit"), [(2 * MS, 15.0), (4 * MS, 15.0), (4 * MS, 100.0)])
 def test_the_highest_rate_is_found(service_ns: int, limit: float) -> None:
     clock = VirtualClock()
-    result = find_max_rate(SHORT, Timed(clock, lambda n: service_ns), clock, 60.0, limit)
+    result = find_max_rate(SHORT, SimulatedSystem(clock, lambda n: service_ns), clock, 60.0, limit)
     assert result.valid
     assert result.value is not None
-    above = server_run(SHORT, Timed(clock, lambda n: service_ns), clock, 60.0, result.value * 1.35, limit)
+    above = server_run(
+        SHORT, SimulatedSystem(clock, lambda n: service_ns), clock, 60.0, result.value * 1.35, limit
+    )
     assert not above.valid
     assert result.trials[-1]["run"] == "full"
     assert any(not trial["good"] for trial in result.trials)
@@ -170,7 +172,7 @@ def test_the_highest_rate_is_found(service_ns: int, limit: float) -> None:
 
 def test_a_system_that_never_meets_the_limit() -> None:
     clock = VirtualClock()
-    result = find_max_rate(RULES["server"], Timed(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
+    result = find_max_rate(RULES["server"], SimulatedSystem(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
     assert not result.valid
     assert not any(trial["good"] for trial in result.trials)
 

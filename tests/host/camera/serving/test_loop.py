@@ -20,7 +20,7 @@ from arenite.host.camera.sources.base import EndOfSource, SourceCounters
 from tests.host.camera.frames.photo_frames import photograph
 
 
-class Recorded:
+class PictureSource:
     """A source of pictures in memory. It counts the frames that are not yet released."""
 
     name = "recorded"
@@ -84,7 +84,7 @@ def pictures(count: int, seed: int = 0) -> list[np.ndarray]:
 
 
 def test_every_frame_of_a_recording_is_served_and_released(server) -> None:
-    source, sink = Recorded(pictures(12)), FrameList()
+    source, sink = PictureSource(pictures(12)), FrameList()
     loop = Loop(source, server, sinks=[sink])
     loop.run()
     assert [served_frame.sequence for served_frame in sink.served] == list(range(12))
@@ -101,7 +101,7 @@ def test_every_frame_of_a_recording_is_served_and_released(server) -> None:
 def test_overlap_gives_the_same_answers(server) -> None:
     answers = []
     for overlap in (False, True):
-        source, sink = Recorded(pictures(30, seed=3)), FrameList()
+        source, sink = PictureSource(pictures(30, seed=3)), FrameList()
         loop = Loop(source, server, sinks=[sink], overlap=overlap)
         assert loop.overlap is overlap
         loop.run()
@@ -113,7 +113,7 @@ def test_overlap_gives_the_same_answers(server) -> None:
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_the_loop_ends_after_the_given_number_of_frames(server, overlap: bool) -> None:
-    source = Recorded(pictures(20))
+    source = PictureSource(pictures(20))
     loop = Loop(source, server, frames=7, overlap=overlap)
     loop.run()
     assert loop.served == 7 and source.held == 0
@@ -127,7 +127,7 @@ def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bo
             if len(self.served) == 3:
                 raise OSError("disk full")
 
-    source = Recorded(pictures(20))
+    source = PictureSource(pictures(20))
     with pytest.raises(OSError, match="disk full"):
         Loop(source, server, sinks=[Broken()], overlap=overlap).run()
     assert source.held == 0
@@ -135,7 +135,7 @@ def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bo
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_another_thread_stops_the_loop(server, overlap: bool) -> None:
-    source = Recorded(pictures(1) * 100_000)
+    source = PictureSource(pictures(1) * 100_000)
     loop = Loop(source, server, overlap=overlap)
     timer = threading.Timer(0.2, loop.stop)
     timer.start()
@@ -166,7 +166,7 @@ def test_a_slow_consumer_causes_no_queue(server) -> None:
 
 def test_frames_above_the_limit_are_late(server) -> None:
     for limit, late in ((1, 5), (10**12, 0)):
-        loop = Loop(Recorded(pictures(5)), server, late_ns=limit)
+        loop = Loop(PictureSource(pictures(5)), server, late_ns=limit)
         loop.run()
         assert loop.late == late
 
@@ -177,7 +177,7 @@ def test_identical_frames_are_answered_from_the_cache(server) -> None:
     cached: list[ServedFrame] = []
     for sink_list, cache in ((uncached, None), (cached, ResultCache())):
         sink = FrameList()
-        Loop(Recorded([picture] * 6), server, sinks=[sink], cache=cache).run()
+        Loop(PictureSource([picture] * 6), server, sinks=[sink], cache=cache).run()
         sink_list += sink.served
     assert [served_frame.by for served_frame in uncached] == ["model"] * 6
     assert [served_frame.by for served_frame in cached].count(
@@ -192,7 +192,10 @@ def test_a_scene_without_motion_is_not_computed_again(server) -> None:
     picture = pictures(1)[0]
     sink = FrameList()
     loop = Loop(
-        Recorded([picture] * 30), server, sinks=[sink], motion=lambda: MotionGate(MotionSettings(hold_s=0.0))
+        PictureSource([picture] * 30),
+        server,
+        sinks=[sink],
+        motion=lambda: MotionGate(MotionSettings(hold_s=0.0)),
     )
     loop.run()
     assert sink.served[0].by == "model"
@@ -202,7 +205,7 @@ def test_a_scene_without_motion_is_not_computed_again(server) -> None:
 
 
 def test_stand_ins_are_not_computed_again(server) -> None:
-    class EverySecondStandIn(Recorded):
+    class EverySecondStandIn(PictureSource):
         def read(self, timeout_s: float) -> Frame | None:
             frame = super().read(timeout_s)
             assert frame is not None
@@ -234,7 +237,7 @@ def test_a_still_frame_gets_the_answer_of_the_previous_frame(server) -> None:
     gate = MotionSettings(hold_s=0.0, refresh_s=1e6)
     for overlap in (False, True):
         sink = FrameList()
-        source = Recorded(scene_frames)
+        source = PictureSource(scene_frames)
         Loop(source, SlowServer(), sinks=[sink], overlap=overlap, motion=lambda: MotionGate(gate)).run()  # type: ignore[arg-type]
         later = sink.served[2:]  # with overlap, the second frame arrives before any answer
         assert [served_frame.by for served_frame in later] == ["model", "motion"] * 3
@@ -254,7 +257,7 @@ def test_a_model_group_gets_the_window_and_waits_for_motion(server) -> None:
     from arenite.host.camera.several.pooled_server import ModelGroup
 
     photo = np.ascontiguousarray(photograph(0))
-    source = Recorded([photo] * 6)
+    source = PictureSource([photo] * 6)
     window = CropWindow(photo.shape[1] // 8, 0, photo.shape[1] * 3 // 4, photo.shape[0])
     alone = FrameList()
     Loop(source, server, sinks=[alone], frames=1, window=window).run()
@@ -278,7 +281,7 @@ def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
     behind = server_of("visual_wake_words")
     cascade = Cascade([CascadeStage(server, LabelRule((("face", 0.5),))), CascadeStage(behind)])
     sink, gate = FrameList(), MotionSettings(hold_s=0.0, refresh_s=1e6)
-    source = Recorded([np.ascontiguousarray(photograph(0))] * 3)
+    source = PictureSource([np.ascontiguousarray(photograph(0))] * 3)
     Loop(source, cascade, sinks=[sink], motion=lambda: MotionGate(gate)).run()
     assert [served_frame.by for served_frame in sink.served] == ["model", "motion", "motion"]
     assert {served_frame.model for served_frame in sink.served} == {behind.name}
@@ -288,7 +291,7 @@ def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
 def test_a_lost_camera_adds_no_latency(server) -> None:
     """Otherwise the governor would slow down the other cameras."""
 
-    class OneAway(Recorded):
+    class OneAway(PictureSource):
         live = True
 
         def read(self, timeout_s: float) -> Frame | None:
@@ -309,7 +312,7 @@ def test_a_lost_camera_adds_no_latency(server) -> None:
 
 
 def test_a_failing_release_ends_the_overlapped_loop(server) -> None:
-    class Stuck(Recorded):
+    class Stuck(PictureSource):
         def _back(self) -> None:
             super()._back()
             if self.counters.captured > 3:
@@ -322,7 +325,7 @@ def test_a_failing_release_ends_the_overlapped_loop(server) -> None:
 
 def test_the_loop_rests_between_frames(server) -> None:
     rests = iter([0.0, 0.1, 0.0])
-    loop = Loop(Recorded(pictures(3)), server, rest_before_frame=lambda: next(rests, 0.0))
+    loop = Loop(PictureSource(pictures(3)), server, rest_before_frame=lambda: next(rests, 0.0))
     loop.run()
     assert loop.seconds >= 0.1
 

@@ -68,24 +68,24 @@ def test_another_thread_can_be_pinned() -> None:
         thread = threading.Thread(target=wait)
         thread.start()
         started.wait()
-        before = os.sched_getaffinity(0)
-        target = min(before)
+        value_before = os.sched_getaffinity(0)
+        target = min(value_before)
         granted = realtime.pin([target], ids[0]).granted
         own = os.sched_getaffinity(ids[0])
         stop.set()
         thread.join()
-        return granted and own == {target} and os.sched_getaffinity(0) == before
+        return granted and own == {target} and os.sched_getaffinity(0) == value_before
 
     in_child(work)
 
 
 @pytest.mark.parametrize("cpus", [[4000], [], [-1], [10**12]])
 def test_missing_processors_are_rejected(cpus: list[int]) -> None:
-    before = os.sched_getaffinity(0)
+    value_before = os.sched_getaffinity(0)
     outcome = realtime.pin(cpus)
     assert not outcome.granted
-    assert str(sorted(before)) in outcome.detail
-    assert os.sched_getaffinity(0) == before
+    assert str(sorted(value_before)) in outcome.detail
+    assert os.sched_getaffinity(0) == value_before
 
 
 def test_without_rights_the_outcome_names_the_limit() -> None:
@@ -149,10 +149,12 @@ def test_nice_is_used_if_real_time_is_not_allowed(monkeypatch: pytest.MonkeyPatc
 
 def test_normal_priority_is_restored() -> None:
     def work() -> bool:
-        before = os.getpriority(os.PRIO_PROCESS, 0)
+        value_before = os.getpriority(os.PRIO_PROCESS, 0)
         realtime.raise_priority()
         realtime.normal_priority()
-        return os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) == before
+        return (
+            os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) == value_before
+        )
 
     in_child(work)
 

@@ -43,7 +43,7 @@ class FakeRuntime:
 SIZES = {"a": 10, "b": 20, "c": 30, "d": 45}
 
 
-class Shelf:
+class SizedPool:
     """A pool whose models have the sizes ``SIZES``."""
 
     def __init__(self, budget: int) -> None:
@@ -60,108 +60,108 @@ class Shelf:
 
 
 def test_the_least_recently_used_model_is_unloaded() -> None:
-    shelf = Shelf(60)
+    sized_pool = SizedPool(60)
     for key in "abca":
-        shelf.pool.get(key)
-    assert shelf.pool.loaded == ("b", "c", "a")
-    shelf.pool.get("d")
-    assert shelf.alive == ["a", "d"]
-    assert [(load.key, load.again, load.evicted) for load in shelf.pool.loads] == [
+        sized_pool.pool.get(key)
+    assert sized_pool.pool.loaded == ("b", "c", "a")
+    sized_pool.pool.get("d")
+    assert sized_pool.alive == ["a", "d"]
+    assert [(load.key, load.again, load.evicted) for load in sized_pool.pool.loads] == [
         ("a", False, ()), ("b", False, ()), ("c", False, ()), ("d", False, ("b", "c")),
     ]  # fmt: skip
-    shelf.pool.get("b")
-    assert shelf.pool.loads[-1].again
-    content = shelf.pool.to_json()
+    sized_pool.pool.get("b")
+    assert sized_pool.pool.loads[-1].again
+    content = sized_pool.pool.to_json()
     assert (content["evictions"], content["used"], content["budget"]) == (4, 20, 60)
     assert content["models"]["b"]["reloads"] == 1
     assert content["models"]["b"]["reload_ms"] >= 0
     assert content["models"]["d"] == {
-        "bytes": 45, "loaded": False, "first_load_ms": shelf.pool.loads[3].ms, "reloads": 0, "reload_ms": None,
+        "bytes": 45, "loaded": False, "first_load_ms": sized_pool.pool.loads[3].ms, "reloads": 0, "reload_ms": None,
     }  # fmt: skip
 
 
 def test_models_in_use_stay_loaded() -> None:
-    shelf = Shelf(60)
-    with shelf.pool.use("c"):
-        shelf.pool.get("b")
-        shelf.pool.get("a")
-        assert shelf.pool.loaded == ("c", "b", "a")
+    sized_pool = SizedPool(60)
+    with sized_pool.pool.use("c"):
+        sized_pool.pool.get("b")
+        sized_pool.pool.get("a")
+        assert sized_pool.pool.loaded == ("c", "b", "a")
         with (
-            shelf.pool.use("b"),
+            sized_pool.pool.use("b"),
             pytest.raises(UsageError, match="Model d does not fit in memory together with c, b,"),
         ):
-            shelf.pool.get("d")
-        assert set(shelf.alive) == {"b", "c"}
-    shelf.pool.get("d")
-    assert shelf.alive == ["d"]
+            sized_pool.pool.get("d")
+        assert set(sized_pool.alive) == {"b", "c"}
+    sized_pool.pool.get("d")
+    assert sized_pool.alive == ["d"]
 
 
 def test_a_model_above_the_budget_raises_an_error() -> None:
-    shelf = Shelf(40)
-    shelf.pool.get("a")
+    sized_pool = SizedPool(40)
+    sized_pool.pool.get("a")
     for _ in range(2):  # the second time, the pool already knows the size
         with pytest.raises(UsageError, match=r"Model d needs 45 bytes, but the memory budget is 40"):
-            shelf.pool.get("d")
-    assert shelf.alive == ["a"]
-    assert len(shelf.opened) == 2  # the second time it is not loaded
+            sized_pool.pool.get("d")
+    assert sized_pool.alive == ["a"]
+    assert len(sized_pool.opened) == 2  # the second time it is not loaded
 
 
 def test_an_estimated_size_unloads_models_but_raises_no_error() -> None:
-    shelf = Shelf(60)
-    pool = ModelPool(60, shelf.open, lambda key: 1000 if key == "b" else SIZES[key])
+    sized_pool = SizedPool(60)
+    pool = ModelPool(60, sized_pool.open, lambda key: 1000 if key == "b" else SIZES[key])
     with pool.use("a"):
         pool.get("c")
         pool.get("d")  # 45 and 10 leave no room for 30, so c is unloaded before d is loaded
         assert pool.loads[-1].evicted == ("c",)
         pool.get("b")  # because of the estimate of 1000 bytes, all unused models are unloaded
         assert pool.loaded == ("a", "b")
-    assert shelf.alive == ["a", "b"]
+    assert sized_pool.alive == ["a", "b"]
 
 
 def test_growth_after_the_first_run_is_counted() -> None:
-    shelf = Shelf(60)
-    shelf.pool.get("a")
-    shelf.pool.get("c")
-    shelf.opened[1].resident_bytes = 55
-    shelf.pool.get("c")
-    assert shelf.alive == ["c"]
-    shelf.opened[1].resident_bytes = 61
+    sized_pool = SizedPool(60)
+    sized_pool.pool.get("a")
+    sized_pool.pool.get("c")
+    sized_pool.opened[1].resident_bytes = 55
+    sized_pool.pool.get("c")
+    assert sized_pool.alive == ["c"]
+    sized_pool.opened[1].resident_bytes = 61
     with pytest.raises(UsageError, match="61 bytes"):
-        shelf.pool.get("c")
+        sized_pool.pool.get("c")
 
 
 @settings(max_examples=60)
 @given(st.lists(st.tuples(st.sampled_from(sorted(SIZES)), st.booleans()), max_size=30), st.integers(45, 110))
 def test_the_budget_holds_and_models_in_use_stay_open(calls: list[tuple[str, bool]], budget: int) -> None:
-    shelf = Shelf(budget)
+    sized_pool = SizedPool(budget)
     open_uses: list[Any] = []
     for key, hold in calls:
         try:
             if hold and len(open_uses) < 2:
-                use = shelf.pool.use(key)
+                use = sized_pool.pool.use(key)
                 open_uses.append((use, use.__enter__()))
             else:
-                assert shelf.pool.get(key).name == key
+                assert sized_pool.pool.get(key).name == key
         except UsageError:
             if hold and len(open_uses) < 2:
                 pass
-        assert shelf.pool.used_bytes <= budget
-        assert sorted(shelf.alive) == sorted(shelf.pool.loaded)
+        assert sized_pool.pool.used_bytes <= budget
+        assert sorted(sized_pool.alive) == sorted(sized_pool.pool.loaded)
         assert all(not runtime.closed for _, runtime in open_uses)  # type: ignore[attr-defined]
     for use, _ in open_uses:
         use.__exit__(None, None, None)
-    shelf.pool.close()
-    assert shelf.alive == []
+    sized_pool.pool.close()
+    assert sized_pool.alive == []
 
 
 def test_threads_share_a_pool() -> None:
-    shelf = Shelf(60)
+    sized_pool = SizedPool(60)
     failures: list[BaseException] = []
 
     def work(seed: int) -> None:
         try:
             for step in range(200):
-                with shelf.pool.use("abc"[(step * seed) % 3]) as runtime:
+                with sized_pool.pool.use("abc"[(step * seed) % 3]) as runtime:
                     assert not runtime.closed  # type: ignore[attr-defined]
         except BaseException as error:  # the test checks the list
             failures.append(error)
@@ -172,7 +172,7 @@ def test_threads_share_a_pool() -> None:
     for thread in threads:
         thread.join()
     assert failures == []
-    assert shelf.pool.used_bytes <= 60
+    assert sized_pool.pool.used_bytes <= 60
 
 
 _RSS = """

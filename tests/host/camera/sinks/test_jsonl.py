@@ -99,9 +99,9 @@ def test_a_slow_reader_loses_lines_but_delays_nothing(tmp_path: Path) -> None:
         writer.write(line)
     assert writer.lost > 0
     written = 5000 - writer.lost
-    read = _drained(reader)
+    wait_for_bytes = _drained(reader)
     writer.close()
-    assert read() == line.encode() * written
+    assert wait_for_bytes() == line.encode() * written
     assert messages == [f"{path} was too slow: {5000 - written:,} lines were left out."]
 
 
@@ -109,11 +109,11 @@ def test_without_loss_a_slow_reader_is_waited_for(tmp_path: Path) -> None:
     reader, path = _fifo(tmp_path)
     writer = LineWriter(path, limit=1000, interval_s=0.01, lossless=True)
     line = "x" * 99 + "\n"
-    read = _drained(reader)
+    wait_for_bytes = _drained(reader)
     for _ in range(2000):
         writer.write(line)
     writer.close()
-    assert read() == line.encode() * 2000 and writer.lost == 0
+    assert wait_for_bytes() == line.encode() * 2000 and writer.lost == 0
 
 
 def test_a_closed_reader_ends_the_writing_without_a_message(tmp_path: Path) -> None:

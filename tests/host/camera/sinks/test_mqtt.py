@@ -78,15 +78,15 @@ class Reader:
             self._client.tls_set(str(ca))
         if user is not None:
             self._client.username_pw_set(user, "s%cret")
-        ready: list[Any] = []
+        subscribed: list[Any] = []
         self._client.on_message = lambda _, __, m: self.messages.append(
             (m.topic, m.payload.decode(), m.retain)
         )
         self._client.on_connect = subscribe
-        self._client.on_subscribe = lambda *_: ready.append(1)
+        self._client.on_subscribe = lambda *_: subscribed.append(1)
         self._client.connect("localhost" if ca else "127.0.0.1", port)
         self._client.loop_start()
-        until(lambda: ready)
+        until(lambda: subscribed)
 
     def of(self, topic: str) -> list[str]:
         return [text for name, text, _ in self.messages if name == topic]

@@ -146,7 +146,7 @@ def test_reported_lengths_are_limited_to_the_memory() -> None:
     buffers._mplane = False
     buffers.taken.bytesused = 5000
     assert buffers.length(0) == 4096
-    # A full picture would end behind its memory.
+    # A full picture would exceed its memory.
     assert filled([(4196, 100)], [4096]).damaged(0) and not filled([(4096, 0)], [4096]).damaged(0)
 
 

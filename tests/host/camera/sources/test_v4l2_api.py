@@ -103,7 +103,7 @@ def test_the_layout_of_32_bit_processes(tmp_path: Path) -> None:
         and "static assertion" not in process.stderr
         and process.returncode
     ):
-        pytest.skip(f"gcc compiles nothing for 32 bits here: {process.stderr[:200]}")
+        pytest.skip(f"gcc cannot compile for 32 bits: {process.stderr[:200]}")
     assert process.returncode == 0, process.stderr
 
 

@@ -118,9 +118,9 @@ def test_unusable_calibration_samples_raise_an_error(
     defect: str, arenite: Arenite, source: Path, tmp_path: Path
 ) -> None:
     arrays, texts_of_error = BAD_SAMPLES[defect]
-    bad = write(tmp_path / "bad.npz", **arrays())
-    run = arenite("convert", source, "--calibration", bad, "-o", tmp_path / "image.tflite")
-    run.refused(2, str(bad), *texts_of_error)
+    bad_file = write(tmp_path / "bad.npz", **arrays())
+    run = arenite("convert", source, "--calibration", bad_file, "-o", tmp_path / "image.tflite")
+    run.refused(2, str(bad_file), *texts_of_error)
     assert [p.name for p in tmp_path.iterdir()] == ["bad.npz"]
 
 

@@ -86,21 +86,21 @@ class SimOtii(TcpInstrument):
         return {}
 
     def record(self) -> None:
-        wave, real = self.waveform, 1 + self.ppm * 1e-6
+        wave, clock_factor = self.waveform, 1 + self.ppm * 1e-6
         count = int(wave.seconds * RATE)
-        edges = np.arange(count + 1) / (RATE * real)
+        edges = np.arange(count + 1) / (RATE * clock_factor)
         # The instrument sends the mean over each interval.
         fine = np.linspace(0, edges[-1], count * 64 + 1)
         mean = wave.at((fine[1:] + fine[:-1]) / 2).reshape(count, 64).mean(1)
         noisy = mean * self.rng.normal(1, 1e-3, count) + self.rng.normal(0, 1e-7, count)
         lost = self.rng.random(count) < 0.02
         self.missing = int(lost.sum())
-        current = [None if gone else float(value) for gone, value in zip(lost, noisy, strict=True)]
+        current = [None if is_lost else float(value) for is_lost, value in zip(lost, noisy, strict=True)]
         changes = []
         for start, end in wave.windows:
             changes += [
-                {"timestamp": start * real, "value": True},
-                {"timestamp": end * real, "value": False},
+                {"timestamp": start * clock_factor, "value": True},
+                {"timestamp": end * clock_factor, "value": False},
             ]
         volts = [self.volts] * (count * VOLT_RATE // RATE)
         self.channels: dict[str, list[Any]] = {"mc": current, "mv": volts, "i1": changes, "i2": []}

@@ -57,21 +57,21 @@ def make(seed: int, inferences: int = 6, volts: float = 3.0, scale: float = 1.0)
     share = rng.uniform(0.3, 1.0, size=len(layers))
     length = rng.uniform(20e-3, 50e-3) * scale
     times, currents, windows = [0.0], [sleep], []
-    now = 0.0
+    time_s = 0.0
 
     def level(value: float, seconds: float) -> None:
-        nonlocal now
-        times.extend([now + RAMP_S / 2, now + seconds - RAMP_S / 2])
+        nonlocal time_s
+        times.extend([time_s + RAMP_S / 2, time_s + seconds - RAMP_S / 2])
         currents.extend([value, value])
-        now += seconds
+        time_s += seconds
 
     level(sleep, 20e-3 * scale)
     for _ in range(inferences):
         level(idle, rng.uniform(3e-3, 9e-3) * scale)
-        start = now
+        start = time_s
         for value, part in zip(layers, share / share.sum(), strict=True):
             level(value * rng.uniform(0.99, 1.01), length * part)
-        windows.append((start, now))
+        windows.append((start, time_s))
         level(idle, rng.uniform(3e-3, 9e-3) * scale)
         level(sleep, rng.uniform(25e-3, 60e-3) * scale)
     return Waveform(np.array(times), np.array(currents), tuple(windows), volts, idle, sleep)
