@@ -221,7 +221,8 @@ def test_a_search_is_drawn_with_the_chosen_or_nearest_trial(request_: Conversion
     assert 'class="ar-front"' in html
     missed_page = page_of(convert(replace(search_request, budget=parse_budget("flash=1k")))).text
     assert (
-        "No recipe meets the budget. The nearest is trial" in missed_page and "B of flash too much" in missed_page
+        "No recipe meets the budget. The nearest is trial" in missed_page
+        and "B of flash too much" in missed_page
     )
 
 
