@@ -259,8 +259,17 @@ class DeviceClient:
         return entries
 
     def restart(self) -> None:
-        """Restart the device; open a new session afterwards."""
-        self._exchange(RESTART, bytes(2))
+        """Restart the device; open a new session afterwards.
+
+        Raises:
+            DeviceRestartedError: the device restarted because of a fault.
+        """
+        try:
+            self._exchange(RESTART, bytes(2))
+        except DeviceRestartedError as error:
+            # The reply was lost and the request sent again: the device has restarted and knows no session.
+            if error.by_fault:
+                raise
 
     def _describe(self, kind: int, index: int) -> TensorInfo:
         return TensorInfo(*struct.unpack("<II", self._exchange(DESCRIBE, bytes([kind, index]))))

@@ -29,7 +29,7 @@ def script(tutorial: str) -> str:
         if file:
             lines.append(f"cat > {file} <<'END_OF_FILE'\n{code}END_OF_FILE")
         elif language == "diff":
-            lines.append(f"patch --quiet -p1 <<'END_OF_PATCH'\n{code}END_OF_PATCH")
+            lines.append(f"git apply - <<'END_OF_PATCH'\n{code}END_OF_PATCH")
         elif language == "sh":
             lines.append(code)
     return "\n".join(lines)

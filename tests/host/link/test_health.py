@@ -244,7 +244,7 @@ def test_a_cleared_log_is_empty(healthy: Firmware) -> None:
 def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
     """After power-on, RAM can contain noise, or old entries with a flipped bit."""
     elf = healthy(BOARD)
-    address, size = symbol(elf, "kept")
+    address, size = symbol(elf, "log_entries")
     words, entry = size // 4, size // 16
     with start(load_board(BOARD), elf) as machine:
         device = connected(machine)
@@ -320,6 +320,29 @@ def test_the_log_keeps_the_newest_entries(healthy: Firmware) -> None:
         numbers = [e.number for e in entries]
         assert len(numbers) == 16 and numbers == list(range(numbers[0], numbers[0] + 16))
         assert entries[-1].start == device.health().starts == 21
+
+
+@pytest.mark.slow
+def test_a_restart_whose_reply_is_lost_is_no_error(healthy: Firmware) -> None:
+    lost_replies = []
+
+    def drop_first(data: bytes) -> bytes:
+        if restarting and not lost_replies:
+            lost_replies.append(data)
+            return b""
+        return data
+
+    restarting = False
+    with start(load_board(BOARD), healthy(BOARD)) as machine:
+        line = FaultyLine(machine.transport, to_host=drop_first)
+        with line, SerialTransport(line.port) as host:
+            device = DeviceClient(host, resend_s=0.3, attempts=40)
+            device.connect(toy_model.HASH)
+            restarting = True
+            device.restart()
+            device.connect(toy_model.HASH)
+            assert device.health().cause == health.ASKED
+    assert len(lost_replies) == 1
 
 
 @pytest.mark.slow
