@@ -1,4 +1,4 @@
-"""Models whose layers are computed row by row."""
+"""Lower models whose layers are computed row by row."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from arenite.firmware.generator.operator_needs import check_supported, op_needs
 from arenite.firmware.generator.target import Target
 
 
-def streamed(model: Model, target: Target, prefix: str) -> Generated | None:
-    """The model with all that can be streamed; None where nothing can be."""
+def lower_streamed(model: Model, target: Target, prefix: str) -> Generated | None:
+    """Lower the model with a streaming plan. Return None if no layer can be streamed."""
     check_supported(model)
     needs = op_needs(model.main, target)
     streamed_input = model.main.inputs[0] if target.stream_input else None
-    made = plan_streaming(model.main, needs, streamed_input=streamed_input)
-    if made is None or not made.segments:
+    streaming_plan = plan_streaming(model.main, needs, streamed_input=streamed_input)
+    if streaming_plan is None or not streaming_plan.segments:
         return None
-    check(model.main, made, needs)
-    return lower_model(model, made, target=target, prefix=prefix)
+    check(model.main, streaming_plan, needs)
+    return lower_model(model, streaming_plan, target=target, prefix=prefix)

@@ -1,4 +1,4 @@
-"""Conversions between real and stored numbers in ``model.h``: those of LiteRT's QUANTIZE and DEQUANTIZE."""
+"""Conversions between real and stored numbers in ``model.h`` agree with LiteRT's QUANTIZE and DEQUANTIZE."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     return loaded
 
 
-def quantised_by_litert(values: np.ndarray, dtype: str, quant: Quantization) -> np.ndarray:
+def quantized_by_litert(values: np.ndarray, dtype: str, quant: Quantization) -> np.ndarray:
     b = GraphBuilder(np.random.default_rng(0))
     x = b.input((values.size,), "float32")
     y = b.tensor((values.size,), dtype, quant)
@@ -46,7 +46,7 @@ def quantised_by_litert(values: np.ndarray, dtype: str, quant: Quantization) -> 
 
 @pytest.mark.parametrize("dtype", RANGES)
 @pytest.mark.parametrize(("scale", "zero_point"), [(0.05, 3), (1.0, 0), (1 / 256, -128), (3e-5, 0)])
-def test_stored_numbers_are_those_of_litert(
+def test_stored_numbers_equal_those_of_litert(
     dtype: str, scale: float, zero_point: int, library: ctypes.CDLL
 ) -> None:
     low, high = RANGES[dtype]
@@ -55,21 +55,21 @@ def test_stored_numbers_are_those_of_litert(
     rng = np.random.default_rng(1)
     halves = (np.arange(-400, 400) / 2).astype(np.float32)
     steps = np.concatenate([halves, np.nextafter(halves, np.float32(9e9)), rng.uniform(-40000, 40000, 500)])
-    # Up to what fits LiteRT's own integers; beyond, its conversion is undefined.
+    # All values fit into LiteRT's integers; for larger values its conversion is undefined.
     values = np.concatenate([steps * scale, [0.0, -0.0, 2e9 * scale, -2e9 * scale]]).astype(np.float32)
-    expected = quantised_by_litert(values, dtype, quant)
-    got = [library.stored(v, quant.scale[0], zero_point, low, high) for v in values.tolist()]
-    assert got == expected.tolist()
+    expected = quantized_by_litert(values, dtype, quant)
+    actual = [library.stored(v, quant.scale[0], zero_point, low, high) for v in values.tolist()]
+    assert actual == expected.tolist()
 
 
-def test_what_is_no_number_is_the_lowest(library: ctypes.CDLL) -> None:
+def test_nan_becomes_the_lowest_number_and_infinity_a_limit(library: ctypes.CDLL) -> None:
     assert library.stored(float("nan"), 0.1, 0, -128, 127) == -128
     assert library.stored(1e30, 0.1, 5, -128, 127) == 127
     assert library.stored(float("inf"), 0.1, 5, -128, 127) == 127
     assert library.stored(float("-inf"), 0.1, 5, -128, 127) == -128
 
 
-def test_real_numbers_are_those_of_litert(library: ctypes.CDLL) -> None:
+def test_real_numbers_equal_those_of_litert(library: ctypes.CDLL) -> None:
     quant = Quantization((f32(0.0371),), (-17,))
     b = GraphBuilder(np.random.default_rng(0))
     x = b.input((256,), "int8", quant)

@@ -1,4 +1,4 @@
-"""int4 weights, and int8 weights that are packed for small flash, against LiteRT."""
+"""Layers with int4 weights, or with int8 weights packed for small flash, give LiteRT's bytes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def layer(
     relu: bool = False,
     **options: Any,
 ) -> Model:
-    """One layer; of int4 weights the upper halves count. ``options``: stride, padding, dilation."""
+    """Return one layer. int4 weights are the upper four bits of ``weights``; ``options``: stride, padding, dilation."""
     b = GraphBuilder(np.random.default_rng(weights.size))
     axis = 3 if op == "DEPTHWISE_CONV_2D" else 0
     count, depth = weights.shape[axis], weights.size // weights.shape[axis]
@@ -57,16 +57,16 @@ def layer(
     x = b.input(shape, dtype, b.quant(dtype, scale=0.05, zero_point=zero_point))
     w = constant_weights(b, weights, quant, int4)
     bias_scale = Quantization(tuple(f32(b[x].scale * s) for s in quant.scale), (0,) * len(scales), 0)
-    wide = dtype == "int16"
-    bias = b.const(b.rng.integers(-3000, 3000, count), "int64" if wide else "int32", bias_scale)
+    is_int16 = dtype == "int16"
+    bias = b.const(b.rng.integers(-3000, 3000, count), "int64" if is_int16 else "int32", bias_scale)
     spread = 0.05 * float(np.median(quant.scale)) * np.sqrt(depth) * (300 if int4 else 5000)
-    out = Quantization((f32(spread / (128 if wide else 1)),), (0 if wide else -128 if relu else 3,))
+    out = Quantization((f32(spread / (128 if is_int16 else 1)),), (0 if is_int16 else -128 if relu else 3,))
     if op == "FULLY_CONNECTED":
         sizes: tuple[int, ...] = (shape[0], count)
     else:
         stride, valid = options.get("stride_h", 1), options.get("padding", 0)
-        cut = weights.shape[1] - 1 if valid else 0
-        sizes = (shape[0], *(-(-(d - cut) // stride) for d in shape[1:3]), count)
+        lost = weights.shape[1] - 1 if valid else 0
+        sizes = (shape[0], *(-(-(d - lost) // stride) for d in shape[1:3]), count)
     y = b.tensor(sizes, dtype, out)
     if op != "FULLY_CONNECTED":
         options = {"stride_h": 1, "stride_w": 1} | options
@@ -75,21 +75,21 @@ def layer(
 
 
 def values(*shape: int) -> np.ndarray:
-    """Weights of all 16 kinds, -8 included, once their lower halves are gone."""
+    """Return weights whose upper four bits have all 16 values, including -8."""
     return np.random.default_rng(sum(shape)).integers(-128, 128, shape)
 
 
 def models() -> list[Model]:
-    two: dict[str, Any] = {"stride_h": 2, "stride_w": 2}
+    stride_2: dict[str, Any] = {"stride_h": 2, "stride_w": 2}
     return [
         layer("CONV_2D", (1, 5, 7, 12), values(20, 1, 1, 12), relu=True, zero_point=-128),
         layer("CONV_2D", (1, 6, 6, 16), values(16, 1, 1, 16), per_channel=False),
-        layer("CONV_2D", (2, 7, 5, 3), values(7, 3, 3, 3), **two),
+        layer("CONV_2D", (2, 7, 5, 3), values(7, 3, 3, 3), **stride_2),
         layer("CONV_2D", (1, 9, 9, 8), values(8, 3, 3, 8), padding=1),
         layer("CONV_2D", (1, 8, 8, 6), values(9, 3, 3, 2)),  # groups
         layer("CONV_2D", (1, 5, 5, 5), values(9, 5, 5, 5), padding=1),  # one pixel
         layer("DEPTHWISE_CONV_2D", (1, 9, 6, 16), values(1, 3, 3, 16), relu=True),
-        layer("DEPTHWISE_CONV_2D", (1, 9, 6, 10), values(1, 3, 3, 10), **two),
+        layer("DEPTHWISE_CONV_2D", (1, 9, 6, 10), values(1, 3, 3, 10), **stride_2),
         layer("DEPTHWISE_CONV_2D", (1, 6, 6, 3), values(1, 3, 2, 6), depth_multiplier=2),
         layer("DEPTHWISE_CONV_2D", (1, 8, 4, 1), values(1, 5, 3, 8), depth_multiplier=8),
         layer("DEPTHWISE_CONV_2D", (1, 7, 7, 8), values(1, 5, 5, 8), per_channel=False),
@@ -101,17 +101,17 @@ def models() -> list[Model]:
     ]
 
 
-def test_every_tier_and_goal() -> None:
+def test_int4_layers_are_exact_for_every_tier_and_goal() -> None:
     for mismatch in compare(models(), targets=TARGETS):
         raise AssertionError(str(mismatch))
 
 
-def weight_bytes(made: Generated) -> int:
-    return sum(c.nbytes for c in made.constants if c.is_weight)
+def weight_bytes(generated: Generated) -> int:
+    return sum(c.nbytes for c in generated.constants if c.is_weight)
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: f"{t.tier}-{t.optimise}")
-def test_weights_take_half_the_flash(target: Target) -> None:
+def test_int4_weights_take_half_the_flash(target: Target) -> None:
     for op, shape, weights in (
         ("CONV_2D", (1, 12, 12, 32), values(32, 1, 1, 32)),
         ("FULLY_CONNECTED", (1, 128), values(64, 128)),
@@ -123,12 +123,12 @@ def test_weights_take_half_the_flash(target: Target) -> None:
 
 
 @pytest.mark.parametrize("goal", GOALS)
-def test_kernels_of_the_dsp_tier(goal: str) -> None:
-    without_lowest = np.maximum(values(20, 1, 1, 12), -112)  # whose bytes in pairs are 16
+def test_each_goal_has_its_dsp_kernel(goal: str) -> None:
+    without_lowest = np.maximum(values(20, 1, 1, 12), -112)  # pairs with a weight of -8 have no int4 form
     model = layer("CONV_2D", (1, 5, 7, 12), without_lowest, relu=True, zero_point=-128)
-    made = lower(model, target=Target("cortex-m4f", DSP, goal)).calls[0].call
-    assert made is not None
-    kernels = [call.kernel for call in made.all]
+    kernel_call = lower(model, target=Target("cortex-m4f", DSP, goal)).calls[0].call
+    assert kernel_call is not None
+    kernels = [call.kernel for call in kernel_call.all]
     assert (
         kernels
         == {
@@ -140,9 +140,9 @@ def test_kernels_of_the_dsp_tier(goal: str) -> None:
     )
 
 
-def test_what_is_refused() -> None:
-    wide = int8_weights(layer("DEPTHWISE_CONV_2D", (1, 6, 6, 4), values(1, 3, 3, 4), dtype="int16"))
-    assert_refused(wide, "misreads int4 weights")
+def test_unsupported_int4_layers_are_refused() -> None:
+    int16_model = int8_weights(layer("DEPTHWISE_CONV_2D", (1, 6, 6, 4), values(1, 3, 3, 4), dtype="int16"))
+    assert_refused(int16_model, "misreads int4 weights")
     b = GraphBuilder()
     x = b.input((1, 4), "int8", b.quant("int8"))
     w = constant_weights(b, values(2, 4), Quantization((f32(0.1),), (3,)), int4=True)
@@ -172,18 +172,18 @@ def packable() -> list[Model]:
 
 
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
-def test_clustered_and_pruned_weights_for_small_flash(tier: str) -> None:
+def test_clustered_and_pruned_weights_are_packed_for_small_flash(tier: str) -> None:
     flash, speed = Target("", tier, "flash"), Target("", tier, "speed")
     for model in packable():
-        made, fast = lower(model, target=flash), lower(model, target=speed)
-        assert made.calls[0].call is not None and made.calls[0].call.kernel.endswith("_packed")
-        assert weight_bytes(made) < 0.7 * weight_bytes(fast)
+        generated, fast = lower(model, target=flash), lower(model, target=speed)
+        assert generated.calls[0].call is not None and generated.calls[0].call.kernel.endswith("_packed")
+        assert weight_bytes(generated) < 0.7 * weight_bytes(fast)
         assert fast.calls[0].call is not None and "packed" not in fast.calls[0].call.kernel
     for mismatch in compare(packable(), targets=[flash]):
         raise AssertionError(str(mismatch))
 
 
-def test_nothing_is_packed_that_saves_less_than_its_code(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_weights_are_packed_only_if_that_saves_more_than_the_code(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
     small = layer("CONV_2D", (1, 6, 6, 8), clustered(rng, 8, 3, 3, 8), int4=False)
     flash = Target("", SCALAR, "flash")
@@ -191,12 +191,12 @@ def test_nothing_is_packed_that_saves_less_than_its_code(monkeypatch: pytest.Mon
     assert call is not None and call.kernel == "ar_conv_2d_s8"
     monkeypatch.setattr(packed_weights, "_CODE", dict.fromkeys(packed_weights._CODE, 0))
     monkeypatch.setattr(packed_weights, "_READER", 0)
-    again = layer("CONV_2D", (1, 6, 6, 8), clustered(rng, 8, 3, 3, 8), int4=False)
-    call = lower(again, target=flash).calls[0].call
+    same_size = layer("CONV_2D", (1, 6, 6, 8), clustered(rng, 8, 3, 3, 8), int4=False)
+    call = lower(same_size, target=flash).calls[0].call
     assert call is not None and call.kernel == "ar_conv_2d_s8_packed"
 
 
-def test_ordinary_weights_stay_as_they_are() -> None:
+def test_ordinary_weights_are_not_packed() -> None:
     model = layer("CONV_2D", (1, 6, 6, 40), values(40, 3, 3, 40), int4=False)
     check_supported(model)
     for target in TARGETS:
@@ -204,7 +204,7 @@ def test_ordinary_weights_stay_as_they_are() -> None:
         assert call is not None and "packed" not in call.kernel and call.before is None
 
 
-def test_dead_channels_of_int4_layers_go_and_the_rest_stays_int4() -> None:
+def test_int4_layers_without_their_dead_channels_stay_int4() -> None:
     b = GraphBuilder(np.random.default_rng(8))
     x = b.input((1, 6, 6, 4), "int8", quant(0))
     y = conv(b, x, b.rng.integers(-8, 8, (10, 1, 1, 4)), [*[0] * 8, -(1 << 20), -(1 << 20)])
@@ -215,11 +215,11 @@ def test_dead_channels_of_int4_layers_go_and_the_rest_stays_int4() -> None:
     assert report is not None
     first, second = (small.main.tensors[op.inputs[1]] for op in small.main.ops)
     assert (first.shape, second.shape) == ((8, 1, 1, 4), (6, 3, 3, 8))
-    kept = [t for t in parse(to_flatbuffer(small)).main.tensors if t.dtype == "int4"]
-    assert [t.shape for t in kept] == [first.shape, second.shape]
-    want, got = Reference(to_flatbuffer(model)), Reference(to_flatbuffer(small))
+    int4_weights = [t for t in parse(to_flatbuffer(small)).main.tensors if t.dtype == "int4"]
+    assert [t.shape for t in int4_weights] == [first.shape, second.shape]
+    expected, actual = Reference(to_flatbuffer(model)), Reference(to_flatbuffer(small))
     for seed in range(4):
         inputs = [random_input(model.main.tensors[0], np.random.default_rng(seed))]
-        assert np.array_equal(want.run(inputs)[0], got.run(inputs)[0])
+        assert np.array_equal(expected.run(inputs)[0], actual.run(inputs)[0])
     for mismatch in compare([small], targets=[Target("", tier, "speed") for tier in (SCALAR, DSP, MVE)]):
         raise AssertionError(str(mismatch))

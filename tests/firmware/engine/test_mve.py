@@ -1,7 +1,7 @@
-"""The Helium kernels give the bytes of LiteRT: their portable bodies here, their assembly on an emulated Cortex-M55.
+"""The Helium kernels give LiteRT's bytes: portable bodies on this computer, assembly on an emulated Cortex-M55.
 
-Neighbouring channels have different weights, biases and scales in all layers, so a lane that holds another's sum shows:
-the order of the registers in VMOV of two lanes is one such thing.
+Neighboring channels have different weights, biases and scales in all layers, so a lane with the sum of another lane
+gives wrong outputs. The order of the registers in VMOV of two lanes can cause such an error.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 SPEED = Target("cortex-m55", MVE, "speed")
 BALANCED = Target("cortex-m55", MVE, "balanced")
-#: Outputs below the zero point do not exist: no step for negative sums.
+#: The zero point of a ReLU, -128. No output is below it.
 _RELU_OUT = Quantization((0.3,), (-128,))
 
 
@@ -39,24 +39,24 @@ def pointwise(depth: int, out_c: int, pixels: int, **options: object) -> Model:
 def depthwise(
     shape: tuple[int, int, int], window: tuple[int, int], batch: int = 1, **options: object
 ) -> Model:
-    """One output per channel; ``shape`` is (height, width, channels)."""
+    """Return a depthwise convolution of depth multiplier 1; ``shape`` is (height, width, channels)."""
     return conv("DEPTHWISE_CONV_2D", (batch, *shape), (1, *window, shape[2]), **options)  # type: ignore[arg-type]
 
 
 def convolutions() -> list[Model]:
     return [
-        # Pieces of 32, of 16 and the rest, alone and together; pairs of pixels and the odd one.
+        # Depths of 32, of 16, of other numbers, and combinations; even and odd numbers of pixels.
         *(
             pointwise(d, 5, p)
             for d, p in ((1, 3), (7, 2), (16, 3), (17, 5), (31, 4), (32, 5), (48, 2), (100, 3))
         ),
-        # Filters short enough to stay in registers, when no output lies below the zero point.
+        # Filters short enough to stay in registers, if no output is below the zero point.
         *(
             pointwise(d, c, p, activation=RELU, out_quant=_RELU_OUT)
             for d, c, p in ((1, 4, 2), (8, 7, 4), (15, 9, 5), (16, 8, 6), (16, 5, 3))
         ),
         conv("CONV_2D", (1, 5, 6, 16), (6, 1, 1, 16), stride=2, activation=RELU, out_quant=_RELU_OUT),
-        # Groups of four filters, and a last one that begins earlier.
+        # Groups of four filters; the last group overlaps the one before.
         *(pointwise(20, c, 3, activation=RELU, out_quant=_RELU_OUT) for c in range(4, 13)),
         conv("CONV_2D", (2, 6, 5, 24), (9, 1, 1, 24), stride=2),
         conv("CONV_2D", (2, 6, 7, 3), (8, 3, 3, 3), stride=2, activation=RELU, out_quant=_RELU_OUT),
@@ -153,7 +153,7 @@ def pools() -> list[Model]:
 
 
 def all_models() -> list[Model]:
-    made = [
+    groups = [
         convolutions(),
         three_by_three(),
         convolutions_of_one_pixel(),
@@ -162,10 +162,10 @@ def all_models() -> list[Model]:
         sums(),
         pools(),
     ]
-    return [model for group in made for model in group]
+    return [model for group in groups for model in group]
 
 
-def test_which_kernel_runs() -> None:
+def test_each_layer_runs_with_its_kernel() -> None:
     assert kernels(convolutions()) == {"ar_conv_2d_s8_mve"}
     assert kernels(three_by_three()[1:]) == {"ar_depthwise_3x3_s8_mve"}
     assert kernels(other_windows()) == {"ar_depthwise_conv_2d_s8_mve"}
@@ -175,14 +175,14 @@ def test_which_kernel_runs() -> None:
     assert kernels(pools()) == {"ar_average_pool_2d_s8_mve", "ar_max_pool_2d_s8_mve"}
 
 
-def test_on_this_computer() -> None:
+def test_the_portable_bodies_are_exact() -> None:
     assert compare(all_models(), seed=5, runs=4, targets=[SPEED, BALANCED]) == []
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("seed", "optimise"), [(6, "speed"), (7, "balanced")])
-def test_on_a_cortex_m55(seed: int, optimise: str) -> None:
+def test_the_assembly_is_exact_on_a_cortex_m55(seed: int, optimise: str) -> None:
     assert compare_emulated(all_models(), "qemu_mps3_an547", seed=seed, optimise=optimise)[0] == []
 
 
@@ -195,14 +195,14 @@ def test_filters_are_packed_without_padding() -> None:
         assert np.array_equal(np.concatenate(pieces), filters[c])
 
 
-def test_blocks_of_depthwise_weights_cost_nothing_when_full() -> None:
+def test_full_blocks_of_depthwise_weights_need_no_padding() -> None:
     rng = np.random.default_rng(0)
     filters, bias = rng.integers(-127, 128, (32, 9)).astype(np.int8), rng.integers(-9, 9, 32).astype(np.int32)
     assert pack_weights(filters, bias).nbytes == filters.nbytes + bias.nbytes
 
 
-def test_weights_of_minus_128() -> None:
-    """One of two neighbouring taps may have it; int16 does not hold the sum of two."""
+def test_weights_of_minus_128_run_only_if_sums_fit_int16() -> None:
+    """One of two neighboring taps may be -128. The sum of two such products does not fit int16."""
     taps = np.full((3, 4), 100, np.int8)
     taps[1, 1] = taps[2, 3] = taps[2, 2] = -128
     assert sums_fit(taps[:2])
@@ -216,7 +216,7 @@ def test_weights_of_minus_128() -> None:
     assert compare([changed(model, 1, data=data)], seed=1, runs=4, targets=[SPEED]) == []
 
 
-def test_a_folded_bias_wraps_as_the_sums_do() -> None:
+def test_a_folded_bias_wraps_like_the_sums() -> None:
     filters = np.full((1, 1 << 16), -128, np.int8)
     folded = folded_bias(filters, np.array([1 << 30], np.int32), -128)
     assert folded.tolist() == [(1 << 30) - (1 << 30)]

@@ -1,4 +1,4 @@
-"""Segments on this computer: what runs row by row gives the bytes of LiteRT's reference kernels."""
+"""Layers that run row by row give the bytes of LiteRT's reference kernels on this computer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.firmware.engine.random_chains import (
     depthwise_3x3,
     global_mean,
 )
-from tests.firmware.engine.streamed_models import streamed
+from tests.firmware.engine.streamed_models import lower_streamed
 from tests.fuzz.comparison import CACHE, random_input
 
 CHAINS = 40
@@ -27,28 +27,28 @@ MODELS = ("ic01_int8", "kws01_int8", "vww01_int8", "person_detect_int8")
 
 
 def differences(model: Model, native: NativeModel, seed: int, runs: int = 2) -> int:
-    """Output bytes that differ from LiteRT's, over inferences that follow one another on a dirty arena."""
+    """Return the number of output bytes that differ from LiteRT's, over successive inferences in a filled arena."""
     rng, reference = np.random.default_rng(seed), Reference(to_flatbuffer(model))
     native.fill_arena(0xA5)
-    found = 0
+    count = 0
     for _ in range(runs):
         inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
-        for want, got in zip(reference.run(inputs), native.run(inputs), strict=True):
-            found += int((want.view(np.uint8) != got.view(np.uint8)).sum())
-    return found
+        for expected, actual in zip(reference.run(inputs), native.run(inputs), strict=True):
+            count += int((expected.view(np.uint8) != actual.view(np.uint8)).sum())
+    return count
 
 
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
-def test_kernels_that_take_an_image_for_one_row_see_one_row(tier: str) -> None:
-    """Convolutions of one pixel run over all pixels as one row, unless they run row by row."""
+def test_1x1_convolutions_run_row_by_row(tier: str) -> None:
+    """Without streaming, 1x1 convolutions treat all pixels of the image as one row."""
     b = ChainBuilder(np.random.default_rng(5))
     b.input((1, 20, 7, 16), "int8", b.quant("int8"))
     for kind in (depthwise_1x1, depthwise_3x3, depthwise_1x1, global_mean):
         kind(b)
     model = b.build()
-    made = streamed(model, Target("", tier, "ram", stream_input=True), f"one_{tier}_")
-    assert made is not None and all(layer.streamed for layer in made.calls)
-    assert differences(model, build([made], CACHE)[0], 0) == 0
+    generated = lower_streamed(model, Target("", tier, "ram", stream_input=True), f"one_{tier}_")
+    assert generated is not None and all(layer.streamed for layer in generated.calls)
+    assert differences(model, build([generated], CACHE)[0], 0) == 0
 
 
 @pytest.mark.slow
@@ -57,13 +57,13 @@ def test_kernels_that_take_an_image_for_one_row_see_one_row(tier: str) -> None:
 def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:
     target = Target("", tier, "ram", stream_input)
     models = [chain(seed) for seed in range(CHAINS)]
-    made = [streamed(model, target, f"c{k}_") for k, model in enumerate(models)]
-    kept = [(model, g) for model, g in zip(models, made, strict=True) if g is not None]
-    assert len(kept) > CHAINS // 2
-    natives = build([g for _, g in kept], CACHE)
+    generated = [lower_streamed(model, target, f"c{k}_") for k, model in enumerate(models)]
+    streamable = [(model, g) for model, g in zip(models, generated, strict=True) if g is not None]
+    assert len(streamable) > CHAINS // 2
+    natives = build([g for _, g in streamable], CACHE)
     wrong = {
         g.prefix: n
-        for k, ((model, g), native) in enumerate(zip(kept, natives, strict=True))
+        for k, ((model, g), native) in enumerate(zip(streamable, natives, strict=True))
         if (n := differences(model, native, k))
     }
     assert wrong == {}
@@ -74,10 +74,10 @@ def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:
 @pytest.mark.parametrize("tier", [SCALAR, DSP, MVE])
 def test_trained_models_are_exact_in_little_memory(name: str, tier: str) -> None:
     prepared = prepare(shared_model(name))
-    whole = prepared.retarget(Target("", tier, "balanced")).plan.arena_bytes
+    balanced_bytes = prepared.retarget(Target("", tier, "balanced")).plan.arena_bytes
     for stream_input in (False, True):
         small = prepared.retarget(Target("", tier, "ram", stream_input))
-        assert small.plan.segments and small.plan.arena_bytes < 0.65 * whole
+        assert small.plan.segments and small.plan.arena_bytes < 0.65 * balanced_bytes
         (native,) = build([small.generated], CACHE)
         reference = Reference(prepared.reference)
         rng = np.random.default_rng(1)
@@ -87,5 +87,5 @@ def test_trained_models_are_exact_in_little_memory(name: str, tier: str) -> None
                 random_input(t, rng)
                 for t in (prepared.model.main.tensors[i] for i in prepared.model.main.inputs)
             ]
-            for want, got in zip(reference.run(inputs), native.run(inputs), strict=True):
-                np.testing.assert_array_equal(want, got)
+            for expected, actual in zip(reference.run(inputs), native.run(inputs), strict=True):
+                np.testing.assert_array_equal(expected, actual)

@@ -1,7 +1,7 @@
-"""Applications for ESP32 chips as ESP-IDF links them: where each kind of section lies, and what an image holds.
+"""Link applications for ESP32 chips like ESP-IDF, and read application images.
 
-The addresses are those of ESP-IDF's components/esp_system/ld/<chip>/memory.ld.in; the 0x20 bytes before mapped flash
-leave room for the headers of image and segment, so that a page of flash is a page of memory.
+The addresses are those of ESP-IDF's components/esp_system/ld/<chip>/memory.ld.in. The 0x20 bytes before mapped flash
+are for the headers of image and segment, so that a page of flash is a page of memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ PAGE = 0x10000
 
 @dataclass(frozen=True)
 class Chip:
-    """Origin and bytes of mapped code, mapped constants, the two RAMs, PSRAM and RTC memory; the chip's number in an
-    image."""
+    """The chip's number in an image, and (origin, bytes) of mapped code, mapped constants, the two RAMs, PSRAM and RTC
+    memory."""
 
     number: int
     irom: tuple[int, int]
@@ -68,7 +68,8 @@ CHIPS = {
         (0x3FC88000, 0x53700),
         (0x3D000000, 0x1000000),
     ),
-    # Code and constants share one window of flash on these, and instructions and data one memory: halved here.
+    # On these chips, code and constants share one window of flash, and instructions and data one RAM. Here each is
+    # divided into two parts.
     "esp32c6": Chip(
         13,
         (0x42400020, 0x400000 - 0x20),
@@ -113,16 +114,16 @@ SECTIONS
 
 
 def link(project: Path, board: Board, recipe: Recipe, out: Path) -> Path:
-    """An ELF of the project and of what stands for ESP-IDF's libraries; the path of it, in the folder ``out``."""
+    """Link the project with a stand-in for ESP-IDF's libraries in the folder ``out``, and return the ELF's path."""
     assert board.espressif is not None
     core = nearest_core(board.core)
     compiler, _ = compilers(board)
     out.mkdir()
-    # As ESP-IDF compiles: calls reach from instruction RAM to mapped flash.
-    far = ["-mlongcalls"] if "xtensa" in core.name else []
+    # Like ESP-IDF: calls must reach from instruction RAM to mapped flash.
+    long_calls = ["-mlongcalls"] if "xtensa" in core.name else []
     flags = [
         *core.architecture,
-        *far,
+        *long_calls,
         *BARE,
         *recipe.flags,
         "-std=gnu17",
@@ -131,36 +132,36 @@ def link(project: Path, board: Board, recipe: Recipe, out: Path) -> Path:
         "-fdata-sections",
     ]
     helpers = [BOARDS.path(name) for name in core.helpers if name not in (core.start, "start_xtensa.c")]
-    own = [DECLARED / "espidf/libraries.c", *helpers]
-    quiet = ["-fno-tree-loop-distribute-patterns", *BOARDS.include_flags]
+    extra_sources = [DECLARED / "espidf/libraries.c", *helpers]
+    extra_flags = ["-fno-tree-loop-distribute-patterns", *BOARDS.include_flags]
     run([compiler, *flags, "-c", *(str(project / name) for name in recipe.sources)], out)
-    run([compiler, *flags, *quiet, "-c", *map(str, own)], out)
+    run([compiler, *flags, *extra_flags, "-c", *map(str, extra_sources)], out)
     script = out / "esp.ld"
     script.write_text(_SCRIPT.format(c=CHIPS[board.espressif.chip]))
     elf = out / "firmware.elf"
     objects = sorted(map(str, out.glob("*.o")))
-    shrink = [
+    link_flags = [
         "-nostdlib",
         "-static",
         "-Wl,--gc-sections",
         "-Wl,--build-id=none",
         "-Wl,--no-warn-rwx-segments",
     ]
-    run([compiler, *core.architecture, *shrink, f"-T{script}", "-o", str(elf), *objects, "-lgcc"])
+    run([compiler, *core.architecture, *link_flags, f"-T{script}", "-o", str(elf), *objects, "-lgcc"])
     return elf
 
 
 def esptool(*arguments: str | Path) -> str:
-    """Run as a command, which its licence leaves free; the exit status is checked."""
+    """Run esptool as a command, because of its license. Check the exit status and return the output."""
     command = [sys.executable, "-m", "esptool", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @dataclass(frozen=True)
 class Segment:
-    """``file``: offset of the data in the image."""
+    """A segment of an image. ``file`` is the offset of its data in the image."""
 
     address: int
     data: bytes
@@ -179,7 +180,7 @@ class Image:
 
     @staticmethod
     def read(data: bytes) -> Image:
-        """Checks the magic byte and the checksum on the way."""
+        """Read an image, and check its magic byte and checksum."""
         magic, count, mode, size_and_speed, entry = struct.unpack_from("<BBBBI", data)
         assert magic == 0xE9
         (chip,) = struct.unpack_from("<H", data, 12)
@@ -195,26 +196,26 @@ class Image:
         return Image(mode, size_and_speed >> 4, entry, chip, segments)
 
     def within(self, region: tuple[int, int]) -> list[Segment]:
-        """Segments whose first byte lies in ``region``."""
+        """Return the segments whose first byte is in ``region``."""
         return [s for s in self.segments if region[0] <= s.address < region[0] + region[1]]
 
 
 def constants(elf: Path, header: Path) -> dict[str, tuple[int, bytes]]:
-    """Name to address and bytes of the model's constant arrays: those that ``header`` (weights.h) declares."""
+    """Map the name of each constant array that ``header`` (weights.h) declares to its address and bytes."""
     declared = set(re.findall(r"^extern const \w+ (\w+)\[", header.read_text(), re.MULTILINE))
-    found = {}
+    arrays = {}
     with elf.open("rb") as stream:
         file = ELFFile(stream)
         for symbol in file.get_section_by_name(".symtab").iter_symbols():  # type: ignore[union-attr]
             if symbol.name in declared:
                 section = file.get_section(symbol["st_shndx"])
                 start = symbol["st_value"] - section["sh_addr"]
-                found[symbol.name] = (symbol["st_value"], section.data()[start : start + symbol["st_size"]])
-    return found
+                arrays[symbol.name] = (symbol["st_value"], section.data()[start : start + symbol["st_size"]])
+    return arrays
 
 
 def address_of(elf: Path, name: str) -> int:
-    """The address of a symbol."""
+    """Return the address of a symbol."""
     with elf.open("rb") as stream:
         symbols = ELFFile(stream).get_section_by_name(".symtab")
         return int(symbols.get_symbol_by_name(name)[0]["st_value"])  # type: ignore[union-attr]

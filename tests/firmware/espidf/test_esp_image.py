@@ -1,4 +1,4 @@
-"""A firmware for the ESP32 family as an image: linked for the chip's memory map, made and checked by esptool."""
+"""Firmware images for the ESP32 family, linked for the chip's memory map, and written and checked by esptool."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ BOARDS = (
 
 @pytest.mark.parametrize("name", BOARDS)
 def test_weights_stay_in_flash(name: str, tmp_path: Path) -> None:
-    """They lie in mapped flash, whole, and nowhere in what is loaded into RAM."""
+    """All weights are in mapped flash, and no segment that is loaded into RAM contains them."""
     board = load_board(name)
     if not have_compilers(board):
-        pytest.skip("the cross compiler for its core is not here")
+        pytest.skip("needs the cross compiler for its core")
     assert board.espressif is not None
     esp, chip = board.espressif, CHIPS[board.espressif.chip]
     project = tmp_path / "project"
@@ -46,10 +46,10 @@ def test_weights_stay_in_flash(name: str, tmp_path: Path) -> None:
     options = ["--flash-mode", esp.flash_mode, "--flash-size", f"{esp.flash_size >> 20}MB"]
     esptool("--chip", esp.chip, "elf2image", *options, "-o", binary, elf)
 
-    told = esptool("--chip", esp.chip, "image-info", binary)
-    assert re.search(r"Checksum: 0x[0-9a-f]{2} \(valid\)", told), told
-    assert re.search(r"Validation hash: [0-9a-f]{64} \(valid\)", told), told
-    assert f"\n{board.mcu} Image Header\n" in told
+    output = esptool("--chip", esp.chip, "image-info", binary)
+    assert re.search(r"Checksum: 0x[0-9a-f]{2} \(valid\)", output), output
+    assert re.search(r"Validation hash: [0-9a-f]{64} \(valid\)", output), output
+    assert f"\n{board.mcu} Image Header\n" in output
 
     image = Image.read(binary.read_bytes())
     assert (image.chip, image.entry) == (chip.number, address_of(elf, "call_start_cpu0"))
@@ -68,16 +68,16 @@ def test_weights_stay_in_flash(name: str, tmp_path: Path) -> None:
     for array, (address, data) in arrays.items():
         start = address - rodata.address
         assert rodata.data[start : start + len(data)] == data, array
-    assert sum(len(segment.data) for segment in ram) < 256  # of the port and of what stands for ESP-IDF
+    assert sum(len(segment.data) for segment in ram) < 256  # data of the port and of the stand-in for ESP-IDF
     assert len(binary.read_bytes()) <= board.flash_bytes
 
 
 @pytest.mark.parametrize("name", ["esp32cam"])
-def test_a_wrong_table_or_chip_is_seen(name: str, tmp_path: Path) -> None:
-    """The checks above can fail: an image for one chip is not one for another, and a flipped weight shows."""
+def test_a_changed_image_is_detected(name: str, tmp_path: Path) -> None:
+    """The checks above can fail: the image states its chip, and a flipped bit makes the checksum wrong."""
     board = load_board(name)
     if not have_compilers(board):
-        pytest.skip("the cross compiler for its core is not here")
+        pytest.skip("needs the cross compiler for its core")
     assert board.espressif is not None
     project = tmp_path / "project"
     generate_project(prepare(shared_model("ad01_int8")), board, project)
@@ -95,15 +95,15 @@ def test_a_wrong_table_or_chip_is_seen(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["esp32-s3-devkitc-1-n8r8", "esp32cam"])
 def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_path: Path) -> None:
-    """It is a static variable there: nothing of it is in the image, and PlatformIO builds it with ESP-IDF alone."""
+    """The second part is a static variable, so it is not in the image. PlatformIO builds it only with ESP-IDF."""
     board = load_board(name)
     if not have_compilers(board):
-        pytest.skip("the cross compiler for its core is not here")
+        pytest.skip("needs the cross compiler for its core")
     assert board.espressif is not None
     chip = CHIPS[board.espressif.chip]
     project = tmp_path / "project"
     prepared = prepare(shared_model("vww01_int8"))
-    made = generate_project(prepared, board, project, BuildOptions("ram", fast_ram=16384))
+    generated = generate_project(prepared, board, project, BuildOptions("ram", fast_ram=16384))
     assert environment(project, name)["framework"] == ["espidf"]
     elf = link(project, board, cmake(project, "espidf"), tmp_path / "linked")
     with elf.open("rb") as stream:
@@ -111,8 +111,8 @@ def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_
         slow, fast = sections[".ext_ram.bss"], sections[".dram0.bss"]
         assert slow["sh_type"] == fast["sh_type"] == "SHT_NOBITS"
         assert chip.psram[0] <= slow["sh_addr"] < chip.psram[0] + chip.psram[1]
-        assert slow["sh_size"] == made.prediction.slow_ram
-        assert 8192 < fast["sh_size"] < 16384 + 4096  # with a second core's stack
+        assert slow["sh_size"] == generated.prediction.slow_ram
+        assert 8192 < fast["sh_size"] < 16384 + 4096  # including a second core's stack
     binary = tmp_path / "firmware.bin"
     esptool("--chip", board.espressif.chip, "elf2image", "-o", binary, elf)
     assert Image.read(binary.read_bytes()).within(chip.psram) == []
@@ -120,20 +120,20 @@ def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["esp32-c3-devkitm-1", "esp32dev"])
-def test_the_log_lies_in_memory_that_a_reset_leaves(name: str, tmp_path: Path) -> None:
-    """In RTC memory, which neither the image nor start-up writes."""
+def test_the_log_is_in_memory_that_survives_a_reset(name: str, tmp_path: Path) -> None:
+    """It is in RTC memory, which neither the image nor the start-up code writes."""
     board = load_board(name)
     if not have_compilers(board):
-        pytest.skip("the cross compiler for its core is not here")
+        pytest.skip("needs the cross compiler for its core")
     assert board.espressif is not None
     chip = CHIPS[board.espressif.chip]
     features = Features(health=True)
     project = write_project(tmp_path / "project", toy_model.sources(), [], board, features=features)
     elf = link(project, board, cmake(project, "espidf"), tmp_path / "linked")
     with elf.open("rb") as stream:
-        kept = ELFFile(stream).get_section_by_name(".rtc_noinit")
-        assert kept is not None and kept["sh_type"] == "SHT_NOBITS"
-        assert kept["sh_addr"] == chip.rtc[0] and 64 < kept["sh_size"] < chip.rtc[1]
+        section = ELFFile(stream).get_section_by_name(".rtc_noinit")
+        assert section is not None and section["sh_type"] == "SHT_NOBITS"
+        assert section["sh_addr"] == chip.rtc[0] and 64 < section["sh_size"] < chip.rtc[1]
     binary = tmp_path / "firmware.bin"
     esptool("--chip", board.espressif.chip, "elf2image", "-o", binary, elf)
     assert Image.read(binary.read_bytes()).within(chip.rtc) == []

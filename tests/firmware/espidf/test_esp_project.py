@@ -1,4 +1,4 @@
-"""What ESP-IDF reads of a generated project: partition table, settings, CMake files."""
+"""The files of a generated project that ESP-IDF reads: partition table, settings, CMake files."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ ESP = [board for board in all_boards() if board.espressif is not None]
 IDS = [board.name for board in ESP]
 
 
-def written(directory: Path, board: str, **options: object) -> Path:
+def write(directory: Path, board: str, **options: object) -> Path:
     return write_project(directory / "project", toy_model.sources(), [], load_board(board), **options)  # type: ignore[arg-type]
 
 
 def table(text: str) -> list[tuple[str, str, str, int, int]]:
-    """A partition table by the rules of ESP-IDF's documentation, read without the code that wrote it."""
+    """Parse a partition table by the rules of ESP-IDF's documentation, independently of the code that writes it."""
     rows = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -44,19 +44,19 @@ def test_each_chip_of_the_family_has_a_board() -> None:
 
 
 @pytest.mark.parametrize("board", ESP, ids=IDS)
-def test_the_partition_table_is_one_that_the_chip_can_boot(board: Board) -> None:
+def test_the_chip_can_boot_with_the_partition_table(board: Board) -> None:
     assert board.espressif is not None
     rows = table(partitions_csv(board))
     end = 0x9000  # the bootloader, the table at 0x8000 and its checksum
     for name, kind, _, offset, size in rows:
         assert len(name) < 16
-        assert offset >= end, f"{name} overlaps what is before it"
+        assert offset >= end, f"{name} overlaps the partition before it"
         assert offset % (0x10000 if kind == "app" else 0x1000) == 0 and size % 0x1000 == 0
         end = offset + size
     assert end <= board.espressif.flash_size
     (app,) = [row for row in rows if row[1] == "app"]
     assert app[2] == "factory" and app[4] == board.flash_bytes
-    # The Arduino core's uploader writes 8 KiB at 0xE000, whatever the table says.
+    # The Arduino core's uploader always writes 8 KiB at 0xE000.
     assert [row[2:] for row in rows if row[1] == "data"] == [("nvs", 0x9000, 0x5000), ("ota", 0xE000, 0x2000)]
 
 
@@ -69,34 +69,34 @@ def test_a_profile_whose_application_does_not_fit_its_flash_is_refused() -> None
 
 
 @pytest.mark.parametrize("board", ESP, ids=IDS)
-def test_settings_keep_the_line_for_the_protocol(board: Board, tmp_path: Path) -> None:
+def test_settings_reserve_the_serial_line_for_the_protocol(board: Board, tmp_path: Path) -> None:
     assert board.espressif is not None
     path = tmp_path / "sdkconfig.defaults"
     path.write_text(sdkconfig_defaults(board, 900, "speed"))
-    on = configuration(path)
-    assert on["CONFIG_IDF_TARGET"] == f'"{board.espressif.chip}"'
+    enabled = configuration(path)
+    assert enabled["CONFIG_IDF_TARGET"] == f'"{board.espressif.chip}"'
     assert {
         "CONFIG_ESP_CONSOLE_NONE",
         "CONFIG_LOG_DEFAULT_LEVEL_NONE",
         "CONFIG_COMPILER_OPTIMIZATION_PERF",
-    } <= set(on)
-    assert on["CONFIG_PARTITION_TABLE_CUSTOM_FILENAME"] == '"partitions.csv"'
-    assert f"CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ_{board.clock_hz // 10**6}" in on
-    assert f"CONFIG_ESPTOOLPY_FLASHSIZE_{board.espressif.flash_size >> 20}MB" in on
-    assert int(on["CONFIG_ESP_MAIN_TASK_STACK_SIZE"]) >= 900 + 2048
+    } <= set(enabled)
+    assert enabled["CONFIG_PARTITION_TABLE_CUSTOM_FILENAME"] == '"partitions.csv"'
+    assert f"CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ_{board.clock_hz // 10**6}" in enabled
+    assert f"CONFIG_ESPTOOLPY_FLASHSIZE_{board.espressif.flash_size >> 20}MB" in enabled
+    assert int(enabled["CONFIG_ESP_MAIN_TASK_STACK_SIZE"]) >= 900 + 2048
     has_psram = any(region.kind == "psram" for region in board.ram)
     assert has_psram == (board.espressif.psram != "none")
-    assert ("CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY" in on) == has_psram
-    assert ("CONFIG_SPIRAM_MODE_OCT" in on) == (board.espressif.psram == "octal")
+    assert ("CONFIG_SPIRAM_ALLOW_BSS_SEG_EXTERNAL_MEMORY" in enabled) == has_psram
+    assert ("CONFIG_SPIRAM_MODE_OCT" in enabled) == (board.espressif.psram == "octal")
 
 
-def test_flash_first_is_for_size() -> None:
+def test_the_goal_flash_optimizes_for_size() -> None:
     text = sdkconfig_defaults(load_board("esp32dev"), 900, "flash")
     assert "CONFIG_COMPILER_OPTIMIZATION_SIZE=y" in text and "PERF" not in text
 
 
-def test_other_boards_get_none_of_it(tmp_path: Path) -> None:
-    project = written(tmp_path, "nucleo_l4r5zi")
+def test_projects_of_other_boards_have_no_espidf_files(tmp_path: Path) -> None:
+    project = write(tmp_path, "nucleo_l4r5zi")
     for name in (
         "CMakeLists.txt",
         "sdkconfig.defaults",
@@ -108,22 +108,22 @@ def test_other_boards_get_none_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("board", "usb"), [("seeed_xiao_esp32s3", True), ("esp32-s3-devkitc-1", False)])
-def test_the_port_talks_where_the_board_is_wired(board: str, usb: bool, tmp_path: Path) -> None:
-    main = (written(tmp_path, board) / "src/CMakeLists.txt").read_text()
+def test_the_port_uses_the_connector_of_the_board(board: str, usb: bool, tmp_path: Path) -> None:
+    main = (write(tmp_path, board) / "src/CMakeLists.txt").read_text()
     assert ("ARENITE_USB_SERIAL_JTAG" in main) == usb
 
 
 def test_a_split_arena_makes_espidf_the_environment_of_the_board(tmp_path: Path) -> None:
-    """The Arduino core was compiled without static variables in PSRAM."""
+    """The Arduino core does not support static variables in PSRAM."""
     board = load_board("esp32-s3-devkitc-1-n8r8")
-    made = write_project(tmp_path / "p", toy_model.sources(), [], board, second=board.ram[1])
-    text = (made / "platformio.ini").read_text()
-    own = text.split(f"[env:{board.name}]\n")[1].split("[env:")[0]
-    assert "framework = espidf" in own and f"[env:{board.name}-espidf]" not in text
+    project = write_project(tmp_path / "p", toy_model.sources(), [], board, second=board.ram[1])
+    text = (project / "platformio.ini").read_text()
+    environment_text = text.split(f"[env:{board.name}]\n")[1].split("[env:")[0]
+    assert "framework = espidf" in environment_text and f"[env:{board.name}-espidf]" not in text
 
 
-#: What idf.py's project.cmake does, as ESP-IDF's documentation of the build system has it: components are folders, and
-#: project() takes those that EXTRA_COMPONENT_DIRS and `components/` name.
+#: A stand-in for ESP-IDF's project.cmake, as its documentation of the build system describes it: components are
+#: folders, and project() uses the folders in EXTRA_COMPONENT_DIRS and `components/`.
 _PROJECT_CMAKE = """
 set(ESP_PLATFORM 1)
 function(idf_component_register)
@@ -145,16 +145,16 @@ endmacro()
 """
 
 
-def configured(project: Path, idf: Path, *more: str) -> dict[str, str]:
-    """Source of the project to the compiler command that CMake made for it."""
+def compile_commands(project: Path, idf: Path, *options: str) -> dict[str, str]:
+    """Configure the project with CMake, and map each of its sources to its compiler command."""
     (idf / "tools/cmake").mkdir(parents=True, exist_ok=True)
     (idf / "tools/cmake/project.cmake").write_text(_PROJECT_CMAKE)
     build = project / "build"
-    command = ["cmake", "-S", str(project), "-B", str(build), "-DCMAKE_EXPORT_COMPILE_COMMANDS=1", *more]
-    done = subprocess.run(
+    command = ["cmake", "-S", str(project), "-B", str(build), "-DCMAKE_EXPORT_COMPILE_COMMANDS=1", *options]
+    result = subprocess.run(
         command, env={"IDF_PATH": str(idf), "PATH": "/usr/bin:/bin"}, capture_output=True, text=True
     )
-    assert done.returncode == 0, done.stderr
+    assert result.returncode == 0, result.stderr
     commands = json.loads((build / "compile_commands.json").read_text())
     return {str(Path(entry["file"]).resolve()): entry["command"] for entry in commands}
 
@@ -164,15 +164,15 @@ needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CM
 
 @needs_cmake
 @pytest.mark.parametrize("by_platformio", [False, True])
-def test_cmake_takes_the_folder_as_a_project(by_platformio: bool, tmp_path: Path) -> None:
-    project = written(tmp_path, "esp32-c3-devkitm-1")
-    # idf.py says that it is ESP-IDF before any file of it is read; PlatformIO names the main component itself.
-    more = ["-DESP_PLATFORM=1"]
+def test_the_folder_is_an_espidf_project(by_platformio: bool, tmp_path: Path) -> None:
+    project = write(tmp_path, "esp32-c3-devkitm-1")
+    # idf.py defines ESP_PLATFORM before CMake reads any file; PlatformIO names the main component.
+    options = ["-DESP_PLATFORM=1"]
     if by_platformio:
-        more.append(f"-DEXTRA_COMPONENT_DIRS:PATH={project / 'src'}")
-    commands = configured(project, tmp_path / "idf", *more)
-    every = {str(p.resolve()) for p in project.rglob("*.c") if "build" not in p.parts}
-    assert set(commands) == every
+        options.append(f"-DEXTRA_COMPONENT_DIRS:PATH={project / 'src'}")
+    commands = compile_commands(project, tmp_path / "idf", *options)
+    sources = {str(p.resolve()) for p in project.rglob("*.c") if "build" not in p.parts}
+    assert set(commands) == sources
     for command in commands.values():
         assert " -O2 " in command and "-DAR_PROFILE" in command and "-fno-strict-overflow" in command
         for folder in ("src", "lib/arenite", "lib/agent"):
@@ -180,15 +180,15 @@ def test_cmake_takes_the_folder_as_a_project(by_platformio: bool, tmp_path: Path
 
 
 @needs_cmake
-def test_cmake_takes_the_folder_as_a_component(tmp_path: Path) -> None:
-    """The model and its kernels, without port and protocol."""
-    other = tmp_path / "other"
-    (other / "components").mkdir(parents=True)
-    written(other / "components", "esp32-c3-devkitm-1")
-    (other / "CMakeLists.txt").write_text(
+def test_the_folder_is_an_espidf_component(tmp_path: Path) -> None:
+    """The component has the model and its kernels, but no port and no protocol."""
+    outer_project = tmp_path / "other"
+    (outer_project / "components").mkdir(parents=True)
+    write(outer_project / "components", "esp32-c3-devkitm-1")
+    (outer_project / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.16)\ninclude($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(other)\n"
     )
-    commands = configured(other, tmp_path / "idf", "-DESP_PLATFORM=1")
+    commands = compile_commands(outer_project, tmp_path / "idf", "-DESP_PLATFORM=1")
     assert {Path(name).name for name in commands} == {"model.c", "weights.c"}
-    manifest = (other / "components/project/idf_component.yml").read_text()
+    manifest = (outer_project / "components/project/idf_component.yml").read_text()
     assert re.search(r'^  idf: ">=5\.3"$', manifest, re.MULTILINE) and "  - esp32c3\n" in manifest

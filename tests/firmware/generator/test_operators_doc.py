@@ -1,4 +1,4 @@
-"""The page of operators says what the code does."""
+"""The generated pages of operators and kernels agree with the code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_pages_are_up_to_date() -> None:
 
 
 @pytest.mark.parametrize("name", ["operators.md", "kernel-files.md"])
-def test_check_notices_an_old_page(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_check_finds_an_old_page(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     to_folder = ["-o", str(tmp_path)]
     assert main(["--check", *to_folder]) == 1 and "not up to date" in capsys.readouterr().err
     assert main(to_folder) == 0 and main(["--check", *to_folder]) == 0
@@ -31,12 +31,12 @@ def test_check_notices_an_old_page(name: str, tmp_path: Path, capsys: pytest.Cap
     assert main(["--check", *to_folder]) == 1 and name in capsys.readouterr().err
 
 
-def test_every_operator_says_what_it_supports() -> None:
+def test_every_operator_states_what_it_supports() -> None:
     assert [name for name, lowering in LOWERINGS.items() if not lowering.supports] == []
 
 
 def test_every_kernel_belongs_to_an_operator() -> None:
-    """Other than the helpers that reset state and run segments, which the generated model calls itself."""
+    """Exceptions are the functions that reset state and run segments, which the generated model calls directly."""
     named = {
         source for name, lowering in LOWERINGS.items() for source in (*lowering.kernels, *kernels_of(name))
     }
@@ -60,7 +60,7 @@ def test_operators_use_the_kernels_that_they_name() -> None:
     assert {n: s - named[n] for n, s in used.items() if s - named[n]} == {}
 
 
-def test_notes_of_kernels() -> None:
+def test_kernels_have_notes() -> None:
     assert kernel_note("conv_2d_s8.c")[1] == "rounds twice"
     assert kernel_note("conv_2d_s16.c")[1] == "16-bit multiplier, rounds once"
     assert kernel_note("strided_copy.c") == ("The kernel of all operators that only move elements.", "")

@@ -1,4 +1,4 @@
-"""Generated projects: the same bytes for the same input, and sentences when a build cannot work."""
+"""Generated projects have equal bytes for equal input, and failing builds have clear errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_equal_arguments_give_equal_bytes(tmp_path: Path, board: str) -> None:
     assert sorted(first) == json.loads(first["arenite.json"])["files"]
 
 
-def test_a_second_project_in_the_same_place_leaves_nothing_of_the_first(tmp_path: Path) -> None:
+def test_a_second_project_in_the_same_folder_replaces_the_first(tmp_path: Path) -> None:
     write(tmp_path / "p", "qemu_riscv32", protocol="mlperf", input_bytes=8)
     (tmp_path / "p/notes.txt").write_text("mine")
     write(tmp_path / "p")
@@ -44,7 +44,7 @@ def test_a_second_project_in_the_same_place_leaves_nothing_of_the_first(tmp_path
     assert tree(tmp_path / "p") == tree(tmp_path / "fresh") | {"notes.txt": b"mine"}
 
 
-def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_changed(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
     with pytest.raises(UsageError, match="is not an Arenite project"):
         write(tmp_path)
@@ -52,7 +52,7 @@ def test_a_directory_with_other_things_is_left_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"protocol": "telnet"}, {"optimise": "more"}, {"protocol": "mlperf"}])
-def test_wrong_options_are_refused_before_anything_is_written(tmp_path: Path, wrong: dict[str, str]) -> None:
+def test_wrong_options_are_an_error_and_no_file_is_written(tmp_path: Path, wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         write(tmp_path / "p", **wrong)
     assert not (tmp_path / "p").exists()
@@ -60,7 +60,7 @@ def test_wrong_options_are_refused_before_anything_is_written(tmp_path: Path, wr
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("optimise", OPTIMISE_MODES)
-def test_weights_arena_and_stack_have_sections_of_their_own(tmp_path: Path, optimise: str) -> None:
+def test_weights_arena_and_stack_have_separate_sections(tmp_path: Path, optimise: str) -> None:
     project = write(tmp_path / "p", optimise=optimise, stack_bytes=512)
     with direct_build(project).open("rb") as stream:
         sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}
@@ -70,7 +70,7 @@ def test_weights_arena_and_stack_have_sections_of_their_own(tmp_path: Path, opti
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", [b.name for b in all_boards() if b.emulated])
 def test_serial_and_start_up_stay_small(tmp_path: Path, name: str) -> None:
-    """Everything in flash but the model: the budget is 2.5 KB on Thumb-2, a little more on the others."""
+    """All code except the model must take less than 2.5 KB of flash."""
     with direct_build(write(tmp_path / "p", name)).open("rb") as stream:
         sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}
     assert sizes[".vectors"] + sizes[".text"] < 2560
@@ -80,7 +80,9 @@ def test_serial_and_start_up_stay_small(tmp_path: Path, name: str) -> None:
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "region"), [("qemu_microbit", "SRAM"), ("qemu_netduinoplus2", "SRAM")])
 @pytest.mark.parametrize("builder", [direct_build, build])
-def test_a_model_that_is_too_large_says_by_how_much(tmp_path: Path, board: str, region: str, builder) -> None:
+def test_the_error_of_a_too_large_model_states_the_missing_bytes(
+    tmp_path: Path, board: str, region: str, builder
+) -> None:
     sources = toy_model.sources("big[AT(0)[0]] = 1;")
     room = load_board(board).ram_bytes
     sources["model.c"] = sources["model.c"].replace(
@@ -97,13 +99,13 @@ def test_a_model_that_is_too_large_says_by_how_much(tmp_path: Path, board: str, 
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("builder", [direct_build, build])
-def test_the_first_compiler_error_is_what_is_told(tmp_path: Path, builder) -> None:
+def test_the_error_contains_the_first_compiler_error(tmp_path: Path, builder) -> None:
     with pytest.raises(ToolError, match=r"model\.c:\d+.*error: 'nonsense' undeclared"):
         builder(write(tmp_path / "p", extra="nonsense = 1;"))
 
 
 @pytest.mark.parametrize("builder", [direct_build, build])
-def test_a_missing_compiler_names_its_package(
+def test_the_error_of_a_missing_compiler_names_its_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, builder
 ) -> None:
     project = write(tmp_path / "p")
@@ -113,33 +115,33 @@ def test_a_missing_compiler_names_its_package(
     assert "apt install gcc-arm-none-eabi" in caught.value.hint
 
 
-def test_a_folder_that_is_no_project_is_a_mistake(tmp_path: Path) -> None:
+def test_a_folder_without_a_valid_manifest_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"does not contain arenite\.json"):
         read_manifest(tmp_path)
     (tmp_path / "arenite.json").write_text("{")
     with pytest.raises(UsageError, match="is damaged"):
         read_manifest(tmp_path)
-    for other in ("{}", "[]"):
-        (tmp_path / "arenite.json").write_text(other)
+    for content in ("{}", "[]"):
+        (tmp_path / "arenite.json").write_text(content)
         with pytest.raises(UsageError, match="is not the manifest of a project"):
             read_manifest(tmp_path)
 
 
-def test_a_manifest_cannot_have_files_elsewhere_removed(tmp_path: Path) -> None:
-    kept = tmp_path / "kept"
-    kept.write_text("mine")
+def test_a_manifest_cannot_remove_files_outside_the_project(tmp_path: Path) -> None:
+    outside = tmp_path / "kept"
+    outside.write_text("mine")
     project = tmp_path / "p"
     project.mkdir()
-    (project / "arenite.json").write_text(json.dumps({"files": [str(kept), "../kept", 1]}))
+    (project / "arenite.json").write_text(json.dumps({"files": [str(outside), "../kept", 1]}))
     write(project)
-    assert kept.read_text() == "mine"
+    assert outside.read_text() == "mine"
 
 
-def test_a_platform_that_cannot_be_downloaded_is_a_sentence() -> None:
+def test_a_failed_download_of_a_platform_is_explained() -> None:
     error = explain_failure("Platform Manager: Installing ststm32\nHTTPClientError: \n", "nucleo_l4r5zi")
     assert isinstance(error, ToolError) and "could not download" in error.problem and error.hint
 
 
-def test_a_real_board_is_not_built_directly(tmp_path: Path) -> None:
+def test_a_direct_build_for_a_real_board_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AreniteError, match="is a real board"):
         direct_build(write(tmp_path / "p", "nucleo_l4r5zi"))

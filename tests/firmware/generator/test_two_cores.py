@@ -1,4 +1,4 @@
-"""Layers cut into halves: every operator that can be cut gives LiteRT's bytes, whichever half runs first."""
+"""Layers split into halves for two cores give LiteRT's bytes, whichever half runs first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.fuzz.comparison import compare, lower
 pytestmark = pytest.mark.slow
 
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "LOGISTIC")
-#: With no barrier everything that can be cut is cut, however small.
+#: Targets without cost for a barrier, so that every layer that can be split is split, even a small one.
 TARGETS = (
     Target.of("rv32imc", "speed", cores=2),
     Target.of("rv32imafc", "ram", cores=2),
@@ -22,20 +22,20 @@ TARGETS = (
     Target.of("cortex-m33", "speed", cores=2),
     Target.of("cortex-m33", "balanced", cores=2),
 )
-#: Graphs per operator, among so many random ones: those of which the operator itself is cut.
+#: Number of tested graphs per operator, all with the operator split, and number of random graphs to choose from.
 GRAPHS, CANDIDATES = 8, 400
 
 
-def is_cut(model: object, op: str, target: Target) -> bool:
+def is_split(model: object, op: str, target: Target) -> bool:
     layers = lower(model, target=target).layers  # type: ignore[arg-type]
     return any(layer.second is not None and layer.op.name == op for layer in layers)
 
 
 @pytest.mark.parametrize("op", OPS)
 def test_either_order_is_exact(op: str) -> None:
-    """Two runs per graph: the halves of the first core before the second's, and after."""
+    """Each graph runs twice: with the first core's halves before the second core's, and after them."""
     candidates = (random_model(7, k, [op], 2) for k in range(CANDIDATES))
-    models = list(islice((m for m in candidates if is_cut(m, op, TARGETS[0])), GRAPHS))
-    assert len(models) >= GRAPHS // 2, f"only {len(models)} of {CANDIDATES} random graphs were cut"
+    models = list(islice((m for m in candidates if is_split(m, op, TARGETS[0])), GRAPHS))
+    assert len(models) >= GRAPHS // 2, f"only {len(models)} of {CANDIDATES} random graphs were split"
     mismatches = compare(models, seed=7, runs=2, targets=TARGETS)
     assert not mismatches, "\n".join(map(str, mismatches))

@@ -1,4 +1,4 @@
-"""Weights in fewer bits, read back as the kernels read them."""
+"""Weights packed in fewer bits are unpacked to the same values as the kernels unpack them."""
 
 from __future__ import annotations
 
@@ -11,38 +11,38 @@ from arenite.firmware.generator.weight_packing import NibbleRows, PackedCodes, p
 
 
 def decoded(codes: PackedCodes, count: int) -> list[int]:
-    """What ``ar_unpack`` of packed.c gives."""
-    bits, made, at = 8 >> codes.per_byte, [], 0
+    """Return the same weights as ``ar_unpack`` of packed.c."""
+    bits, weights, at = 8 >> codes.per_byte, [], 0
     for k in range(count):
         if codes.present is not None and not codes.present[k >> 3] >> (k & 7) & 1:
-            made.append(0)
+            weights.append(0)
             continue
         byte = int(codes.codes[at >> codes.per_byte])
         code = byte >> (at & ((1 << codes.per_byte) - 1)) * bits & ((1 << bits) - 1)
-        made.append(int(codes.values[code]) if codes.values is not None else (code ^ 128) - 128)
+        weights.append(int(codes.values[code]) if codes.values is not None else (code ^ 128) - 128)
         at += 1
-    return made
+    return weights
 
 
-def unpacked(halves: NibbleRows) -> bytes:
-    """What ``ar_unpack4`` of unpack4.c gives."""
-    made, at = [], 0
-    for _ in range(halves.rows):
-        made += halves.words[at : at + halves.head].tolist()
-        at += halves.head
-        for k in range(halves.count):
-            word = int(halves.words[at + k // 2]) >> 4 * (k % 2) & 0x0F0F0F0F
-            made.append(
-                int.from_bytes(bytes((b + halves.base) & 0xFF for b in word.to_bytes(4, "little")), "little")
+def unpacked(nibbles: NibbleRows) -> bytes:
+    """Return the same bytes as ``ar_unpack4`` of unpack4.c."""
+    words, at = [], 0
+    for _ in range(nibbles.rows):
+        words += nibbles.words[at : at + nibbles.head].tolist()
+        at += nibbles.head
+        for k in range(nibbles.count):
+            word = int(nibbles.words[at + k // 2]) >> 4 * (k % 2) & 0x0F0F0F0F
+            words.append(
+                int.from_bytes(bytes((b + nibbles.base) & 0xFF for b in word.to_bytes(4, "little")), "little")
             )
-        at += (halves.count + 1) // 2
-    assert at == len(halves.words)
-    return np.array(made, "<u4").tobytes()
+        at += (nibbles.count + 1) // 2
+    assert at == len(nibbles.words)
+    return np.array(words, "<u4").tobytes()
 
 
 @settings(max_examples=60)
 @given(st.sampled_from([1, 2, 3, 9, 16, 40, 200]), st.floats(0, 1), st.integers(0, 300), st.integers(0, 99))
-def test_codes_say_the_weights(kinds: int, zeros: float, count: int, seed: int) -> None:
+def test_codes_are_decoded_to_the_weights(kinds: int, zeros: float, count: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     table = rng.choice(256, kinds, replace=False) - 128
     weights = np.where(rng.random(count) < zeros, 0, rng.choice(table, count)).astype(np.int8)
@@ -64,7 +64,7 @@ def test_codes_say_the_weights(kinds: int, zeros: float, count: int, seed: int) 
         (np.repeat(np.arange(100), [901] + [1] * 99), 8, True),
     ],
 )
-def test_the_fewest_bytes_win(weights: np.ndarray, bits: int, sparse: bool) -> None:
+def test_the_code_with_the_fewest_bytes_is_chosen(weights: np.ndarray, bits: int, sparse: bool) -> None:
     codes = smallest_codes(weights.astype(np.int8))
     assert codes is not None and codes.nbytes < 0.6 * weights.size
     assert 8 >> codes.per_byte == bits
@@ -73,25 +73,25 @@ def test_the_fewest_bytes_win(weights: np.ndarray, bits: int, sparse: bool) -> N
 
 @settings(max_examples=60)
 @given(st.integers(0, 255), st.integers(1, 90), st.integers(0, 99))
-def test_halves_of_bytes(base: int, count: int, seed: int) -> None:
+def test_nibbles_are_unpacked_to_the_values(base: int, count: int, seed: int) -> None:
     values = ((np.random.default_rng(seed).integers(0, 16, count) + base) & 255).astype(np.uint8)
-    halves = pack_nibbles(values)
-    assert halves is not None
-    assert unpacked(halves)[:count] == values.tobytes()
-    assert halves.words.nbytes <= 4 * -(-count // 8) + 4
+    nibbles = pack_nibbles(values)
+    assert nibbles is not None
+    assert unpacked(nibbles)[:count] == values.tobytes()
+    assert nibbles.words.nbytes <= 4 * -(-count // 8) + 4
 
 
 @pytest.mark.parametrize("head", [0, 2, 16])
-def test_halves_of_rows_with_biases_in_front(head: int) -> None:
+def test_nibbles_of_rows_can_follow_biases(head: int) -> None:
     rng = np.random.default_rng(head)
     body = rng.integers(-8, 8, (5, 12)).astype(np.int8).view("<i4")
     rows = np.concatenate([rng.integers(-(2**31), 2**31, (5, head)).astype(np.int32), body], axis=1)
-    halves = pack_nibbles(rows)
-    assert halves is not None and halves.head == head
-    assert unpacked(halves) == rows.tobytes()
+    nibbles = pack_nibbles(rows)
+    assert nibbles is not None and nibbles.head == head
+    assert unpacked(nibbles) == rows.tobytes()
 
 
-def test_more_than_sixteen_values_have_no_halves() -> None:
+def test_more_than_sixteen_values_do_not_fit_nibbles() -> None:
     assert pack_nibbles(np.arange(17, dtype=np.int8)) is None
     assert pack_nibbles(np.array([0, 16], np.int8)) is None
     assert pack_nibbles(np.array([-8, 7], np.int8)) is not None

@@ -1,4 +1,4 @@
-"""Links a program with a library of models for a microcontroller, without an operating system."""
+"""Link a program with a library of models for a microcontroller without an operating system."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arenite.profiles.boards import Board
 from tests.firmware.library.libraries import STAND_INS, flags, sources
 
 
-def link(library: Path, board: Board, out: Path, *more: str) -> Path:
-    """The example with start-up code and a serial port, by the compiler alone."""
+def link(library: Path, board: Board, out: Path, *extra_flags: str) -> Path:
+    """Link the bare-metal example with start-up code and a serial port, and return the path of the ELF."""
     assert board.emulator is not None
     core, family = cores.core_named(board.core), family_named(board.emulator.family)
     support = [core.start, *core.helpers, *family.sources]
@@ -28,7 +28,7 @@ def link(library: Path, board: Board, out: Path, *more: str) -> Path:
         "-O2",
         "-fno-tree-loop-distribute-patterns",
         *(f"-D{name}" for name in family.defines),
-        *more,
+        *extra_flags,
         *flags(library / "src"),
         *BOARDS.include_flags,
         *map(str, sources(library)),

@@ -1,4 +1,4 @@
-/* The functions that examples/bare_metal/main.c leaves to its user, on the serial port of an MPS2 board. */
+/* The functions that the user of examples/bare_metal/main.c must write, for the serial port of an MPS2 board. */
 #include "port.h"
 
 void read_input(void *to, uint32_t bytes);
@@ -8,9 +8,9 @@ void end_line(void);
 
 static void begin(void)
 {
-    static int begun;
-    if (!begun) {
-        begun = 1;
+    static int is_initialized;
+    if (!is_initialized) {
+        is_initialized = 1;
         port_init();
         port_putc('\n'); /* the computer sends nothing before this: port_init drops a byte that is already there */
     }
@@ -26,12 +26,12 @@ void read_input(void *to, uint32_t bytes)
 
 void show_integer(int64_t value)
 {
-    uint32_t left = (uint32_t)(value < 0 ? -value : value), count = 0;
+    uint32_t rest = (uint32_t)(value < 0 ? -value : value), count = 0;
     char digits[10];
     do {
-        digits[count++] = (char)('0' + left % 10);
-        left /= 10;
-    } while (left);
+        digits[count++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest);
     if (value < 0) {
         port_putc('-');
     }

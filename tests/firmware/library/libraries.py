@@ -1,4 +1,4 @@
-"""Libraries for tests: small models, and what LiteRT says of them."""
+"""Libraries for tests: small models, with inputs and the outputs that LiteRT computes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PORTABLE = Target("", SCALAR, "balanced")
 
 
 def three_models(folder: Path) -> dict[str, Prepared]:
-    """Two classifiers of different sizes, and a model with state."""
+    """Return two classifiers of different sizes, and a model with state."""
     models: dict[str, Model] = {"small": classifier(), "large": classifier(20, 8), "sums": counter()}
     return {name: prepare(save(model, folder / f"{name}.tflite")) for name, model in models.items()}
 
@@ -37,7 +37,7 @@ def sources(library: Path) -> list[Path]:
 
 
 class ModelTurns:
-    """Inputs for models that run in turn, and the outputs that LiteRT has for them; state is carried."""
+    """Inputs for models that run in turn, and LiteRT's outputs for them. State is kept between the turns."""
 
     def __init__(self, models: Mapping[str, Prepared], count: int) -> None:
         rng = np.random.default_rng(7)
@@ -49,12 +49,12 @@ class ModelTurns:
                 graph = prepared.model.main
                 values = [random_input(graph.tensors[i], rng) for i in graph.inputs]
                 self.inputs += [value.tobytes() for value in values]
-                wanted = references[name].run(values, reset=turn == 0)
-                self.outputs += [[int(v) for v in value.flat] for value in wanted]
+                outputs = references[name].run(values, reset=turn == 0)
+                self.outputs += [[int(v) for v in value.flat] for value in outputs]
 
 
 def numbers(text: str) -> list[list[int]]:
-    """The lines of numbers that an example prints."""
+    """Parse the lines of numbers that an example prints."""
     return [[int(word) for word in line.split()] for line in text.splitlines() if line.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Firmware that preprocesses and postprocesses, run on an emulated board."""
+"""Build firmware with pre- and postprocessing and run it on an emulated board."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.firmware.library.libraries import write_library_of
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the bytes that it is fed, and the lines of numbers that it has to answer: input 0, then answers."""
+    """A model, the bytes that it receives, and the lines of numbers that it must print: input 0, then its answers."""
 
     prepared: Prepared
     source: bytes
@@ -42,24 +42,33 @@ def numbers_of(values: np.ndarray) -> list[int]:
 
 
 def answers(prepared: Prepared, inputs: list[np.ndarray]) -> list[int]:
-    """The numbers that the program shows of what ``postprocess`` says after an inference."""
+    """Return the numbers that the program prints for the result of ``postprocess`` after an inference."""
     if "postprocessing" not in prepared.extra:
         return []
     graph = prepared.model.main
     tensors = [[graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs)]
     plan = plan_post(Postprocessing.from_json(prepared.extra["postprocessing"]), *tensors)
-    found = postprocess(plan, inputs, Reference(prepared.reference).run(inputs))
-    if isinstance(found, np.floating):
-        return numbers_of(np.array([found], np.float32))
-    if isinstance(found, np.ndarray):
-        return numbers_of(found)
-    shown = []
-    for one in found:
-        if isinstance(one, ScoredClass):
-            shown += [one.key, one.index]
-        elif isinstance(one, Box):
-            shown += [one.top, one.left, one.bottom, one.right, one.key, one.index, one.anchor, *one.points]
-    return shown
+    result = postprocess(plan, inputs, Reference(prepared.reference).run(inputs))
+    if isinstance(result, np.floating):
+        return numbers_of(np.array([result], np.float32))
+    if isinstance(result, np.ndarray):
+        return numbers_of(result)
+    numbers = []
+    for entry in result:
+        if isinstance(entry, ScoredClass):
+            numbers += [entry.key, entry.index]
+        elif isinstance(entry, Box):
+            numbers += [
+                entry.top,
+                entry.left,
+                entry.bottom,
+                entry.right,
+                entry.key,
+                entry.index,
+                entry.anchor,
+                *entry.points,
+            ]
+    return numbers
 
 
 SHOW_INPUT = """\
@@ -86,8 +95,8 @@ MAIN = """\
 void read_input(void *to, uint32_t bytes);
 void show_integer(int64_t value);
 void end_line(void);
-static uint8_t source[{most}] __attribute__((aligned(8)));
-static int8_t kept[{most}];
+static uint8_t source[{max_bytes}] __attribute__((aligned(8)));
+static int8_t input_copy[{max_bytes}];
 int main(void)
 {{
 {program}
@@ -98,14 +107,14 @@ int main(void)
 
 
 def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder: Path) -> Case:
-    """A model whose inputs are sent as they are."""
+    """Return a case without preprocessing: the inputs are sent unchanged."""
     prepared = save(model, {"postprocessing": post}, folder / f"{name}.tflite")
     graph = prepared.model.main
     rng = np.random.default_rng(9)
     inputs = [rng.integers(-128, 128, graph.tensors[i].shape).astype(np.int8) for i in graph.inputs]
     p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
     text = "".join(f"    read_input({name}_model_input_{k}(), {v.size});\n" for k, v in enumerate(inputs))
-    text += f"    __builtin_memcpy(kept, {name}_model_input_0(), {inputs[0].size});\n"
+    text += f"    __builtin_memcpy(input_copy, {name}_model_input_0(), {inputs[0].size});\n"
     text += SHOW_INPUT.format(**p) + show.format(**p)
     lines = [numbers_of(inputs[0]), answers(prepared, inputs)]
     return Case(prepared, b"".join(v.tobytes() for v in inputs), lines, text)
@@ -122,11 +131,10 @@ def run(
     (library / "examples/bare_metal/main.c").write_text(
         MAIN.format(
             inclusions="\n".join(f'#include "{name}_processing.h"' for name in cases),
-            most=max(len(case.source) for case in cases.values()),
+            max_bytes=max(len(case.source) for case in cases.values()),
             program="\n".join(case.program + "    end_line();" for case in cases.values()),
         )
     )
     elf = link(library, board, folder, "-Wno-unused-variable")
-    wanted = sum(case.program.count("end_line()") + 1 for case in cases.values())
-    sent = b"".join(case.source for case in cases.values())
-    return run_program(board, elf, sent, wanted)
+    line_count = sum(case.program.count("end_line()") + 1 for case in cases.values())
+    return run_program(board, elf, b"".join(case.source for case in cases.values()), line_count)

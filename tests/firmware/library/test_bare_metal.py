@@ -1,4 +1,4 @@
-"""The bare-metal example of a library, compiled as it is and run in the emulator: models that share one arena."""
+"""The bare-metal example of a library runs in the emulator with several models that share one arena."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def outputs(board: Board, elf: Path, turns: ModelTurns) -> list[list[int]]:
 @pytest.mark.parametrize("name", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
 @pytest.mark.parametrize("optimise", ["speed", "ram"])
 def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_path: Path) -> None:
-    """Two share an arena; the third one's state outlives what they do between its inferences."""
+    """Two models share an arena. The third keeps its state while the others run between its inferences."""
     board = load_board(name)
     models = three_models(tmp_path)
     library = write_library_of(tmp_path / "library", models, Target.of(board.core, optimise))
@@ -44,8 +44,8 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
 
 
 @pytest.mark.qemu
-def test_a_library_for_no_core_in_particular(tmp_path: Path) -> None:
-    """Kernels for cores without SIMD lay weights out for the core; here they have to ask."""
+def test_a_portable_library_gives_the_bytes_of_litert(tmp_path: Path) -> None:
+    """The weight layout of kernels for cores without SIMD depends on the core, so here they check it at run time."""
     board = load_board("qemu_mps2_an385")
     models = three_models(tmp_path)
     library = write_library_of(tmp_path / "library", models, Target("", SCALAR, "speed"))
@@ -56,7 +56,7 @@ def test_a_library_for_no_core_in_particular(tmp_path: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["qemu_mps2_an385", "qemu_mps2_an386"])
 def test_input_in_rows_gives_the_bytes_of_litert(name: str, tmp_path: Path) -> None:
-    """The row callback of the example reads each row from the serial port; no input stands whole anywhere."""
+    """The row callback of the example reads each row from the serial port. No buffer holds a complete input."""
     board = load_board(name)
     models = three_models(tmp_path)
     del models["sums"]
@@ -66,12 +66,12 @@ def test_input_in_rows_gives_the_bytes_of_litert(name: str, tmp_path: Path) -> N
     turns = ModelTurns(models, TURNS)
     program = link(library, board, tmp_path)
     assert outputs(board, program, turns) == turns.outputs
-    whole = models["large"].retarget(Target.of(board.core, "ram")).plan.arena_bytes
-    assert symbols(program)["ar_arena"] - GUARD_BYTES <= whole
+    arena_bytes = models["large"].retarget(Target.of(board.core, "ram")).plan.arena_bytes
+    assert symbols(program)["ar_arena"] - GUARD_BYTES <= arena_bytes
 
 
 def symbols(elf: Path) -> dict[str, int]:
-    """Sizes of the objects of a program."""
+    """Return the size of each object symbol of a program."""
     with elf.open("rb") as stream:
         table = ELFFile(stream).get_section_by_name(".symtab")
         assert isinstance(table, SymbolTableSection)
@@ -81,7 +81,7 @@ def symbols(elf: Path) -> dict[str, int]:
 @pytest.mark.qemu
 @pytest.mark.parametrize("optimise", ["speed", "ram"])
 def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
-    """Keywords, and a wake word: the arena is that of the larger one."""
+    """A keyword model and a wake-word model share an arena of the size of the larger one."""
     board = load_board("qemu_mps2_an386")
     models = {name: prepare(shared_model(f"{name}_int8")) for name in ("kws01", "sww01")}
     target = Target.of(board.core, optimise)
@@ -94,28 +94,28 @@ def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_there_is_one_arena_and_what_is_not_used_is_not_linked(tmp_path: Path) -> None:
+def test_there_is_one_arena_and_unused_symbols_are_not_linked(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
     library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
-    found = symbols(link(library, board, tmp_path))
-    arenas = {name: size - GUARD_BYTES for name, size in found.items() if "arena" in name or "memory" in name}
+    sizes = symbols(link(library, board, tmp_path))
+    arenas = {name: size - GUARD_BYTES for name, size in sizes.items() if "arena" in name or "memory" in name}
     large = models["large"].retarget(Target.of(board.core, "speed")).plan.arena_bytes
     assert set(arenas) == {"ar_arena", "sums_model_memory"}
     assert arenas["ar_arena"] == -(-large // 16) * 16
-    # The descriptors, their tables and names are for those who ask for them.
-    assert not [name for name in found if name.endswith(("_model", "_layers", "_inputs", "_name"))]
+    # Descriptors, their tables and names are linked only if the program uses them.
+    assert not [name for name in sizes if name.endswith(("_model", "_layers", "_inputs", "_name"))]
 
 
 @pytest.mark.qemu
-def test_the_arena_may_be_the_users(tmp_path: Path) -> None:
-    """In a section of their choice, or in a file of their own."""
+def test_the_user_can_place_the_arena(tmp_path: Path) -> None:
+    """The arena can be in a section of the user's choice, or the user can define it."""
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
     del models["sums"]
     library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
-    elsewhere = '-DAR_ARENA_SECTION=__attribute__((section(".noinit.mine")))'
-    with link(library, board, tmp_path, elsewhere).open("rb") as stream:
+    section_flag = '-DAR_ARENA_SECTION=__attribute__((section(".noinit.mine")))'
+    with link(library, board, tmp_path, section_flag).open("rb") as stream:
         sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}
     assert not sizes.get(".arena") and sizes[".noinit"] > GUARD_BYTES
     with pytest.raises(subprocess.CalledProcessError):

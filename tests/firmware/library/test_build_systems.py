@@ -1,6 +1,6 @@
-"""A library in the hands of compilers and build systems: CMake, PlatformIO's packer, an Arduino sketch on a stand-in.
+"""Generated libraries work with compilers and build systems: CMake, PlatformIO's packer and an Arduino sketch.
 
-ESP-IDF and Zephyr are not here: their CMake files are run with stand-ins for the functions that they call.
+ESP-IDF and Zephyr are not installed: their CMake files run with stand-ins for the functions that they call.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
 
 @pytest.fixture(scope="module")
 def library(models: dict[str, Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In plain C."""
+    """Return a library with portable kernels."""
     return write_library_of(tmp_path_factory.mktemp("libraries") / "library", models)
 
 
@@ -53,9 +53,9 @@ def compile_here(arguments: Sequence[str | Path], compiler: str = "gcc") -> None
 
 
 def run(*command: str | Path) -> str:
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 @pytest.mark.slow
@@ -69,16 +69,14 @@ def test_every_source_compiles_alone_without_an_include_path(library: Path, stan
 @pytest.mark.parametrize(
     "core", ["rv32imc", "cortex-m0", "cortex-m4f", "cortex-m7", "cortex-m33", "cortex-m55"]
 )
-def test_it_compiles_for_the_core_that_it_is_for(
-    core: str, models: dict[str, Prepared], tmp_path: Path
-) -> None:
+def test_a_library_compiles_for_its_core(core: str, models: dict[str, Prepared], tmp_path: Path) -> None:
     library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
-    made = cores.core_named(core)
+    compiler_core = cores.core_named(core)
     (tmp_path / "objects").mkdir()
     subprocess.run(
         [
-            f"{made.prefix}gcc",
-            *made.architecture,
+            f"{compiler_core.prefix}gcc",
+            *compiler_core.architecture,
             *STRICT[:2],
             "-Werror",
             "-ffreestanding",
@@ -93,21 +91,26 @@ def test_it_compiles_for_the_core_that_it_is_for(
 
 @pytest.mark.qemu
 @pytest.mark.parametrize(("core", "without"), [("cortex-m4f", "cortex-m3"), ("cortex-m55", "cortex-m33")])
-def test_a_core_without_the_instructions_is_an_error_that_says_so(
+def test_compiling_for_a_core_without_the_instructions_is_a_clear_error(
     core: str, without: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
     library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
-    made = cores.core_named(without)
-    command = [f"{made.prefix}gcc", *made.architecture, "-fsyntax-only", str(library / "src/large_model.c")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode != 0
-    assert "#error" in done.stderr and f"compile with -mcpu={core.rstrip('f')}" in done.stderr
+    compiler_core = cores.core_named(without)
+    command = [
+        f"{compiler_core.prefix}gcc",
+        *compiler_core.architecture,
+        "-fsyntax-only",
+        str(library / "src/large_model.c"),
+    ]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode != 0
+    assert "#error" in result.stderr and f"compile with -mcpu={core.rstrip('f')}" in result.stderr
     subprocess.run([*command, "-DAR_HOST"], check=True)
 
 
 @pytest.mark.qemu
 @pytest.mark.parametrize(
-    ("core", "other"),
+    ("core", "other_core"),
     [
         ("cortex-m3", "rv32imc"),
         ("cortex-m3", "cortex-m0"),
@@ -115,31 +118,31 @@ def test_a_core_without_the_instructions_is_an_error_that_says_so(
         ("xtensa-lx106", "rv32imc"),
     ],
 )
-def test_weights_laid_out_for_another_kind_of_core_are_an_error(
-    core: str, other: str, models: dict[str, Prepared], tmp_path: Path
+def test_weights_in_the_layout_of_another_core_are_an_error(
+    core: str, other_core: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
     library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
 
-    def compiled(name: str) -> subprocess.CompletedProcess[str]:
-        made = cores.core_named(name)
+    def compile_for(name: str) -> subprocess.CompletedProcess[str]:
+        compiler_core = cores.core_named(name)
         command = [
-            f"{made.prefix}gcc",
-            *made.architecture,
+            f"{compiler_core.prefix}gcc",
+            *compiler_core.architecture,
             "-ffreestanding",
             "-fsyntax-only",
             str(library / "src/large_model.c"),
         ]
         return subprocess.run(command, capture_output=True, text=True)
 
-    assert compiled(core).returncode == 0
-    done = compiled(other)
-    assert done.returncode != 0 and "generate this model for your core" in done.stderr
+    assert compile_for(core).returncode == 0
+    result = compile_for(other_core)
+    assert result.returncode != 0 and "generate this model for your core" in result.stderr
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("compiler", ["gcc", "g++"])
-def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp_path: Path) -> None:
-    """All headers in one program, in both languages, with everything used."""
+def test_the_headers_compile_as_c_and_cpp(library: Path, compiler: str, tmp_path: Path) -> None:
+    """One program includes all headers and uses everything in them, in both languages."""
     program = tmp_path / ("program.c" if compiler == "gcc" else "program.cpp")
     program.write_text(
         '#include "small_model.h"\n#include "large_model.h"\n#include "sums_model.h"\n#include <stdio.h>\n'
@@ -174,7 +177,7 @@ def test_the_headers_are_for_c_and_c_plus_plus(library: Path, compiler: str, tmp
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["zephyr/src/main.c", "esp_idf/main/main.c"])
 def test_examples_for_operating_systems_run_here(library: Path, example: str, tmp_path: Path) -> None:
-    """Their C, that is: it asks no more of the system than printf."""
+    """Only their C code runs, which needs no more from the system than printf."""
     (tmp_path / "entry.c").write_text("void app_main(void);\nint main(void) { app_main(); return 0; }\n")
     entry = [tmp_path / "entry.c"] if example.startswith("esp") else []
     compile_here(
@@ -196,7 +199,7 @@ def test_examples_for_operating_systems_run_here(library: Path, example: str, tm
 
 @pytest.mark.slow
 @needs_cmake
-def test_cmake_builds_it_as_a_part_of_a_project(library: Path, tmp_path: Path) -> None:
+def test_cmake_builds_a_library_as_part_of_a_project(library: Path, tmp_path: Path) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\nproject(mine C)\n"
         f"add_subdirectory({library} models)\n"
@@ -207,7 +210,7 @@ def test_cmake_builds_it_as_a_part_of_a_project(library: Path, tmp_path: Path) -
     assert len(numbers(run(tmp_path / "build/mine"))) == 3
 
 
-#: What ESP-IDF's function does with these arguments, as its documentation has it.
+#: A stand-in for ESP-IDF's function, as its documentation describes it.
 _ESP_IDF = """
 cmake_minimum_required(VERSION 3.16)
 project(mine C)
@@ -220,7 +223,7 @@ function(idf_component_register)
 endfunction()
 """
 
-#: The same of Zephyr's.
+#: Stand-ins for Zephyr's functions, as its documentation describes them.
 _ZEPHYR = """
 cmake_minimum_required(VERSION 3.20)
 project(mine C)
@@ -244,7 +247,7 @@ endfunction()
 @pytest.mark.slow
 @needs_cmake
 @pytest.mark.parametrize(("stand_in", "folder"), [(_ESP_IDF, "."), (_ZEPHYR, "zephyr")])
-def test_cmake_files_of_frameworks_name_what_is_there(
+def test_cmake_files_of_frameworks_name_all_sources(
     library: Path, stand_in: str, folder: str, tmp_path: Path
 ) -> None:
     (tmp_path / "CMakeLists.txt").write_text(
@@ -252,24 +255,24 @@ def test_cmake_files_of_frameworks_name_what_is_there(
     )
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
-    made = list((tmp_path / "build").rglob("libcomponent.a"))
-    assert len(made) == 1
-    members = run("ar", "t", made[0]).split()
+    archives = list((tmp_path / "build").rglob("libcomponent.a"))
+    assert len(archives) == 1
+    members = run("ar", "t", archives[0]).split()
     assert {name.split(".")[0] for name in members} == {s.stem for s in sources(library)}
     module = (library / "zephyr/module.yml").read_text()
     assert module == "name: models\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n"
     assert "config ARENITE_MODELS\n" in (library / "zephyr/Kconfig").read_text()
 
 
-def test_platformio_packs_it(library: Path, tmp_path: Path) -> None:
-    """PlatformIO's own tool reads the manifest."""
+def test_platformio_packs_a_library(library: Path, tmp_path: Path) -> None:
+    """PlatformIO's packer reads the manifest."""
     target = tmp_path / "models.tar.gz"
     run(sys.executable, "-m", "platformio", "pkg", "pack", library, "-o", target)
     with tarfile.open(target) as packed:
         names = set(packed.getnames())
     assert {"library.json", "src/small_model.h", "src/arenite_arena.c"} <= names
-    described = json.loads((library / "library.json").read_text())
-    assert (described["name"], described["build"]["srcDir"]) == ("models", "src")
+    manifest = json.loads((library / "library.json").read_text())
+    assert (manifest["name"], manifest["build"]["srcDir"]) == ("models", "src")
 
 
 @pytest.mark.slow
@@ -312,12 +315,12 @@ def test_the_arduino_sketch_gives_the_bytes_of_litert(
     try:
         with SerialTransport(os.ttyname(host_end)) as line:
             line.write(b"".join(turns.inputs))
-            seen, end = b"", time.monotonic() + 60
-            while seen.count(b"\n") < len(turns.outputs) and time.monotonic() < end:
-                seen += line.read(1.0)
+            received, deadline = b"", time.monotonic() + 60
+            while received.count(b"\n") < len(turns.outputs) and time.monotonic() < deadline:
+                received += line.read(1.0)
     finally:
         process.kill()
         process.wait()
         os.close(device_end)
         os.close(host_end)
-    assert numbers(seen.decode()) == turns.outputs
+    assert numbers(received.decode()) == turns.outputs

@@ -1,4 +1,4 @@
-"""Every kind of postprocessing on an emulated device: the bytes of the NumPy code."""
+"""Every kind of postprocessing gives the bytes of the NumPy code on an emulated device."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ SSD = {"do": "boxes", "anchors": [[0.1 * k, 0.05 * k, 0.9, 0.8] for k in range(1
 YOLO = {"do": "yolo", "unit": "fractions", "layout": "columns", "points": 1, "threshold": 0.2}
 
 
-def through(*shapes: tuple[int, ...]) -> Model:
-    """Outputs that are a function of inputs of the same shapes."""
+def elementwise_model(*shapes: tuple[int, ...]) -> Model:
+    """Return a model with one elementwise operator per input, so that outputs have the shapes of the inputs."""
     b = GraphBuilder(np.random.default_rng(6))
     inputs = [b.input(shape, "int8", quant(0.05, 4)) for shape in shapes]
     for x, shape in zip(inputs, shapes, strict=True):
@@ -64,30 +64,34 @@ def through(*shapes: tuple[int, ...]) -> Model:
 
 
 CASES: dict[str, tuple[Model, list[dict[str, Any]], str]] = {
-    "softmax": (through((1, 40)), [{"do": "top_k", "k": 5, "softmax": True}], SHOW_BEST),
+    "softmax": (elementwise_model((1, 40)), [{"do": "top_k", "k": 5, "softmax": True}], SHOW_BEST),
     "average": (
-        through((1, 10, 8), (1, 10, 3)),
+        elementwise_model((1, 10, 8), (1, 10, 3)),
         [SSD | {"logits": True, "points": 2}, {"do": "nms", "iou": 0.2, "average": True, "by_class": False}],
         SHOW_LANDMARKS,
     ),
-    "yolo": (through((1, 11, 30)), [YOLO | {"objectness": True}, {"do": "nms"}], SHOW_LANDMARKS),
-    "points": (through((1, 7, 3)), [{"do": "points", "score": 2, "logits": True}], SHOW_POINTS),
-    "absent": (through((1, 7, 3), (1, 1)), [{"do": "points", "presence": 1, "threshold": 900}], SHOW_POINTS),
-    "mask": (through((1, 5, 7, 4)), [{"do": "mask"}], SHOW_MASK),
-    "planes": (through((1, 4, 5, 7)), [{"do": "mask", "planes": True, "channel": 2}], SHOW_MASK),
+    "yolo": (elementwise_model((1, 11, 30)), [YOLO | {"objectness": True}, {"do": "nms"}], SHOW_LANDMARKS),
+    "points": (elementwise_model((1, 7, 3)), [{"do": "points", "score": 2, "logits": True}], SHOW_POINTS),
+    "absent": (
+        elementwise_model((1, 7, 3), (1, 1)),
+        [{"do": "points", "presence": 1, "threshold": 900}],
+        SHOW_POINTS,
+    ),
+    "mask": (elementwise_model((1, 5, 7, 4)), [{"do": "mask"}], SHOW_MASK),
+    "planes": (elementwise_model((1, 4, 5, 7)), [{"do": "mask", "planes": True, "channel": 2}], SHOW_MASK),
 }
 
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps3_an547"])
-def test_the_device_answers_as_the_host(board: str, tmp_path: Path) -> None:
+def test_device_and_host_give_equal_answers(board: str, tmp_path: Path) -> None:
     cases = {
         name: direct_case(name, model, {"steps": steps}, show, tmp_path)
         for name, (model, steps, show) in CASES.items()
     }
-    found = run(cases, board, tmp_path)
+    lines = run(cases, board, tmp_path)
     for k, (name, case) in enumerate(cases.items()):
-        assert found[2 * k : 2 * k + 2] == case.lines, name
+        assert lines[2 * k : 2 * k + 2] == case.lines, name
         assert bool(case.lines[1]) == (name != "absent"), f"{name} has no answer to compare"
 
 

@@ -1,4 +1,4 @@
-"""Pre- and postprocessing on an emulated device: the bytes of the NumPy code, for models with steps of their own."""
+"""Pre- and postprocessing on an emulated device give the bytes of the NumPy code, for different models and steps."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def image_steps(format: str, width: int, height: int, *steps: dict[str, Any]) ->
     return {"source": source, "steps": list(steps)}
 
 
-#: One of each flavour, several formats, colour before and after the resize, tables for each channel.
+#: Steps with every convention, several formats, color conversions before and after the resize, and tables per channel.
 PICTURES = {
     "pil": image_steps("rgb", 31, 23, RESIZED, *BYTES),
     "opencv": image_steps("rgb565be", 32, 24, RESIZED | {"convention": "opencv"}, *BYTES),
@@ -78,7 +78,7 @@ SOUND = {
 
 
 def real_input(size: int = 6) -> Model:
-    """float32 picture in, int8 out."""
+    """Return a model with a float32 image as input and an int8 output."""
     b = GraphBuilder(np.random.default_rng(5))
     x = b.input((1, size, size, 3), "float32")
     q = b.tensor((1, size, size, 3), "int8", quant(0.01, 2))
@@ -87,7 +87,7 @@ def real_input(size: int = 6) -> Model:
 
 
 def detector() -> Model:
-    """Boxes and scores, each an elementwise function of an input."""
+    """Return a model whose boxes and scores are each an elementwise function of an input."""
     b = GraphBuilder(np.random.default_rng(6))
     boxes, scores = b.input((1, 10, 4), "int8", quant(0.05, 4)), b.input((1, 10, 3), "int8", quant(0.1, 0))
     b.op("RELU", [boxes], [b.tensor((1, 10, 4), "int8", quant(0.03, -100))])
@@ -115,7 +115,7 @@ SHOW_BOXES = """\
 """
 SHOW_ERROR = """\
     {{
-        union {{ float real; int32_t bits; }} u = {{{p}postprocess(kept)}};
+        union {{ float real; int32_t bits; }} u = {{{p}postprocess(input_copy)}};
         show_integer(u.bits);
     }}
 """
@@ -131,9 +131,9 @@ def picture_case(name: str, record: dict[str, Any], model: Model, folder: Path) 
     data = np.random.default_rng(len(name)).integers(0, 256, size, np.uint8)
     pixels = unpack(data, source.format, source.width, source.height)
     filled = preprocess_image(spec, pixels, order_of(source.format))[np.newaxis]
-    shown = f"((const int32_t *)(void *){name}_model_input_0())[i]"
-    shown = shown if tensor.dtype == "float32" else f"{name}_model_input_0()[i]"
-    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": shown}
+    c_value = f"((const int32_t *)(void *){name}_model_input_0())[i]"
+    c_value = c_value if tensor.dtype == "float32" else f"{name}_model_input_0()[i]"
+    p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": c_value}
     text = f"    read_input(source, {size});\n    {name}_preprocess(source);\n"
     text += SHOW_INPUT.format(**p) + SHOW_BEST.format(**p)
     return Case(prepared, data.tobytes(), [numbers_of(filled), answers(prepared, [filled])], text)
@@ -160,8 +160,8 @@ def sound_case(name: str, folder: Path) -> Case:
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps3_an547"])
-def test_the_device_makes_the_bytes_of_the_host(board: str, tmp_path: Path) -> None:
-    """M3 has no FPU, M4 one, M55 could contract a product and a sum: all give what NumPy gives."""
+def test_device_and_host_compute_equal_bytes(board: str, tmp_path: Path) -> None:
+    """A Cortex-M3 has no FPU, an M4 has one, an M55 could fuse multiply and add. All give the bytes of NumPy."""
     cases = {name: picture_case(name, record, classifier(), tmp_path) for name, record in PICTURES.items()}
     halves = image_steps(
         "uyvy", 16, 16, {"do": "resize", "width": 6, "height": 6, "convention": "torch"}, *BYTES
@@ -176,16 +176,16 @@ def test_the_device_makes_the_bytes_of_the_host(board: str, tmp_path: Path) -> N
     nms = {"do": "nms", "iou": 0.2}
     cases["boxes"] = direct_case("boxes", detector(), {"steps": [head, nms]}, SHOW_BOXES, tmp_path)
     cases["error"] = direct_case("error", autoencoder(), {"steps": [{"do": "mse"}]}, SHOW_ERROR, tmp_path)
-    found = run(cases, board, tmp_path)
+    lines = run(cases, board, tmp_path)
     for k, (name, case) in enumerate(cases.items()):
-        assert found[2 * k : 2 * k + 2] == case.lines, name
+        assert lines[2 * k : 2 * k + 2] == case.lines, name
         assert case.lines[1] or name in ("pil", "real", "levels"), f"{name} has no answer to compare"
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_rows_of_a_picture_go_into_a_model_that_takes_rows(tmp_path: Path) -> None:
-    """No input stands whole anywhere; the answers are those of LiteRT for what NumPy makes."""
+def test_preprocessing_feeds_a_streamed_input_row_by_row(tmp_path: Path) -> None:
+    """No buffer holds a complete input. The answers equal those of LiteRT for NumPy's preprocessing."""
     cases = {
         name: picture_case(name, PICTURES[name], classifier(), tmp_path) for name in ("opencv", "tf", "box")
     }
@@ -194,15 +194,15 @@ def test_rows_of_a_picture_go_into_a_model_that_takes_rows(tmp_path: Path) -> No
             r"    for .*?model_invoke\(\);\n", f"    {name}_model_invoke();\n", case.program, flags=re.DOTALL
         )
         cases[name] = replace(case, program=program)
-    found = run(cases, "qemu_mps2_an386", tmp_path, "ram", stream=True)
+    lines = run(cases, "qemu_mps2_an386", tmp_path, "ram", stream=True)
     assert "opencv_model_input_0(void)" not in (tmp_path / "library/src/opencv_model.h").read_text()
-    assert found == [case.lines[1] for case in cases.values()]
+    assert lines == [case.lines[1] for case in cases.values()]
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_keywords_from_sound(tmp_path: Path) -> None:
-    """Samples of a microphone to MFCCs to a real network's answer, all on the device."""
+def test_keywords_are_recognized_from_audio_samples(tmp_path: Path) -> None:
+    """The device computes MFCCs from samples and runs a real network."""
     cases = {"kws": sound_case("kws", tmp_path)}
     assert run(cases, "qemu_mps2_an386", tmp_path) == cases["kws"].lines
 

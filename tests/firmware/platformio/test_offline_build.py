@@ -1,4 +1,4 @@
-"""``pio run`` builds the project of every emulated board on a computer without a network, into what it should be."""
+"""``pio run`` builds the project of every emulated board without a network, with the same result as a direct build."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ EMULATED = [board.name for board in all_boards() if board.emulated]
 PROTOCOLS = ("arenite", "mlperf")
 
 
-def _cut_off() -> list[str]:
-    """What to put before a command to take its network away: a network namespace of its own, where that is allowed."""
+def _offline_prefix() -> list[str]:
+    """Return a command prefix that starts a process without a network, or [] if namespaces are not allowed."""
     for command in (["unshare", "--net"], ["unshare", "--map-root-user", "--net"]):
         if (
             shutil.which("unshare")
@@ -32,7 +32,7 @@ def _cut_off() -> list[str]:
     return []
 
 
-CUT_OFF = _cut_off()
+OFFLINE_PREFIX = _offline_prefix()
 
 
 @pytest.fixture(scope="module")
@@ -45,24 +45,28 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize("name", EMULATED)
 def test_every_emulated_environment_builds(name: str, protocol: str, model: Prepared, tmp_path: Path) -> None:
-    """As a user would, who has never run PlatformIO before: no settings, an empty home, no way out."""
+    """Run PlatformIO like a new user: without settings, with an empty home folder, without a network."""
     project = tmp_path / "project"
     generate_project(model, load_board(name), project, BuildOptions("balanced", protocol=protocol))
-    nowhere = "http://127.0.0.1:9"  # where namespaces are not allowed, no proxy answers
-    proxies = dict.fromkeys(("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), nowhere)
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("PLATFORMIO")}
+    closed_port = (
+        "http://127.0.0.1:9"  # if namespaces are not allowed, use a proxy address that does not answer
+    )
+    proxies = dict.fromkeys(
+        ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY"), closed_port
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("PLATFORMIO")}
     home = tmp_path / "home"
     home.mkdir()
-    done = subprocess.run(
-        [*CUT_OFF, sys.executable, "-m", "platformio", "run", "--project-dir", str(project)],
-        env={**kept, **proxies, "HOME": str(home)},
+    result = subprocess.run(
+        [*OFFLINE_PREFIX, sys.executable, "-m", "platformio", "run", "--project-dir", str(project)],
+        env={**environment, **proxies, "HOME": str(home)},
         capture_output=True,
         text=True,
         timeout=60,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    built = project / ".pio/build" / name / "firmware.elf"
-    assert built.read_bytes() == direct_build(project).read_bytes()
+    assert result.returncode == 0, result.stdout + result.stderr
+    elf = project / ".pio/build" / name / "firmware.elf"
+    assert elf.read_bytes() == direct_build(project).read_bytes()
     assert not (home / ".platformio/platforms").exists()
 
 
@@ -71,9 +75,9 @@ def test_all_kinds_of_cores_are_emulated() -> None:
     assert len(EMULATED) >= 9 and {"cortex-m0", "cortex-m55", "rv32imc", "xtensa-lx106"} <= cores
 
 
-@pytest.mark.skipif(not CUT_OFF, reason="network namespaces are not allowed here")
-def test_without_a_network_means_without() -> None:
-    """In the namespace not even this computer can be reached: what builds there asks nobody for anything."""
+@pytest.mark.skipif(not OFFLINE_PREFIX, reason="needs network namespaces")
+def test_the_namespace_has_no_network() -> None:
+    """In the namespace not even this computer can be reached, so a build there uses no network."""
     program = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 9)))"
-    done = subprocess.run([*CUT_OFF, sys.executable, "-c", program], capture_output=True, text=True)
-    assert done.stdout.strip() == "101"  # ENETUNREACH: the loopback device is down too
+    result = subprocess.run([*OFFLINE_PREFIX, sys.executable, "-c", program], capture_output=True, text=True)
+    assert result.stdout.strip() == "101"  # ENETUNREACH: the loopback device is down too

@@ -1,1 +1,1 @@
-"""Tests of predicted sizes against compiled firmware."""
+"""Tests that compare predicted sizes with compiled firmware."""

@@ -1,4 +1,4 @@
-"""A model with operators of every family."""
+"""Models with operators of every family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.converters.graph.model import Model
 from tests.fuzz.cases import load_all
 from tests.fuzz.graph_builder import GraphBuilder
 
-#: Operators of each mix: one graph with all of them, each fed by what came before where that suits.
+#: Operators of each mix. A graph has all of them; each reads earlier tensors if they fit.
 MIXES = {
     "movement": (
         "TRANSPOSE CONCATENATION STRIDED_SLICE PACK UNPACK SPLIT_V PADV2 MIRROR_PAD TILE RESHAPE GATHER_ND "

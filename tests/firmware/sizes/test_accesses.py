@@ -1,4 +1,4 @@
-"""Estimated loads and stores of tensors."""
+"""Loads and stores of tensors are estimated from rates per kernel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from benchmarks.estimates.fit_accesses import solve
 from tests.host.small_graphs import classifier, counter, save
 
 
-def test_work_is_bytes_windows_and_products(tmp_path: Path) -> None:
+def test_work_states_bytes_window_elements_and_products(tmp_path: Path) -> None:
     graph = prepare(save(classifier(12, 6), tmp_path / "m.tflite")).model.main
     conv = next(op for op in graph.ops if op.name == "CONV_2D")
     source, out = graph.tensors[conv.inputs[0]], graph.tensors[conv.outputs[0]]
@@ -37,7 +37,7 @@ def test_work_is_bytes_windows_and_products(tmp_path: Path) -> None:
     assert work_of(graph, pool, 0, 0).window == graph.tensors[pool.outputs[0]].nbytes * cells
 
 
-def test_rates_are_of_the_kernel_and_its_kind_of_layer() -> None:
+def test_rates_depend_on_the_kernel_and_the_kind_of_layer() -> None:
     windowed, pointwise = InputWork(100, 900, 9000), InputWork(100, 100, 9000)
     assert key_of("ar_x_row", windowed) == "ar_x" and key_of("ar_x", pointwise) == "ar_x pointwise"
     assert rates_of("ar_conv_2d_s8_dsp", windowed) != rates_of("ar_conv_2d_s8_dsp", pointwise)
@@ -46,11 +46,11 @@ def test_rates_are_of_the_kernel_and_its_kind_of_layer() -> None:
     assert all(rate >= 0 for row in rates().values() for rate in row)
 
 
-def test_every_tensor_is_counted_for_each_layer_that_touches_it(tmp_path: Path) -> None:
-    made = prepare(save(classifier(12, 6), tmp_path / "m.tflite")).retarget(
+def test_every_tensor_is_counted_for_each_layer_that_uses_it(tmp_path: Path) -> None:
+    retargeted = prepare(save(classifier(12, 6), tmp_path / "m.tflite")).retarget(
         Target.of("cortex-m4f", "speed", False)
     )
-    generated = made.generated
+    generated = retargeted.generated
     total = estimate_accesses(generated)
     sums: dict[int, float] = {}
     for _, loads, stores in per_layer(generated):
@@ -66,7 +66,7 @@ def test_variables_are_counted(tmp_path: Path) -> None:
     assert total.variables and all(n > 0 for n in total.variables.values())
 
 
-def test_rates_are_recovered_from_what_they_made() -> None:
+def test_rates_are_recovered_from_computed_counts() -> None:
     rows = [((n, w, m), 0.25 * n + 0.5 * w) for n, w, m in ((100, 900, 1), (400, 800, 9), (50, 1000, 300))]
     assert solve(rows, 3) == pytest.approx([0.25, 0.5, 0.0])
     assert solve([((10,), 10), ((1000,), 1000)], 1) == pytest.approx([1.0])

@@ -1,4 +1,4 @@
-"""Frames that assembly states, read from a compiled object."""
+"""Stack frames that assembly code states in symbols are read from a compiled object."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ int plain(int x) { volatile int y[4] = {x}; return y[0]; }
 
 
 def test_an_absolute_symbol_states_the_frame_of_a_function(tmp_path: Path) -> None:
-    source, made = tmp_path / "a.c", tmp_path / "a.o"
+    source, object_file = tmp_path / "a.c", tmp_path / "a.o"
     source.write_text(_SOURCE)
     flags = ["-mcpu=cortex-m4", "-mthumb", "-O2", "-ffunction-sections", "-fstack-usage"]
-    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", str(source), "-o", str(made)], check=True)
-    read = read_objects({"a": made})
-    assert read.sections["a:.text.stated"].stack == 44
-    assert read.sections["a:.text.plain"].stack >= 16
-    assert "ar_stack_stated" not in read.symbols
+    subprocess.run(["arm-none-eabi-gcc", *flags, "-c", str(source), "-o", str(object_file)], check=True)
+    objects = read_objects({"a": object_file})
+    assert objects.sections["a:.text.stated"].stack == 44
+    assert objects.sections["a:.text.plain"].stack >= 16
+    assert "ar_stack_stated" not in objects.symbols

@@ -1,4 +1,4 @@
-"""What is predicted without a compiler is what the compiler and linker then make, to the byte."""
+"""Sizes predicted without a compiler equal those of the linked firmware, to the byte."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BOARDS = (
     "qemu_xtensa_lx106",
     "qemu_microbit",
 )
-#: Every mix on every board, by turns with each protocol and each level of optimisation.
+#: Every mix on every board, alternating between protocols and between levels of optimization.
 BUILDS = [
     (board, name, ("arenite", "mlperf")[(j + k) % 2], ("flash", "balanced")[(j // 2 + k) % 2])
     for k, board in enumerate(BOARDS)
@@ -52,13 +52,13 @@ def prepared(model: Model, folder: Path, name: str = "m") -> Prepared:
 
 
 def need_the_same_compiler(board: Board) -> None:
-    """Sizes hold for one version of the compiler."""
+    """Skip the test if the installed compiler is not the version with which the sizes were measured."""
     if shutil.which(f"{cores.core_named(board.core).prefix}gcc") is None:
         pytest.skip(f"no compiler for {board.core}: see `arenite doctor`")
     stored = json.loads((SIZES / f"{target_of(board).name}.json").read_text())["compiler"]
-    here = compiler_version(board.core)
-    if stored != here:
-        pytest.skip(f"sizes were measured with {stored}, here is {here}")
+    installed = compiler_version(board.core)
+    if stored != installed:
+        pytest.skip(f"sizes were measured with {stored}, installed is {installed}")
 
 
 def build(
@@ -79,11 +79,11 @@ def assert_as_predicted(project: Project, built: ElfSizes) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(SIZE_TARGETS))
-def test_the_stored_sizes_are_of_these_sources(name: str) -> None:
+def test_the_stored_sizes_are_up_to_date(name: str) -> None:
     assert size_table(name).digest == digest(), "C sources or flags have changed: run `make sizes`"
 
 
-def test_kernels_are_compiled_again_only_when_they_changed(
+def test_kernels_are_compiled_again_only_if_they_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_the_same_compiler(load_board("qemu_microbit"))
@@ -105,21 +105,21 @@ def test_kernels_are_compiled_again_only_when_they_changed(
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(("board", "name", "protocol", "optimise"), BUILDS)
-def test_prediction_is_what_the_linker_makes(
+def test_the_prediction_equals_the_linked_firmware(
     board: str, name: str, protocol: str, optimise: str, tmp_path: Path
 ) -> None:
-    made = build(mix(name), load_board(board), tmp_path, protocol=protocol, optimise=optimise)
-    assert_as_predicted(*made)
+    project_and_sizes = build(mix(name), load_board(board), tmp_path, protocol=protocol, optimise=optimise)
+    assert_as_predicted(*project_and_sizes)
 
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["a", "abc", "naïve [b] model?", 'quote " \\ */'])
-def test_the_models_name_is_counted_as_it_is_written(name: str, tmp_path: Path) -> None:
+def test_the_length_of_the_models_name_is_counted(name: str, tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
-    ready = prepared(float_edges(), tmp_path)
-    ready = replace(ready, path=Path(name))
-    project = generate_project(ready, board, tmp_path / "p", BuildOptions("balanced"))
+    model = prepared(float_edges(), tmp_path)
+    model = replace(model, path=Path(name))
+    project = generate_project(model, board, tmp_path / "p", BuildOptions("balanced"))
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
 
 
@@ -137,27 +137,27 @@ def test_equal_layers_are_not_merged(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
-def test_a_board_of_exactly_the_size_is_large_enough(optimise: str, tmp_path: Path) -> None:
-    """The real linker agrees with `fit` on both sides of the limit, for flash and for SRAM."""
+def test_a_board_of_exactly_the_required_size_is_large_enough(optimise: str, tmp_path: Path) -> None:
+    """The linker agrees with `fit` on both sides of the limit, for flash and for SRAM."""
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
-    ready = prepared(classifier(), tmp_path)
-    wanted = needs(ready.retarget(Target.of(board.core, optimise)).generated, board, optimise)
-    exact = resized(board, wanted.flash, wanted.ram)
-    project = generate_project(ready, exact, tmp_path / "p", BuildOptions(optimise))
+    model = prepared(classifier(), tmp_path)
+    requirements = needs(model.retarget(Target.of(board.core, optimise)).generated, board, optimise)
+    exact = resized(board, requirements.flash, requirements.ram)
+    project = generate_project(model, exact, tmp_path / "p", BuildOptions(optimise))
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))
-    for flash, ram, what in (
-        (wanted.flash - 4, wanted.ram, "flash"),
-        (wanted.flash, wanted.ram - 16, "SRAM"),
+    for flash, ram, memory in (
+        (requirements.flash - 4, requirements.ram, "flash"),
+        (requirements.flash, requirements.ram - 16, "SRAM"),
     ):
         smaller = resized(board, flash, ram)
-        short = 4 if what == "flash" else 16
-        with pytest.raises(DoesNotFitError, match=f"needs {short} B more {what}"):
-            generate_project(ready, smaller, tmp_path / "never", BuildOptions(optimise))
+        missing_bytes = 4 if memory == "flash" else 16
+        with pytest.raises(DoesNotFitError, match=f"needs {missing_bytes} B more {memory}"):
+            generate_project(model, smaller, tmp_path / "never", BuildOptions(optimise))
         assert not (tmp_path / "never").exists()
-        (tmp_path / "p/lib/board/link.ld").write_text(linker_script(smaller, wanted.stack))
-        region = (smaller.flash if what == "flash" else smaller.ram)[0].name
-        with pytest.raises(DoesNotFitError, match=f"{short} bytes of {region} more"):
+        (tmp_path / "p/lib/board/link.ld").write_text(linker_script(smaller, requirements.stack))
+        region = (smaller.flash if memory == "flash" else smaller.ram)[0].name
+        with pytest.raises(DoesNotFitError, match=f"{missing_bytes} bytes of {region} more"):
             direct_build(tmp_path / "p")
 
 
@@ -169,7 +169,7 @@ def resized(board: Board, flash: int, ram: int) -> Board:
     )
 
 
-def test_every_board_has_a_table_that_answers(small: Prepared) -> None:
+def test_every_board_has_a_prediction(small: Prepared) -> None:
     generated = small.generated
     for board in all_boards():
         o2, os = predict(generated, board, "balanced"), predict(generated, board, "flash")
@@ -185,8 +185,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return prepared(classifier(), tmp_path_factory.mktemp("small"))
 
 
-def test_the_monitor_takes_a_copy_of_the_inputs(small: Prepared, tmp_path: Path) -> None:
-    """`fit` and the project count the same protocol: a board that has no room for the copy is refused."""
+def test_the_mlperf_monitor_needs_memory_for_a_copy_of_the_inputs(small: Prepared, tmp_path: Path) -> None:
+    """`fit` and the project count the same protocol. A board without memory for the copy is refused."""
     board, generated = load_board("qemu_mps2_an386"), small.generated
     plain, monitor = (needs(generated, board, "balanced", p) for p in ("arenite", "mlperf"))
     copied = generated.model.main.tensors[generated.model.main.inputs[0]].nbytes
@@ -197,8 +197,8 @@ def test_the_monitor_takes_a_copy_of_the_inputs(small: Prepared, tmp_path: Path)
         generate_project(small, tight, tmp_path / "p", BuildOptions("balanced", protocol="mlperf"))
 
 
-def test_state_needs_its_first_values(tmp_path: Path) -> None:
-    """A variable that starts with different bytes has them in flash, one that starts with one value has not."""
+def test_initial_values_of_state_are_counted(tmp_path: Path) -> None:
+    """A variable with different initial bytes needs them in flash. A variable filled with one value does not."""
     generated = prepared(counter(), tmp_path).generated
     (variable,) = generated.variables
     board = load_board("qemu_mps2_an386")
@@ -208,7 +208,7 @@ def test_state_needs_its_first_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [None, "", "{}", '{"digest": "x", "engine": 3}'])
-def test_a_damaged_table_says_how_to_make_it_again(
+def test_the_error_of_a_damaged_table_says_how_to_create_it(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("arenite.firmware.sizes.prediction.SIZES", tmp_path)
@@ -238,9 +238,7 @@ def test_a_damaged_table_says_how_to_make_it_again(
         ("qemu_xtensa_lx106", Features(health=True), "arenite"),
     ],
 )
-def test_what_is_chosen_beyond_serving_is_counted_too(
-    board: str, features: Features, protocol: str, tmp_path: Path
-) -> None:
+def test_optional_features_are_counted(board: str, features: Features, protocol: str, tmp_path: Path) -> None:
     target = load_board(board)
     need_the_same_compiler(target)
     project = generate_project(
@@ -255,8 +253,8 @@ def test_what_is_chosen_beyond_serving_is_counted_too(
 
 
 @pytest.mark.qemu
-def test_the_monitor_of_a_model_that_gives_back_what_it_takes(tmp_path: Path) -> None:
-    """Its input may come as floats: room for them, and the code that takes them."""
+def test_the_mlperf_monitor_of_an_autoencoder_is_counted(tmp_path: Path) -> None:
+    """Input and output have equal shapes, so the input can arrive as floats. Their buffer and code are counted."""
     b = GraphBuilder()
     quant = b.quant("int8", 3, 0.05)
     x, y = b.input((1, 40), "int8", quant), b.tensor((1, 40), "int8", quant)

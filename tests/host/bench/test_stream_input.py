@@ -23,7 +23,7 @@ from arenite.host.flash.build import direct_build
 from arenite.host.link.client import INFER, OF_INPUTS, OUT_OF_ORDER, WRITE, DeviceClient, InputLostError
 from arenite.profiles.boards import load_board
 from tests.firmware.engine.random_chains import ChainBuilder, add, depthwise_3x3, global_mean, pointwise
-from tests.firmware.engine.streamed_models import streamed
+from tests.firmware.engine.streamed_models import lower_streamed
 
 BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_riscv32", "qemu_microbit", "qemu_xtensa_lx106")
 
@@ -40,7 +40,7 @@ def model() -> Model:
 
 def generated(board: str, stream_input: bool) -> Generated:
     core = load_board(board).core
-    generated_model = streamed(model(), Target.of(core, "ram", stream_input), "")
+    generated_model = lower_streamed(model(), Target.of(core, "ram", stream_input), "")
     assert generated_model is not None
     return generated_model
 

@@ -1,4 +1,4 @@
-"""Pools and the operators along the last axis against LiteRT, and what is refused."""
+"""Pools and operators along the last axis give LiteRT's bytes, and unsupported operators are refused."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [*POOLS, "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"])
-def test_random_graphs(name: str) -> None:
+def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=30)
 
 
@@ -59,7 +59,7 @@ def pool(
 
 
 @pytest.mark.parametrize("name", POOLS)
-def test_pool_corners(name: str) -> None:
+def test_unusual_pools_are_exact(name: str) -> None:
     models = [
         pool(name, (1, 3, 3, 2), 7, 1, padding=0),  # a window larger than the image
         pool(name, (1, 25, 5, 64), 5, 5, padding=1),
@@ -89,10 +89,10 @@ def row_operator(
     return b.build()
 
 
-def test_softmax_corners() -> None:
+def test_unusual_softmaxes_are_exact() -> None:
     models = [
         row_operator("SOFTMAX", (3, 1), 0.1),
-        row_operator("SOFTMAX", (1, 511), 0.001),  # nearly alike: the largest sum that LiteRT takes
+        row_operator("SOFTMAX", (1, 511), 0.001),  # nearly equal values: the largest sum that LiteRT supports
         row_operator("SOFTMAX", (4, 2), 8.0),
         row_operator("SOFTMAX", (4, 5), 1e-6),
         row_operator("SOFTMAX", (2, 3, 2, 6), 0.05, zero=-128, beta=10.0),
@@ -107,7 +107,7 @@ def test_softmax_corners() -> None:
     assert compare(models, seed=1, runs=20) == []
 
 
-def test_l2_normalization_corners() -> None:
+def test_unusual_l2_normalizations_are_exact() -> None:
     models = [
         row_operator("L2_NORMALIZATION", (5, 1), 0.1, zero=-128),
         row_operator("L2_NORMALIZATION", (5, 1), 0.1),
@@ -117,7 +117,7 @@ def test_l2_normalization_corners() -> None:
     assert compare(models, seed=1, runs=20) == []
 
 
-def test_refusals() -> None:
+def test_unsupported_operators_are_refused() -> None:
     softmax = row_operator("SOFTMAX", (2, 5), 0.1)
     check_supported(softmax)
     assert_refused(changed(softmax, 0, dtype="float32", quant=None), "operator 0 SOFTMAX", "float32")

@@ -1,4 +1,4 @@
-"""Reductions against LiteRT, and what is refused."""
+"""Reductions give LiteRT's bytes, and unsupported reductions are refused."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ S16 = Quantization((0.5,), (0,))
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
-def test_random_graphs(name: str) -> None:
+def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name)
 
 
@@ -43,7 +43,7 @@ def reduction(
     return b.build()
 
 
-def test_corner_shapes() -> None:
+def test_unusual_reductions_are_exact() -> None:
     small = Quantization((0.001,), (127,))
     models = [
         reduction("MEAN", (1, 96, 96, 3), [1, 2], out_quant=small),  # saturates
@@ -63,17 +63,17 @@ def test_corner_shapes() -> None:
 
 
 def test_any_axes_are_safe_in_place() -> None:
-    """A reduction that overwrites its input as it goes, output after output, gives the same values."""
+    """A reduction that writes each output over its input gives the same values."""
     shape = (2, 3, 2, 4)
     values = np.random.default_rng(0).integers(-128, 128, shape)
     for mask in range(16):
         axes = [a for a in range(4) if mask >> a & 1]
-        want = values.max(axis=tuple(axes)).reshape(-1)
+        expected = values.max(axis=tuple(axes)).reshape(-1)
         position = np.moveaxis(np.arange(values.size).reshape(shape), axes, list(range(4 - len(axes), 4)))
         flat = values.reshape(-1).copy()
-        for k, group in enumerate(position.reshape(want.size, -1)):
+        for k, group in enumerate(position.reshape(expected.size, -1)):
             flat[k] = flat[group].max()
-        assert np.array_equal(flat[: want.size], want), axes
+        assert np.array_equal(flat[: expected.size], expected), axes
     model = reduction("REDUCE_MAX", (2, 3, 4), [1])
     assert LOWERINGS["REDUCE_MAX"].in_place(model.main, model.main.ops[0]) == ((0, 0),)
 
@@ -88,7 +88,7 @@ def variable_axes() -> Model:
 
 
 @pytest.mark.parametrize(
-    ("model", "words"),
+    ("model", "texts"),
     [
         (variable_axes(), ["MEAN", "axes must be constant"]),
         (reduction("MEAN", (2, 3), [2]), ["axis 2 is outside the 2 dimensions"]),
@@ -104,8 +104,8 @@ def variable_axes() -> Model:
         (reduction("MEAN", (2,) * 10, [0, 2, 4, 6, 8]), ["rank 10"]),
     ],
 )
-def test_refused(model: Model, words: list[str]) -> None:
+def test_the_error_of_an_unsupported_reduction_gives_the_reason(model: Model, texts: list[str]) -> None:
     with pytest.raises(UnsupportedModelError) as caught:
         check_supported(model)
-    for word in ["operator 0", *words]:
-        assert word in str(caught.value)
+    for text in ["operator 0", *texts]:
+        assert text in str(caught.value)

@@ -1,4 +1,4 @@
-/* What the Arduino cores declare, as far as the port calls it: the language's own functions, and those of the chip. */
+/* The declarations of the Arduino cores that the port uses: Arduino's functions, and those of the chip. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ void digitalWrite(uint8_t pin, uint8_t value);
 void setup();
 void loop();
 
-#ifdef ESP32 /* esp32-hal.h, and what it includes of ESP-IDF */
+#ifdef ESP32 /* esp32-hal.h, and the ESP-IDF headers that it includes */
 extern "C" {
 #include <esp_system.h>
 void enableLoopWDT();

@@ -1,5 +1,5 @@
-/* Stands where ESP-IDF's libraries are linked: enough of them to give every symbol that the port asks for an address,
- * and a start in instruction RAM, where the bootloader enters an application. It is linked, never run. */
+/* A stand-in for ESP-IDF's libraries. It defines every symbol that the port uses, and a start function in instruction
+ * RAM, where the bootloader starts an application. It is linked but never run. */
 #include "driver/uart.h"
 #include "driver/usb_serial_jtag.h"
 #include "esp_attr.h"
@@ -13,7 +13,7 @@
 void app_main(void);
 void call_start_cpu0(void);
 
-static volatile uint32_t started = 0x12345678u; /* initialised data, as every real application has */
+static volatile uint32_t started = 0x12345678u; /* initialized data, as every real application has */
 
 void IRAM_ATTR call_start_cpu0(void)
 {

@@ -1,4 +1,4 @@
-/* What ESP-IDF makes of sdkconfig.defaults; the tests give the figures on the command line. */
+/* ESP-IDF generates this file from sdkconfig.defaults. The tests define the values on the command line. */
 #pragma once
 #ifndef CONFIG_ESP_MAIN_TASK_STACK_SIZE
 #define CONFIG_ESP_MAIN_TASK_STACK_SIZE 3584

@@ -1,4 +1,4 @@
-"""The affine requantization equals the exact one for every reachable accumulator, and says so only when it does."""
+"""If an affine requantization is found, it equals the exact one for every reachable accumulator."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arenite.firmware.generator.requant.single_rounding import reference_round
 
 
 def accumulators(lowest: int, highest: int, rng: np.random.Generator) -> np.ndarray:
-    """All of them, or when they are many a random part with both ends."""
+    """Return all accumulators of the range, or for a large range random ones and both ends."""
     if highest - lowest < 60_000:
         return np.arange(lowest, highest + 1, dtype=np.int64)
     return np.unique(np.concatenate([[lowest, highest], rng.integers(lowest, highest + 1, 60_000)]))
@@ -36,32 +36,37 @@ channels = st.lists(
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(channels, st.integers(-128, 127), st.booleans(), st.integers(6, 8), st.integers(0, 2**32 - 1))
-def test_convolutions_are_exact_where_solved(
-    chosen: list[tuple[float, int, int]], zero_point: int, relu: bool, scale: int, seed: int
+def test_a_solution_for_a_convolution_is_exact(
+    drawn: list[tuple[float, int, int]], zero_point: int, relu: bool, scale: int, seed: int
 ) -> None:
-    pairs = [quantize_multiplier(real) for real, _, _ in chosen]
+    pairs = [quantize_multiplier(real) for real, _, _ in drawn]
     multiplier, shift = (np.array(v, np.int64) for v in zip(*pairs, strict=True))
-    lowest = np.array([low for _, low, _ in chosen], np.int64)
-    highest = lowest + np.array([width for _, _, width in chosen], np.int64)
+    lowest = np.array([low for _, low, _ in drawn], np.int64)
+    highest = lowest + np.array([width for _, _, width in drawn], np.int64)
     act = (max(zero_point, -128), 127) if relu else (-128, 127)
     steps = convolution_steps(multiplier, shift, zero_point, act, lowest, highest)
     assert steps is not None
     real = multiplier * 2.0 ** (shift - 31)
-    found = solve(steps, real, twice_rounded_offset(multiplier), zero_point, scale)
-    if found is None:
+    solution = solve(steps, real, twice_rounded_offset(multiplier), zero_point, scale)
+    if solution is None:
         return
     rng = np.random.default_rng(seed)
-    for c in range(len(chosen)):
+    for c in range(len(drawn)):
         acc = accumulators(int(lowest[c]), int(highest[c]), rng)
-        want = np.clip(round_twice(acc, multiplier[c], shift[c]) + zero_point, *act)
-        one = type(found)(
-            found.multiplier[c], found.offset[c], found.rounding, found.shift, scale, found.two_sided
+        expected = np.clip(round_twice(acc, multiplier[c], shift[c]) + zero_point, *act)
+        channel_solution = type(solution)(
+            solution.multiplier[c],
+            solution.offset[c],
+            solution.rounding,
+            solution.shift,
+            scale,
+            solution.two_sided,
         )
-        np.testing.assert_array_equal(np.clip(one.apply(acc), *act), want)
+        np.testing.assert_array_equal(np.clip(channel_solution.apply(acc), *act), expected)
 
 
 def test_usual_layers_have_a_solution() -> None:
-    """Scales and sums like a trained network's: failing here would send layers to a slower kernel."""
+    """Scales and sums are like those of a trained network. Layers without a solution run with a slower kernel."""
     rng = np.random.default_rng(3)
     for zero_point, act in ((-128, (-128, 127)), (4, (-128, 127)), (-128, (-128, 90))):
         for _ in range(20):
@@ -73,31 +78,36 @@ def test_usual_layers_have_a_solution() -> None:
             steps = convolution_steps(multiplier, shift, zero_point, act, -highest, highest)
             assert steps is not None
             offset = twice_rounded_offset(multiplier)
-            found = solve(steps, multiplier * 2.0 ** (shift - 31), offset, zero_point, 8)
-            assert found is not None
-            assert found.two_sided == (zero_point != -128)
+            solution = solve(steps, multiplier * 2.0 ** (shift - 31), offset, zero_point, 8)
+            assert solution is not None
+            assert solution.two_sided == (zero_point != -128)
 
 
 @settings(max_examples=100, deadline=None)
 @given(channels, st.integers(-128, 127), st.integers(0, 8), st.integers(0, 2**32 - 1))
-def test_fully_connected_is_exact_where_solved(
-    chosen: list[tuple[float, int, int]], zero_point: int, scale: int, seed: int
+def test_a_solution_for_a_fully_connected_layer_is_exact(
+    drawn: list[tuple[float, int, int]], zero_point: int, scale: int, seed: int
 ) -> None:
-    real = np.array([r for r, _, _ in chosen])
-    lowest = np.array([low for _, low, _ in chosen], np.int64)
-    highest = lowest + np.array([width for _, _, width in chosen], np.int64)
+    real = np.array([r for r, _, _ in drawn])
+    lowest = np.array([low for _, low, _ in drawn], np.int64)
+    highest = lowest + np.array([width for _, _, width in drawn], np.int64)
     steps = fully_connected_steps(real, zero_point, (-128, 127), lowest, highest)
-    found = solve(steps, real, np.zeros(len(real)), zero_point, scale)
-    if found is None:
+    solution = solve(steps, real, np.zeros(len(real)), zero_point, scale)
+    if solution is None:
         return
     rng = np.random.default_rng(seed)
-    for c in range(len(chosen)):
+    for c in range(len(drawn)):
         acc = accumulators(int(lowest[c]), int(highest[c]), rng)
-        want = np.clip(reference_round(acc, real[c]) + zero_point, -128, 127).astype(np.int64)
-        one = type(found)(
-            found.multiplier[c], found.offset[c], found.rounding, found.shift, scale, found.two_sided
+        expected = np.clip(reference_round(acc, real[c]) + zero_point, -128, 127).astype(np.int64)
+        channel_solution = type(solution)(
+            solution.multiplier[c],
+            solution.offset[c],
+            solution.rounding,
+            solution.shift,
+            scale,
+            solution.two_sided,
         )
-        np.testing.assert_array_equal(one.apply(acc), want)
+        np.testing.assert_array_equal(channel_solution.apply(acc), expected)
 
 
 @pytest.mark.parametrize("bias", [2**30, -(2**30), 97_720_839])
@@ -110,15 +120,14 @@ def test_constant_channels_get_a_bias_that_can_be_scaled(bias: int) -> None:
     real = multiplier * 2.0 ** (shift - 31)
     frozen_steps, frozen = freeze_constant(steps, real, -128)
     assert frozen.tolist() == [False, True]
-    found = solve(frozen_steps, real, twice_rounded_offset(multiplier), -128, 8)
-    assert found is not None
+    solution = solve(frozen_steps, real, twice_rounded_offset(multiplier), -128, 8)
+    assert solution is not None
     acc = frozen_steps.lowest[1]
-    want = np.clip(round_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
-    assert found.apply(np.array([0, acc]))[1] == want
+    expected = np.clip(round_twice(np.array(bias), multiplier[1], shift[1]) - 128, -128, 127)
+    assert solution.apply(np.array([0, acc]))[1] == expected
 
 
-def test_a_wrong_proof_is_not_accepted() -> None:
-    """Steps that no affine function has are refused."""
+def test_steps_of_no_affine_function_have_no_solution() -> None:
     levels = np.arange(-127, 128, dtype=np.int64)
     first = np.sort(np.random.default_rng(1).integers(-50_000, 50_000, (1, 255)), axis=1)
     steps = OutputSteps(levels, first, np.array([-60_000]), np.array([60_000]))

@@ -1,4 +1,4 @@
-"""Packing a multiplier and its shift into one word: proven packs agree with the exact scaling everywhere."""
+"""A multiplier and its shift are packed into one word only if the scaling is exact for all accumulators."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from arenite.firmware.generator.requant.packed_multiplier import accumulator_bou
 
 
 def unpack(word: int) -> tuple[int, int]:
-    """Multiplier and shift to the right, as ``ar_conv_output_s8`` takes them from a word."""
+    """Return multiplier and right shift, unpacked from a word as in ``ar_conv_output_s8``."""
     bits = word & 0xFFFFFFFF
     return ((bits >> 5) << 3) | 0x40000000, bits & 31
 
 
-def outputs(acc: np.ndarray, multiplier: int, right: int, zero: int) -> np.ndarray:
-    return np.clip(round_twice(acc, np.array(multiplier), -np.array(right)) + zero, -128, 127)
+def outputs(acc: np.ndarray, multiplier: int, right_shift: int, zero: int) -> np.ndarray:
+    return np.clip(round_twice(acc, np.array(multiplier), -np.array(right_shift)) + zero, -128, 127)
 
 
 @settings(deadline=None, max_examples=60)
@@ -27,7 +27,7 @@ def outputs(acc: np.ndarray, multiplier: int, right: int, zero: int) -> np.ndarr
     reach=st.integers(1, 60_000),
     bias=st.integers(-9, 9),
 )
-def test_a_pack_gives_every_output_that_the_exact_multiplier_gives(
+def test_a_packed_multiplier_gives_the_outputs_of_the_exact_one(
     scale: float, zero: int, reach: int, bias: int
 ) -> None:
     multiplier, shift = quantize_multiplier(scale)
@@ -42,30 +42,32 @@ def test_a_pack_gives_every_output_that_the_exact_multiplier_gives(
     if words is None:
         return
     acc = np.arange(low, high + 1)
-    got_multiplier, right = unpack(int(words[0]))
-    assert right == -shift
-    assert np.array_equal(outputs(acc, multiplier, -shift, zero), outputs(acc, got_multiplier, right, zero))
+    unpacked_multiplier, right_shift = unpack(int(words[0]))
+    assert right_shift == -shift
+    assert np.array_equal(
+        outputs(acc, multiplier, -shift, zero), outputs(acc, unpacked_multiplier, right_shift, zero)
+    )
 
 
 def test_most_channels_of_ordinary_layers_have_a_proof() -> None:
     rng = np.random.default_rng(0)
-    found = 0
+    packed = 0
     for _ in range(200):
         multiplier, shift = quantize_multiplier(float(np.exp(rng.uniform(np.log(1e-4), np.log(0.1)))))
         reach = np.array([int(40 / (multiplier * 2.0 ** (shift - 31)) * 8)])
-        found += (
+        packed += (
             pack(np.array([multiplier]), np.array([shift]), -reach, reach, np.arange(-127, 128)) is not None
         )
-    assert found > 190
+    assert packed > 190
 
 
-def test_a_channel_that_is_always_zero_packs_whatever_its_bias() -> None:
+def test_a_channel_that_is_always_zero_is_packed_for_any_bias() -> None:
     bound = np.array([(1 << 31) - 2])
     words = pack(np.array([0]), np.array([0]), -bound, bound, np.arange(-127, 128))
     assert words is not None
-    multiplier, right = unpack(int(words[0]))
+    multiplier, right_shift = unpack(int(words[0]))
     acc = np.array([-int(bound[0]), 0, int(bound[0])])
-    assert not round_twice(acc, np.array(multiplier), -np.array(right)).any()
+    assert not round_twice(acc, np.array(multiplier), -np.array(right_shift)).any()
 
 
 def test_scales_above_one_are_not_packed() -> None:
@@ -76,8 +78,8 @@ def test_scales_above_one_are_not_packed() -> None:
     )
 
 
-def test_a_lie_about_the_multiplier_is_noticed() -> None:
-    """With every bit of a long accumulator in play, dropping bits changes some output: then there is no pack."""
+def test_multipliers_of_long_accumulators_are_not_packed() -> None:
+    """If the accumulator uses all bits, dropping bits of the multiplier changes some output."""
     rng = np.random.default_rng(1)
     bound = np.array([(1 << 31) - 2])
     refused = 0
@@ -89,7 +91,7 @@ def test_a_lie_about_the_multiplier_is_noticed() -> None:
     assert refused > 0
 
 
-def test_bounds_allow_any_input_and_any_padding() -> None:
+def test_accumulator_bounds_include_all_inputs_and_padding() -> None:
     weights = np.array([[1, -2, 3], [-4, 5, 6]])
     lowest, highest = accumulator_bounds(weights, 0, np.array([10, 20]), (-5, 250))
     assert lowest.tolist() == [10 - 5 - 500 - 15, 20 - 1000 - 25 - 30]

@@ -1,4 +1,4 @@
-"""Offsets in the top byte of a sum: the kernel's word, bit by bit, and outputs at every accumulator."""
+"""Offsets in the top byte of a sum give the kernel's word bit by bit, and unchanged outputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from arenite.firmware.generator.requant.rotated_offset import rotate_offsets, ro
 @given(st.integers(-(1 << 23), (1 << 23) - 1), st.integers(0, 255))
 def test_a_rotation_scales_and_adds(total: int, offset: int) -> None:
     word = (total + (offset << 24)) & 0xFFFFFFFF
-    turned = (word << 8 | word >> 24) & 0xFFFFFFFF
-    signed = turned - (1 << 32) if turned >> 31 else turned
+    rotated_word = (word << 8 | word >> 24) & 0xFFFFFFFF
+    signed = rotated_word - (1 << 32) if rotated_word >> 31 else rotated_word
     assert signed == rotated(np.array(total), np.array(offset))
 
 
 def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[FoldedLayer, FixedShift]:
-    """One channel of two weights with reachable accumulators on both sides of zero."""
+    """Return one channel of two weights, whose reachable accumulators are on both sides of zero."""
     shift, bias = 6, -1000
     requant = AffineRequant(
         np.array([multiplier], np.int32),
@@ -43,21 +43,21 @@ def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[Fold
 @pytest.mark.parametrize("zero_point", [-128, 0, 100])
 @pytest.mark.parametrize("offset", [0, 1, 77, 255])
 @pytest.mark.parametrize("multiplier", [0, 1 << 26, (1 << 28) + 12345, (1 << 29) - 1])
-def test_outputs_stay_for_every_accumulator(offset: int, zero_point: int, multiplier: int) -> None:
+def test_rotated_offsets_change_no_output(offset: int, zero_point: int, multiplier: int) -> None:
     folded, start = layer(offset, zero_point, multiplier)
-    made = rotate_offsets(folded, start, 0, folded.requant.shift, np.array([0]))
-    assert made is not None
+    result = rotate_offsets(folded, start, 0, folded.requant.shift, np.array([0]))
+    assert result is not None
     sums = np.arange(-128 * 247, 128 * 247)[:, None]
     before = folded.requant.apply(folded.bias + sums)
-    x = rotated((made.bias >> 8) + sums, made.bias & 255)
-    high = (x * made.multiplier + (made.rounding << 32)) >> (32 + folded.requant.shift)
+    x = rotated((result.bias >> 8) + sums, result.bias & 255)
+    high = (x * result.multiplier + (result.rounding << 32)) >> (32 + folded.requant.shift)
     assert np.array_equal(np.clip(high, -128, 127), before)
 
 
-def test_a_sum_of_more_than_24_bits_has_no_place_for_an_offset() -> None:
+def test_a_sum_of_more_than_24_bits_leaves_no_bits_for_an_offset() -> None:
     folded, start = layer(5, 0)
-    far = FoldedLayer(
+    large = FoldedLayer(
         folded.weights, np.array([1 << 23]), folded.requant, folded.steps, 0, 0, folded.act_range
     )
     moved = FixedShift(np.array([(1 << 31) + 5]), start.multiplier, start.rounding)
-    assert rotate_offsets(far, moved, 0, folded.requant.shift, np.array([0])) is None
+    assert rotate_offsets(large, moved, 0, folded.requant.shift, np.array([0])) is None

@@ -1,4 +1,4 @@
-"""The proof that a multiplier scales as a double does."""
+"""Proven multipliers scale exactly like a double."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from arenite.firmware.sources import ENGINE
 
 
 def c_round(x: float) -> int:
-    """C's round on one double, by another way than the code under test."""
+    """Return C's round of a double, computed in another way than by the code under test."""
     return int(math.copysign(math.floor(abs(x) + 0.5), x)) if abs(x) < 2**50 else int(x)
 
 
 def device(acc: np.ndarray, multiplier: int, shift: int) -> np.ndarray:
-    """``ar_requant_once``."""
+    """Compute the same as ``ar_requant_once``."""
     total = 31 - shift
     return (acc.astype(object) * multiplier + (1 << (total - 1))) >> total
 
 
-def test_reference_round_is_that_of_c() -> None:
+def test_reference_round_equals_that_of_c() -> None:
     rng = np.random.default_rng(0)
     acc = rng.integers(-(2**20), 2**20, 2000)
     for scale in (0.5, 0.25, 1 / 6, 0.1, 3.0, 2.0**-21, float(rng.random())):
-        got = reference_round(acc, np.array(scale))
-        assert got.tolist() == [c_round(int(a) * scale) for a in acc]
+        actual = reference_round(acc, np.array(scale))
+        assert actual.tolist() == [c_round(int(a) * scale) for a in acc]
 
 
-def test_first_reaching_is_the_step() -> None:
+def test_first_reaching_returns_the_smallest_accumulator_of_each_level() -> None:
     levels = np.arange(-255, 256)
     for scale in (0.5, 1 / 6, 0.3, 0.0173, 1.7, 40.0):
         first = first_reaching(levels, np.array([scale]))[0]
@@ -45,7 +45,7 @@ def test_first_reaching_is_the_step() -> None:
         assert all(c_round(int(a - 1) * scale) < k for a, k in zip(first, levels, strict=True))
 
 
-def test_proven_multipliers_hold_for_every_accumulator() -> None:
+def test_proven_multipliers_are_exact_for_every_accumulator() -> None:
     rng = np.random.default_rng(1)
     checked = 0
     for _ in range(200):
@@ -54,14 +54,14 @@ def test_proven_multipliers_hold_for_every_accumulator() -> None:
         low, high = -limit, int(rng.integers(1, 5000))
         zero = int(rng.integers(-128, 128))
         levels = np.arange(-127, 128) - zero
-        found = proven_multipliers(np.array([scale]), np.array([low]), np.array([high]), levels)
-        if found is None:
+        multipliers = proven_multipliers(np.array([scale]), np.array([low]), np.array([high]), levels)
+        if multipliers is None:
             continue
         checked += 1
         acc = np.arange(low, high + 1)
-        want = np.clip(reference_round(acc, np.array(scale)) + zero, -128, 127)
-        got = np.clip(device(acc, int(found[0][0]), int(found[1][0])) + zero, -128, 127)
-        assert np.array_equal(want.astype(np.int64), got.astype(np.int64))
+        expected = np.clip(reference_round(acc, np.array(scale)) + zero, -128, 127)
+        actual = np.clip(device(acc, int(multipliers[0][0]), int(multipliers[1][0])) + zero, -128, 127)
+        assert np.array_equal(expected.astype(np.int64), actual.astype(np.int64))
     assert checked >= 190
 
 
@@ -70,22 +70,22 @@ def test_many_channels_are_proven_in_blocks() -> None:
     scales = np.linspace(0.001, 0.01, count)
     bound = np.full(count, 20_000)
     levels = np.arange(-127, 128)
-    found = proven_multipliers(scales, -bound, bound, levels)
-    assert found is not None
+    multipliers = proven_multipliers(scales, -bound, bound, levels)
+    assert multipliers is not None
     for k in (0, 511, 512, 1299):
         alone = proven_multipliers(scales[k : k + 1], -bound[:1], bound[:1], levels)
         assert alone is not None
-        assert (found[0][k], found[1][k]) == (alone[0][0], alone[1][0])
+        assert (multipliers[0][k], multipliers[1][k]) == (alone[0][0], alone[1][0])
 
 
-def test_no_multiplier_where_steps_are_too_fine() -> None:
-    """Sums up to 2^31 with output steps in between: 31 bits cannot place all of them."""
+def test_there_is_no_multiplier_for_very_large_sums() -> None:
+    """For sums up to 2^31, a multiplier of 31 bits cannot give all output steps."""
     scale, limit = 0.7e-7, 2**31 - 1
     levels = np.arange(-127, 128)
     assert proven_multipliers(np.array([scale]), np.array([-limit]), np.array([limit]), levels) is None
 
 
-def test_real_scales_are_the_doubles() -> None:
+def test_real_scales_returns_mantissa_and_exponent_of_doubles() -> None:
     values = np.array([1.0, 0.1, 1 / 3, 2.0**-40, 123.456])
     mantissa, exponent = real_scales(values)
     assert all(2**52 <= m < 2**53 for m in mantissa.tolist())
@@ -94,7 +94,7 @@ def test_real_scales_are_the_doubles() -> None:
     ] == values.tolist()
 
 
-def test_scaling_on_the_device_is_that_of_a_double(tmp_path: Path) -> None:
+def test_scaling_on_the_device_equals_that_of_a_double(tmp_path: Path) -> None:
     library = tmp_path / "real_scale.so"
     source = str(ENGINE.path("real_scale.c"))
     subprocess.run(["gcc", "-std=c99", "-O1", "-shared", "-fPIC", source, "-o", str(library)], check=True)
@@ -107,15 +107,15 @@ def test_scaling_on_the_device_is_that_of_a_double(tmp_path: Path) -> None:
         scale = float(exact if rng.random() < 0.7 else np.exp(rng.uniform(-40, 2)))
         (mantissa,), (exponent,) = real_scales(np.array([scale]))
         limit = min(2**53, 2**31 / scale)
-        # Sums next to where the result steps, and anywhere.
+        # Sums next to a step of the result, and random sums.
         steps = [int((int(k) + 0.5) / scale) + d for k in rng.integers(-200, 200, 20) for d in (-1, 0, 1)]
         anywhere = [int(rng.uniform(-limit, limit)) for _ in range(20)]
         for acc in steps + anywhere + [0, 1, -1]:
             if abs(acc) >= limit or abs(acc * scale) > 2**31 - 2:
                 continue
-            want = c_round(acc * scale)
+            expected = c_round(acc * scale)
             ties += abs(acc * scale - math.trunc(acc * scale)) == 0.5
             compared += 1
-            assert scale_real(acc, int(mantissa), int(exponent)) == want, (acc, scale)
+            assert scale_real(acc, int(mantissa), int(exponent)) == expected, (acc, scale)
     assert compared > 10_000
     assert ties > 300

@@ -5,5 +5,5 @@
 struct device;
 extern const struct device declared_console;
 #define DT_CHOSEN(name) name
-#define DEVICE_DT_GET(node) (&declared_console) /* the device of a node; a node's name means nothing here */
+#define DEVICE_DT_GET(node) (&declared_console) /* the device of a node, whose name is ignored here */
 bool device_is_ready(const struct device *dev);

@@ -1,4 +1,4 @@
-"""Filters of two channels in one int16: what is stored is every weight, once, where the kernels read it."""
+"""Filters of two channels are stored with two weights per int16: each weight once, in the order of the kernels."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from arenite.firmware.generator.lower.conv.conv_2d_columns_dsp import column_ord
 
 @settings(max_examples=200, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 3))
-def test_every_tap_has_one_place(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
+def test_every_tap_is_stored_once(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
     taps = tap_order(k_h, k_w, in_c, dilation)
     total = k_h * k_w * in_c
     assert sorted(taps.order[taps.order >= 0]) == list(range(total))
     assert taps.runs * taps.run_width == k_w
     assert taps.groups * 4 == len(taps.order)
-    # No more is read of a row than a group beyond its run.
+    # At most one group is read beyond a run of a row.
     assert 0 <= 4 * taps.run_groups + taps.rest - taps.run_width * in_c < 4
     filled = taps.runs * k_h * -(-(taps.run_width * in_c) // 4)
     assert -(-total // 4) <= taps.groups <= filled
@@ -26,23 +26,23 @@ def test_every_tap_has_one_place(k_h: int, k_w: int, in_c: int, dilation: int) -
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 3))
-def test_groups_are_split_as_sxtb16_splits_a_word(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
+def test_groups_have_the_order_of_sxtb16(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
     taps = tap_order(k_h, k_w, in_c, dilation)
     groups = taps.order[: taps.runs * k_h * taps.run_groups * 4].reshape(-1, 4)
     first = groups[:, :1]
-    same = (groups - first == np.array([0, 2, 1, 3])) | (groups == -1)
-    assert same.all() and (first >= 0).all()
+    is_expected = (groups - first == np.array([0, 2, 1, 3])) | (groups == -1)
+    assert is_expected.all() and (first >= 0).all()
 
 
 @given(st.integers(1, 100))
-def test_a_row_is_padded_to_eight(depth: int) -> None:
+def test_a_row_is_padded_to_a_multiple_of_eight(depth: int) -> None:
     order = row_order(depth)
     assert len(order) % 8 == 0 and 0 <= len(order) - depth < 8
     assert sorted(order[order >= 0]) == list(range(depth))
 
 
 @given(st.integers(1, 5), st.integers(1, 10))
-def test_shared_columns_are_taken_group_by_group(k_h: int, groups: int) -> None:
+def test_shared_columns_are_stored_group_by_group(k_h: int, groups: int) -> None:
     in_c = 4 * groups
     order = column_order(k_h, in_c)
     assert sorted(order) == list(range(k_h * 3 * in_c))
