@@ -22,7 +22,7 @@ _EMPTY = {"p50": 0.0, "p95": 0.0, "p99": 0.0}
 
 
 def since_start_ms() -> float:
-    """Milliseconds since this process was started by its parent; the kernel counts in hundredths of a second."""
+    """Return the milliseconds since the parent started this process. The kernel counts in steps of 10 ms."""
     try:
         import os
 
@@ -47,7 +47,8 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class FrameCounts:
-    """Counts of frames. ``late``: answered after the latency limit; ``by``: what gave the answer, to its count."""
+    """Numbers of frames. ``late`` frames were answered after the latency limit. ``by`` maps the origin of the answer to
+    its count."""
 
     captured: int
     served: int
@@ -71,7 +72,8 @@ class FrameCounts:
 
 @dataclass(frozen=True)
 class TemperatureRange:
-    """Degrees Celsius at the start and the end of the run, and the highest between them; None: no sensor."""
+    """The temperature at the start and the end of the run, and its maximum, in degrees Celsius; None without a
+    sensor."""
 
     start: float | None = None
     end: float | None = None
@@ -83,7 +85,7 @@ class TemperatureRange:
 
 @dataclass(frozen=True)
 class CameraResult:
-    """What one run of the camera loop measured.
+    """The measurements of one run of the camera loop.
 
     ``stage_ms`` maps each stage to its percentiles. ``power_w`` is the mean of the run and ``energy_kind`` says whether
     it and ``energy_mj_per_frame`` are ``measured``, ``estimated`` or ``unknown``. ``last_answer`` has the newest answer
@@ -113,8 +115,8 @@ class CameraResult:
 
     @property
     def within_budget(self) -> bool:
-        """Whether no limit was exceeded. A limit that nothing measured counts as kept."""
-        return all(each.kept is not False for each in self.budget)
+        """Whether no limit was exceeded. A limit without a measurement counts as kept."""
+        return all(check.kept is not False for check in self.budget)
 
     def to_json(self) -> dict[str, Any]:
         """Return the record ``arenite.camera/1``."""
@@ -137,7 +139,7 @@ class CameraResult:
             "notes": list(self.notes),
         }
         record |= self.parts
-        record["budget"] = [each.to_json() for each in self.budget]
+        record["budget"] = [check.to_json() for check in self.budget]
         return record
 
 
@@ -151,18 +153,18 @@ def camera_result(
     limits: Limits,
     parts: Mapping[str, Any],
 ) -> CameraResult:
-    """Sum up a run that has ended. ``parts``: see ``CameraResult``."""
+    """Return the result of a run that has ended. ``parts`` is described at ``CameraResult``."""
     counters = loop.source.counters
-    whole = loop.statistics.summary()
-    stages = whole["stage_ms"]
+    summary = loop.statistics.summary()
+    stages = summary["stage_ms"]
     energy = supervisor.energy.total() if supervisor.energy is not None else None
     mean_w = energy.mean_w if energy is not None else None
-    # Sensors are opened after the first answer: the mean power stands for the whole run.
+    # Sensors are opened after the first answer, so their mean power is used for the complete run.
     per_frame = mean_w * loop.seconds * 1e3 / loop.served if mean_w is not None and loop.served else None
     first, hottest, last = supervisor.temperatures or (None, None, None)
-    fps, by = whole["fps"], whole["by"]
+    fps, by = summary["fps"], summary["by"]
     if "scenario" in parts:
-        # The statistics hold only some of a scenario's samples, and those of its trials too.
+        # The statistics have only some of a scenario's samples, and also samples of its trials.
         fps, by = round(loop.served / loop.seconds, 3), {"model": loop.served}
     stage_ms = {
         name: stages.get(name, _EMPTY) for name in ("capture", "preprocess", "invoke", "postprocess", "total")

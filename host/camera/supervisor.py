@@ -1,6 +1,6 @@
 """Supervise a running loop: read power and temperature, run the governor, and publish the state of the loop.
 
-The supervisor has a thread of its own, because sensors on a slow bus take milliseconds and no frame should wait for
+The supervisor runs in a separate thread, because sensors on a slow bus take milliseconds and no frame should wait for
 them.
 """
 
@@ -19,14 +19,14 @@ from arenite.errors import AreniteError
 from arenite.host.camera.serving.loop import Loop
 from arenite.host.governor.interface import Action, Observation
 
-# Imported when sensors are opened: the first answer need not wait for them.
+# These modules are imported when sensors are opened, so that the first answer does not wait for them.
 if TYPE_CHECKING:
     from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
     from arenite.host.energy.integrate import EnergyMeter
 
 #: Seconds between two samples, and samples between two steps of the governor.
 SENSE_INTERVAL_S, SAMPLES_PER_STEP = 0.5, 2
-#: How long sensors and the dashboard wait for the first answer, which should not be delayed by them.
+#: The maximum time that sensors and the dashboard wait for the first answer, so that they do not delay it.
 FIRST_ANSWER_WAIT_S = 1.0
 
 
@@ -45,7 +45,7 @@ class GovernorProtocol(Protocol):
 
 
 class CpuLoad:
-    """The number of cores that worked since the last call, of the whole machine where /proc has it, else of this
+    """The mean number of busy cores since the last call: of the whole machine if /proc has it, else of this
     process."""
 
     def __init__(self, root: Path) -> None:
@@ -53,15 +53,15 @@ class CpuLoad:
         self._before = self._now()
 
     def _now(self) -> tuple[float, float]:
-        """Return the seconds of the clock, and core seconds of work."""
+        """Return the time in seconds, and the core seconds of work so far."""
         try:
             fields = self._stat.read_text().split("\n", 1)[0].split()
             ticks = [int(field) for field in fields[1:9]]
-            # user, nice, system, idle, iowait, irq, softirq, steal: idle and waiting apart.
+            # The fields are user, nice, system, idle, iowait, irq, softirq, steal. Leave out idle and iowait.
             return time.monotonic(), (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
         except (OSError, ValueError, IndexError):
-            spent = os.times()
-            return time.monotonic(), spent.user + spent.system
+            times = os.times()
+            return time.monotonic(), times.user + times.system
 
     def read(self) -> float:
         before, self._before = self._before, self._now()
@@ -71,16 +71,17 @@ class CpuLoad:
 
 @dataclass(frozen=True)
 class Instruments:
-    """The sensors and the governor; None where there is none, or none is needed."""
+    """The sensors and the governor; None if one does not exist or is not needed."""
 
     meter: PowerMeter | None = None
     thermometer: Thermometer | None = None
     governor: GovernorProtocol | None = None
-    restore: tuple[Callable[[], None], ...] = ()  # restores settings of the computer that levers changed
+    restore: tuple[Callable[[], None], ...] = ()  # functions that restore settings that levers changed
 
 
 class Supervisor:
-    """Call ``start`` and ``stop`` around the loop; afterwards it has the energy and the temperatures of the run.
+    """Supervises a loop. Call ``start`` before the loop and ``stop`` after it; then this object has the energy and the
+    temperatures of the run.
 
     Sensors are opened in its own thread, so that the first answer does not wait for them. A sensor that fails later is
     noted once in ``notes``, and the loop continues without it.
@@ -113,7 +114,7 @@ class Supervisor:
         self._describe = dict(describe)
         self._root = root
         self._busy: CpuLoad | None = None
-        self._looks = 0
+        self._samples = 0
         self._step_watts: list[float] = []
         self._stepped_ns = 0
         self._restore: tuple[Callable[[], None], ...] = ()
@@ -126,7 +127,7 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Sample and publish once more, and end. Raises what opening the instruments raised."""
+        """Sample and publish once more, and end. Raises the error of opening the instruments, if there was one."""
         self._end.set()
         self._go.set()
         self._thread.join(timeout=30)
@@ -134,7 +135,7 @@ class Supervisor:
             raise self._error
 
     def on_first_answer(self) -> None:
-        """The first answer is there, so the sensors may be opened."""
+        """Let the sensors be opened, because the first answer is complete."""
         self.ready = True
         self._go.set()
 
@@ -144,8 +145,8 @@ class Supervisor:
             self._open()
             while not self._end.wait(SENSE_INTERVAL_S):
                 self._sense()
-                self._looks += 1
-                if self.governor is not None and self._looks % SAMPLES_PER_STEP == 0:
+                self._samples += 1
+                if self.governor is not None and self._samples % SAMPLES_PER_STEP == 0:
                     self._step(self.governor)
                 self._publish()
             self._sense()
@@ -212,7 +213,7 @@ class Supervisor:
 
     def _step(self, governor: GovernorProtocol) -> None:
         window = self.loop.statistics.restart("governor")
-        # Sensors on a slow bus make a step longer than it was meant to be.
+        # Sensors on a slow bus lengthen a step, so measure its actual time.
         now = time.monotonic_ns()
         seconds, self._stepped_ns = (now - (self._stepped_ns or self.loop.began_ns)) / 1e9, now
         watts, self._step_watts = self._step_watts, []

@@ -13,7 +13,7 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 
 
 class FrameServer(Protocol):
-    """Turns a frame into an answer in one call, ``serve``."""
+    """Computes the answer for a frame in one call, ``serve``."""
 
     @property
     def name(self) -> str:

@@ -1,9 +1,9 @@
 """The loop: take a source's newest frame, serve it, and pass the answer to the sinks, in sequence or overlapped.
 
-In sequence, one thread does everything, which is the shortest way from a frame to its answer. Overlapped, the first
-thread reads and prepares frames, a second one runs the model, and a third one reads answers and calls the sinks. The
-slots of the server limit the frames in progress; further frames wait in the camera, where the newest one replaces
-older ones.
+In sequence, one thread runs all stages, which gives the shortest time from a frame to its answer. Overlapped, the first
+thread reads and prepares frames, a second thread runs the model, and a third thread reads answers and calls the sinks.
+The slots of the server limit the frames in progress. Further frames wait in the camera, where the newest frame replaces
+older frames.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from arenite.host.camera.serving.motion import MotionGate
     from arenite.host.camera.serving.result_cache import ResultCache
 
-#: How long a read waits for a frame before the loop checks whether it should end.
+#: The time that a read waits for a frame before the loop checks whether it should end.
 READ_S = 0.25
 
 
@@ -42,26 +42,26 @@ class _FrameJob:
         self.spans: dict[str, tuple[int, int]] = {}
         self.answer: Answer | None = None
         self.by = "model"
-        self.again = False  # no model runs: the answer of the frame before it holds
+        self.again = False  # whether the previous answer is repeated and no model runs
 
     def release_frame(self) -> None:
         self.frame.release()
 
 
 class Loop:
-    """Serves frames: ``run`` returns at a limit, at the end of the source, or after ``stop``.
+    """Serves frames. ``run`` returns at a limit, at the end of the source, or after ``stop``.
 
     Args:
         source: an open source.
-        motion: makes the motion gate of each source.
-        overlap: overlap frames; only a staged server with several slots can.
+        motion: creates the motion gate of a source.
+        overlap: overlap frames; this needs a staged server with several slots.
         frames: the number of answers after which the loop ends.
         duration_s: the time after which the loop ends.
-        late_ns: an answer is late when it is this much older than its capture; None takes one interval of the source.
-        window: the part of the frame that the model sees.
-        on_first_answer: called once, when the first answer is there.
+        late_ns: an answer is late if it comes this long after the capture; None for one interval of the source.
+        window: the part of the frame that the model gets.
+        on_first_answer: called once, after the first answer.
         rest_before_frame: called before each frame; returns the seconds to rest first (a lever of the governor).
-        on_thread_start: called at the start of each further thread that serves frames.
+        on_thread_start: called at the start of each additional thread that serves frames.
     """
 
     def __init__(
@@ -94,16 +94,16 @@ class Loop:
         self.late = 0
         self.busy = BusyTime()  # time in which a stage worked, without waits
         self.fresh = 0  # answers that the model computed
-        self.bytes_written = 0  # in all, by the loop's own code
+        self.bytes_written = 0  # total, by the loop's own code
         self.began_ns = 0
         self.ended_ns = 0
         self.last: dict[int, Answer] = {}  # of each source
-        self._last_model: dict[int, str] = {}  # the model that gave it, by source
+        self._last_model: dict[int, str] = {}  # the model that computed the last answer, by source
         self._on_first_answer, self.rest_before_frame = on_first_answer, rest_before_frame
         self._on_thread_start = on_thread_start
-        self._frame_ns = 0  # between two frames of the camera
-        self._prepare_ns = self._invoke_ns = 0  # durations of the last ones
-        self._computing_since = 0  # start of the present invoke; 0: none
+        self._frame_ns = 0  # time between two frames of the camera
+        self._prepare_ns = self._invoke_ns = 0  # durations of the last preparation and invocation
+        self._computing_since = 0  # start of the present invocation; 0 if there is none
         self._stop = threading.Event()
         self._error: BaseException | None = None
 
@@ -112,7 +112,7 @@ class Loop:
         self._stop.set()
 
     def run(self) -> None:
-        """Serve. The source stays open. Raises what the source, the server or a sink raised."""
+        """Serve frames. The source stays open. An exception of the source, the server or a sink is raised again."""
         self.begin()
         freeze_garbage_collector()
         try:
@@ -130,7 +130,7 @@ class Loop:
         self.began_ns = time.monotonic_ns()
 
     def end(self, served: int = 0) -> None:
-        """``served`` is the number of frames that were served without ``run``."""
+        """End the measurement. ``served`` is the number of frames that were served without ``run``."""
         self.served += served
         self.fresh += served
         self.ended_ns = time.monotonic_ns()
@@ -141,7 +141,7 @@ class Loop:
 
     @property
     def duty_cycle(self) -> float:
-        """Share of the time in which at least one stage worked, 0 to 1."""
+        """The share of the time in which at least one stage worked, 0 to 1."""
         return min(self.busy.ns / 1e9 / self.seconds, 1.0) if self.seconds else 0.0
 
     # In sequence
@@ -210,7 +210,7 @@ class Loop:
                 thread.join()
 
     def _guard(self, step: Callable[..., None], *work: _FrameJob) -> None:
-        """An error in a thread ends the loop, and is raised by ``run``."""
+        """Run a step in a thread. An error ends the loop, and ``run`` raises it."""
         try:
             step(*work)
         except BaseException as error:
@@ -238,8 +238,8 @@ class Loop:
             return None, begin
 
     def _wait_for_invoke(self) -> None:
-        """Wait, with a camera that is faster than the model, so that the next frame is ready just when the model is: a
-        frame that is prepared earlier would only become older."""
+        """If the camera is faster than the model, wait, so that the next frame is ready just when the model is. A frame
+        that is prepared earlier would only become older."""
         since, frame_ns = self._computing_since, self._frame_ns
         if since and frame_ns and self.source.live:
             ahead = since + self._invoke_ns - self._prepare_ns - frame_ns - time.monotonic_ns()
@@ -247,7 +247,7 @@ class Loop:
                 self._stop.wait(ahead / 1e9)
 
     def _captured(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
-        """Begin a job. Waiting for the camera is not work, so the stage ``capture`` begins when the frame is there."""
+        """Begin a job. Waiting for the camera is not work, so the stage ``capture`` begins when the frame arrives."""
         now = time.monotonic_ns()
         fps = frame.format.fps
         self._frame_ns = int(1e9 / fps) if fps else 0
@@ -256,12 +256,12 @@ class Loop:
         return work
 
     def _prepare(self, work: _FrameJob) -> None:
-        """Decide whether a model has to run, and preprocess the frame; a server without stages does that itself."""
+        """Decide whether a model has to run, and preprocess the frame. A server without stages preprocesses itself."""
         begin = time.monotonic_ns()
         if work.frame.stand_in and work.frame.source in self.last:
             work.again, work.by = True, "stand-in"
         elif self._make_gate is not None and not self._moved(work.frame):
-            # The frame before it may still be in progress: its answer is looked up at the end.
+            # The previous frame may still be in progress, so its answer is looked up at the end.
             work.again, work.by = True, "motion"
         elif self.staged is not None:
             self.staged.prepare(work.frame, work.slot, self.window)
@@ -277,7 +277,7 @@ class Loop:
         if gate is None:
             assert self._make_gate is not None
             gate = self._gates[frame.source] = self._make_gate()
-        # The gate sees every frame, also those before the first answer.
+        # The gate gets every frame, including those before the first answer.
         return gate.moved(frame) or frame.source not in self.last
 
     def _invoke(self, work: _FrameJob) -> None:

@@ -1,7 +1,7 @@
-"""Serve frames with one model on one runtime, without copies on the way.
+"""Serve frames with one model on one runtime, without copies between the stages.
 
-The camera's buffer is read once, by the preprocessing, which writes into the runtime's own input memory; the answer
-is read from the runtime's own output memory.
+The preprocessing reads the camera's buffer once and writes into the runtime's own input memory. The answer is read from
+the runtime's own output memory.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.runtimes.base import Runtime
 
-#: The number of preprocessors that are kept: a camera has one format, but regions of interest have several sizes.
+#: The maximum number of stored preprocessors. A camera has one format, but regions of interest have several sizes.
 MAX_PREPROCESSORS = 16
 
 
 class ModelServer:
-    """A ``StagedServer`` of one model; ``slots`` is the number of frames that can be in progress at once.
+    """A ``StagedServer`` of one model. ``slots`` is the number of frames that can be processed at the same time.
 
-    Two threads must not use the same slot at once; ``prepare``, ``invoke`` and ``answer`` of different slots may
+    Two threads must not use the same slot at once. ``prepare``, ``invoke`` and ``answer`` of different slots may
     overlap.
     """
 
@@ -51,7 +51,7 @@ class ModelServer:
         return self
 
     def model_of(self, slot: int = 0) -> str:
-        """Return the name of the model; the same for every slot."""
+        """Return the name of the model, which is the same for every slot."""
         return self.name
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
@@ -64,7 +64,7 @@ class ModelServer:
         preprocessor.run(frame)
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Get ready for frames of ``format``, so that the first one takes no longer than others. Raises
+        """Prepare for frames of ``format``, so that the first frame takes no longer than others. Raises
         ``UsageError``."""
         for slot in range(self.slots):
             if (format, window) not in self._preprocessors[slot]:
@@ -88,17 +88,17 @@ class ModelServer:
         self.runtime.invoke(slot)
 
     def answer(self, slot: int = 0) -> Answer:
-        """The answer to the frame that was prepared last in ``slot``."""
+        """Return the answer to the frame that was prepared last in ``slot``."""
         reader = self._readers[slot]
         assert reader is not None, "nothing was prepared"
         return reader.read()
 
     def input(self, slot: int = 0) -> np.ndarray:
-        """Return the prepared input as bytes, shape (n,), uint8: a view."""
+        """Return a view of the prepared input as bytes, shape (n,), uint8."""
         return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Run all stages in sequence and time them. The frame stays the caller's."""
+        """Run all stages in sequence and time them. The caller still owns the frame."""
         clock = time.monotonic_ns
         t0 = clock()
         self.prepare(frame, slot, window)

@@ -1,15 +1,15 @@
-"""Decide whether anything moved since the model last ran; if not, its last answer still holds.
+"""Decide whether anything moved since the model last ran; if not, its last answer is still valid.
 
-The picture's brightness on a coarse grid (``luma``) is compared with that of the frame that the model answered last, so
-that slow changes add up until they count. The threshold follows the present noise of the camera:
+The picture's brightness on a coarse grid (``luma``) is compared with that of the frame that the model answered last.
+Slow changes therefore add up until they count as motion. The threshold follows the present noise of the camera:
 
-* The noise of one frame is 1.4826 times the median of the cells' absolute change since the frame before. Motion fills a
-  part of the picture, noise fills all of it. Where motion fills most of it (the camera turns), the median is too large;
-  the noise level is therefore the lowest of the last seconds ("minimum statistics", as used for noise in speech:
+* The noise of one frame is 1.4826 times the median of the cells' absolute change since the previous frame. Motion is in
+  a part of the picture, noise is everywhere. If motion fills most of the picture (the camera turns), the median is too
+  large. The noise level is therefore the lowest of the last seconds ("minimum statistics", as used for noise in speech:
   R. Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001). It falls at once and rises late, so that in doubt the
   model runs.
 * A change of light is a gain and an offset over the whole picture. Both are fitted and removed. A large change of light
-  counts as motion, because the model may now see more than before.
+  counts as motion, because the model may now recognize more than before.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ class MotionSettings:
     """Settings of a motion gate.
 
     Attributes:
-        refresh_s: the model runs again after this time even when nothing moved.
-        hold_s: it keeps running for this time after something moved.
-        deviations: a cell has changed beyond this number of standard deviations of the noise, and beyond ``min_level``.
-        min_level: the smallest change of brightness that counts, of 255.
-        cells: this number of changed cells is motion.
+        refresh_s: the model runs again after this time even if nothing moved.
+        hold_s: the model continues to run for this time after something moved.
+        deviations: a cell has changed if its change is above this number of standard deviations of the noise, and above
+            ``min_level``.
+        min_level: the smallest change of brightness that counts, on a scale of 0 to 255.
+        cells: at least this number of changed cells is motion.
         light_gain: a larger change of the gain of the light counts as motion.
         light_offset: a larger change of its offset counts as motion.
-        memory_s: the noise level is the lowest of this time.
+        memory_s: the noise level is the lowest level within this time.
     """
 
     refresh_s: float = 2.0
@@ -52,8 +53,8 @@ class MotionSettings:
 
 
 class MotionGate:
-    """The gate of one camera. ``reason`` says why the model had to run on the last frame, or that it did not: first,
-    moved, light, hold, refresh, still."""
+    """The gate of one camera. ``reason`` says why the model had to run on the last frame: first, moved, light, hold or
+    refresh. It is still if the model did not have to run."""
 
     def __init__(self, settings: MotionSettings | None = None) -> None:
         self.settings = settings or MotionSettings()
@@ -69,7 +70,7 @@ class MotionGate:
         self._moved_ns = 0
 
     def moved(self, frame: Frame) -> bool:
-        """Whether the model must run on this frame; if so, the frame is counted as answered."""
+        """Return whether the model must run on this frame. If so, the frame counts as answered."""
         self.looked += 1
         now, grid = frame.time_ns, luma_grid(frame)
         self.reason = self._classify(frame, grid)
@@ -113,17 +114,19 @@ class NoiseLevel:
 
     def __init__(self, memory_s: float) -> None:
         self._half_ns = memory_s * _SECOND / 2
-        self._now = self._last = float("inf")  # of this half of the memory and the one before it
+        self._now = self._last = float(
+            "inf"
+        )  # the levels of this half of ``memory_s`` and of the previous half
         self._since_ns = 0
 
     def follow(self, grid: np.ndarray, before: np.ndarray, time_ns: int) -> float:
-        """Add a frame; returns the noise level."""
+        """Add a frame, and return the noise level."""
         change = np.abs(grid - before).ravel()
         middle = len(change) // 2
-        moment = 1.4826 * float(np.partition(change, middle)[middle])
+        frame_noise = 1.4826 * float(np.partition(change, middle)[middle])
         if time_ns - self._since_ns >= self._half_ns:
-            self._last, self._now, self._since_ns = self._now, moment, time_ns
-        self._now = min(self._now, moment)
+            self._last, self._now, self._since_ns = self._now, frame_noise, time_ns
+        self._now = min(self._now, frame_noise)
         return min(self._now, self._last)
 
     @property
@@ -132,9 +135,10 @@ class NoiseLevel:
 
 
 def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """Gain and offset that turn ``before`` into ``after``; (1, 0) where too little of the picture is usable.
+    """Return the gain and the offset that convert ``before`` to ``after``; (1, 0) if too little of the picture is
+    usable.
 
-    The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950), refined by least squares
+    The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950). It is refined by least squares
     over the cells that fit it, so that moving objects do not count as light.
     """
     usable = (before > _DARK) & (before < _BRIGHT) & (after > _DARK) & (after < _BRIGHT)
@@ -145,16 +149,18 @@ def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     order = np.argsort(x)
     low, high = order[:half], order[-half:]
     run = x[high] - x[low]
-    # Where brightness hardly differs, gain and offset cannot be separated.
-    telling = run > 4.0
-    gain = float(np.median((y[high] - y[low])[telling] / run[telling])) if 2 * telling.sum() > half else 1.0
-    rest = y - gain * x
-    offset = float(np.median(rest))
-    rest = np.abs(rest - offset)
-    best = rest <= 2.0 * float(np.median(rest)) + 1.0
+    # Pairs of cells with nearly the same brightness are left out, because they do not separate gain and offset.
+    distinct = run > 4.0
+    gain = (
+        float(np.median((y[high] - y[low])[distinct] / run[distinct])) if 2 * distinct.sum() > half else 1.0
+    )
+    residual = y - gain * x
+    offset = float(np.median(residual))
+    residual = np.abs(residual - offset)
+    best = residual <= 2.0 * float(np.median(residual)) + 1.0
     x, y = x[best], y[best]
-    apart = x - x.mean()
-    spread = float(apart @ apart)
+    deviation = x - x.mean()
+    spread = float(deviation @ deviation)
     if spread > 4.0 * len(x):
-        gain = float(apart @ (y - y.mean())) / spread
+        gain = float(deviation @ (y - y.mean())) / spread
     return gain, float(y.mean()) - gain * float(x.mean())

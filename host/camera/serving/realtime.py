@@ -1,6 +1,7 @@
-"""Make the loop steadier: pin threads to processors, lock memory, raise the priority, and warm up the model.
+"""Reduce the jitter of the loop: pin threads to processors, lock memory, raise the priority, and warm up the model.
 
-Each request reports whether the system granted it; none of them stops the loop. Only Linux supports them.
+Each request reports whether the system granted it. A refused request does not stop the loop. Only Linux supports these
+requests.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _NICE = -10
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """The outcome of a request. ``detail`` is a sentence for people: what was done, or why not and what would help."""
+    """The outcome of a request. ``detail`` is a sentence for display: what was done, or why not and what to try."""
 
     what: str
     granted: bool
@@ -31,21 +32,23 @@ class RequestOutcome:
 
 def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
     """Let a thread run on ``cpus`` only. ``thread`` is its native id, 0 for the calling thread. Threads that it starts
-    later, such as those of a runtime, inherit that."""
-    wanted = sorted(set(cpus))
+    later, such as the threads of a runtime, inherit this setting."""
+    requested = sorted(set(cpus))
     if not hasattr(os, "sched_setaffinity"):
         return RequestOutcome("pin", False, "This system cannot pin threads.")
     try:
-        os.sched_setaffinity(thread, wanted)
+        os.sched_setaffinity(thread, requested)
     except (OSError, ValueError, OverflowError) as error:
         allowed = sorted(os.sched_getaffinity(0))
         return RequestOutcome(
-            "pin", False, f"Processors {wanted} are not available ({_why(error)}); available are {allowed}."
+            "pin",
+            False,
+            f"Processors {requested} are not available ({_reason(error)}); available are {allowed}.",
         )
     usable = sorted(os.sched_getaffinity(thread))
-    if usable != wanted:
+    if usable != requested:
         return RequestOutcome(
-            "pin", False, f"Only {usable} of processors {wanted} are online for this process."
+            "pin", False, f"Only {usable} of processors {requested} are online for this process."
         )
     return RequestOutcome("pin", True, f"The thread runs on processor {', '.join(map(str, usable))}.")
 
@@ -66,16 +69,17 @@ def lock_memory() -> RequestOutcome:
 
 
 def unlock_memory() -> None:
-    """The opposite of ``lock_memory``."""
+    """Undo ``lock_memory``."""
     library = ctypes.CDLL(None)
     if hasattr(library, "munlockall"):
         library.munlockall()
 
 
 def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
-    """Give a thread SCHED_FIFO, or a better nice value where that is not allowed. Children do not inherit it.
+    """Give a thread the scheduling class SCHED_FIFO, or a better nice value if that is not allowed. Children do not
+    inherit it.
 
-    A thread with real-time priority that never waits starves everything else on its processor.
+    A thread with real-time priority that never waits blocks all other threads on its processor.
     """
     if not hasattr(os, "sched_setscheduler"):
         return RequestOutcome("priority", False, "This system has no real-time priorities.")
@@ -83,17 +87,17 @@ def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
         os.sched_setscheduler(thread, os.SCHED_FIFO | os.SCHED_RESET_ON_FORK, os.sched_param(priority))
         return RequestOutcome("priority", True, f"SCHED_FIFO {priority}.")
     except (OSError, ValueError) as error:
-        refused = _why(error)
-    advice = f"SCHED_FIFO {priority}: {refused} (the limit is {_priority_limit()}; raise it with `ulimit -r`)"
+        reason = _reason(error)
+    advice = f"SCHED_FIFO {priority}: {reason} (the limit is {_priority_limit()}; raise it with `ulimit -r`)"
     try:
         os.setpriority(os.PRIO_PROCESS, thread, _NICE)
         return RequestOutcome("priority", True, f"nice {_NICE} instead of {advice}.")
     except OSError as error:
-        return RequestOutcome("priority", False, f"{advice}; nice {_NICE}: {_why(error)}.")
+        return RequestOutcome("priority", False, f"{advice}; nice {_NICE}: {_reason(error)}.")
 
 
 def normal_priority(thread: int = 0) -> None:
-    """The opposite of ``raise_priority``, as far as the system allows it."""
+    """Undo ``raise_priority``, as far as the system allows it."""
     if hasattr(os, "sched_setscheduler"):
         os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
         if os.getpriority(os.PRIO_PROCESS, thread) < 0:
@@ -102,24 +106,25 @@ def normal_priority(thread: int = 0) -> None:
 
 def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
     """Run every slot ``count`` times on its present inputs, and return the milliseconds of each run. The first run
-    packs weights and maps memory. Only for models without state between calls. Raises what ``invoke`` raises."""
-    taken = []
+    packs weights and maps memory. Use it only for models without state between calls. Raises the errors of
+    ``invoke``."""
+    times_ms = []
     for _ in range(count):
         for slot in range(len(runtime.slots)):
             start = time.perf_counter_ns()
             runtime.invoke(slot)
-            taken.append((time.perf_counter_ns() - start) / 1e6)
-    return taken
+            times_ms.append((time.perf_counter_ns() - start) / 1e6)
+    return times_ms
 
 
 def freeze_garbage_collector() -> None:
-    """Exclude all present objects from later collections, which then only see those of the loop. A full collection
-    takes 20 ms and would free little after the start."""
+    """Exclude all present objects from later garbage collections, so that these only handle the loop's objects. A full
+    collection takes 20 ms and would free little after the start."""
     gc.freeze()
     gc.enable()
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 

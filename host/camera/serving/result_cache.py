@@ -1,8 +1,8 @@
-"""Answer inputs that are identical to an earlier one, byte for byte, from a cache.
+"""Answer inputs that are identical to an earlier input, byte for byte, from a cache.
 
-A frame costs a fingerprint of 64 words of the input, a microsecond or two. Only when the fingerprint was seen before
-are all bytes compared with a copy (``memcmp``), and only an input whose fingerprint occurs a second time is copied. A
-camera whose sensor noise makes every frame different therefore never causes copies.
+A frame costs a fingerprint of 64 words of the input, which takes 1 to 2 µs. All bytes are compared with a copy
+(``memcmp``) only if the fingerprint is known, and an input is copied only if its fingerprint occurs a second time. With
+a camera whose frames all differ by sensor noise, there are therefore no copies.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ import numpy as np
 
 from arenite.host.camera.answers.answer import Answer
 
-#: Words of eight bytes that the fingerprint samples.
+#: The number of words of eight bytes that the fingerprint samples.
 _WORDS = 64
-#: The number of fingerprints that are remembered.
-_SEEN = 1024
+#: The maximum number of known fingerprints.
+_MAX_FINGERPRINTS = 1024
 
 _libc = ctypes.CDLL(None)
 _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
@@ -34,7 +34,7 @@ class _Entry:
 
 
 class ResultCache:
-    """A cache that drops the least recently used answer. It must not be used with models that have state.
+    """A cache of answers that drops the least recently used answer. Do not use it with models that have state.
 
     ``entries`` and ``max_bytes`` limit its size. ``find`` and ``keep`` must be called by one thread.
     """
@@ -47,14 +47,14 @@ class ResultCache:
         self.held_bytes = 0
         self.looked = 0
         self.hits = 0
-        self.copied_bytes = 0  # into the cache, since it was made
+        self.copied_bytes = 0  # bytes copied into the cache since it was created
 
     def find(self, prepared: np.ndarray, key: Hashable = (), slot: int = 0) -> Answer | None:
-        """Return the answer to the same bytes under the same ``key``, which holds everything else that the answer
-        depends on: the model, the frame's size and the window.
+        """Return the answer to the same bytes under the same ``key``; None if it is not known. Call ``keep`` with the
+        answer then.
 
-        ``prepared`` is the model's input, contiguous uint8. None when it is not known; call ``keep`` with the answer
-        then.
+        ``prepared`` is the model's input, contiguous uint8. ``key`` holds everything else that the answer depends on:
+        the model, the frame's size and the window.
         """
         self.looked += 1
         self._forget(slot)
@@ -65,22 +65,22 @@ class ResultCache:
             self.hits += 1
             return entry.answer
         if fingerprint in self._seen:
-            # Copied now, because a runtime may reuse the memory of its input while it runs.
+            # Copy it now, because a runtime may reuse the memory of its input while it runs.
             self._store(fingerprint, prepared, key, slot)
         else:
             self._seen[fingerprint] = None
-            if len(self._seen) > _SEEN:
+            if len(self._seen) > _MAX_FINGERPRINTS:
                 self._seen.popitem(last=False)
         return None
 
     def keep(self, answer: Answer, slot: int = 0) -> None:
-        """Store the answer to the last input of ``slot`` that ``find`` did not know."""
+        """Store the answer to the last input of ``slot`` for which ``find`` returned None."""
         fingerprint = self._pending.pop(slot, None)
         if fingerprint is not None:
             self._entries[fingerprint].answer = answer
 
     def clear(self) -> None:
-        """Forget everything, because the model or its thresholds changed."""
+        """Remove all answers, because the model or its thresholds changed."""
         self._entries.clear()
         self._seen.clear()
         self._pending.clear()
@@ -90,8 +90,7 @@ class ResultCache:
         if entry.key != key or entry.bytes.nbytes != prepared.nbytes:
             return False
         address = prepared.__array_interface__["data"][0]
-        value: bool = _libc.memcmp(entry.address, address, prepared.nbytes) == 0
-        return value
+        return bool(_libc.memcmp(entry.address, address, prepared.nbytes) == 0)
 
     def _store(self, fingerprint: int, prepared: np.ndarray, key: Hashable, slot: int) -> None:
         size = prepared.nbytes
@@ -110,21 +109,21 @@ class ResultCache:
         self.held_bytes += size
         self.copied_bytes += size
         while len(self._entries) > self._max_entries or self.held_bytes > self._max_bytes:
-            oldest = next((each for each in self._entries if each not in self._pending.values()), None)
+            oldest = next((known for known in self._entries if known not in self._pending.values()), None)
             if oldest is None:
                 break
             self.held_bytes -= self._entries.pop(oldest).bytes.nbytes
 
     def _forget(self, slot: int) -> None:
-        """Drop an input whose answer never came because its frame was abandoned."""
+        """Remove an input that has no answer because its frame was abandoned."""
         fingerprint = self._pending.pop(slot, None)
         if fingerprint is not None:
             self.held_bytes -= self._entries.pop(fingerprint).bytes.nbytes
 
 
 def _fingerprint(prepared: np.ndarray, key: Hashable) -> int:
-    whole = prepared.nbytes & ~7
-    words = prepared[:whole].view(np.uint64)
+    full_bytes = prepared.nbytes & ~7
+    words = prepared[:full_bytes].view(np.uint64)
     # An odd step samples every column of a picture whose rows are a power of two long.
     step = max(1, len(words) // _WORDS) | 1
-    return hash((words[::step].tobytes(), prepared[whole:].tobytes(), prepared.nbytes, key))
+    return hash((words[::step].tobytes(), prepared[full_bytes:].tobytes(), prepared.nbytes, key))

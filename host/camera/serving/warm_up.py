@@ -1,4 +1,4 @@
-"""Warm a server up: after one black frame its tables are built and its memory is mapped."""
+"""Warm up a server with a black frame, which builds its tables and maps its memory."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from arenite.host.camera.serving.frame_server import StagedServer
 
 
 def warm_up(server: StagedServer, format: Format, window: CropWindow | None) -> None:
-    """Take a black frame of ``format`` through every slot of ``server``."""
+    """Serve a black frame of ``format`` in every slot of ``server``."""
     planes = planes_of(format.pixels, format.width, format.height)
     strides = format.strides if len(format.strides) == len(planes) else (format.strides[0],) * len(planes)
-    held = [np.zeros(rows * stride, np.uint8) for (_, rows), stride in zip(planes, strides, strict=True)]
-    black = Frame(format, tuple(plane.ctypes.data for plane in held), held, 0, 0)
+    buffers = [np.zeros(rows * stride, np.uint8) for (_, rows), stride in zip(planes, strides, strict=True)]
+    black = Frame(format, tuple(plane.ctypes.data for plane in buffers), buffers, 0, 0)
     for slot in range(server.slots):
         server.prepare(black, slot, window)
         server.invoke(slot)

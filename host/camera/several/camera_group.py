@@ -28,14 +28,14 @@ class CameraGroup:
         """The counters of all cameras together."""
         sets = self._sets.to_json()
         return SourceCounters(
-            captured=sum(each["captured"] for each in sets),
-            dropped=sum(each["dropped"] for each in sets),
+            captured=sum(counts["captured"] for counts in sets),
+            dropped=sum(counts["dropped"] for counts in sets),
             errors=sum(source.counters.errors for source in self._sources),
-            reconnects=sum(each["reconnects"] for each in sets),
+            reconnects=sum(counts["reconnects"] for counts in sets),
         )
 
     def open(self) -> Format:
-        """Open all cameras; returns the format of the first one."""
+        """Open all cameras, and return the format of the first camera."""
         return self._sets.open()[0]
 
     def read(self, timeout_s: float) -> Frame | None:
@@ -46,7 +46,7 @@ class CameraGroup:
             for frame, fresh in zip(frame_set.frames, frame_set.fresh, strict=True):
                 if frame is None:
                     continue
-                self._waiting.append(frame if fresh else _again(frame))
+                self._waiting.append(frame if fresh else _repeated(frame))
         return self._waiting.popleft() if self._waiting else None
 
     def set_rate(self, fps: float) -> float:
@@ -62,8 +62,9 @@ class CameraGroup:
         return self._sets.to_json()
 
 
-def _again(frame: Frame) -> Frame:
-    """The same picture as a frame of its own; releasing it releases the set's hold on the picture."""
+def _repeated(frame: Frame) -> Frame:
+    """Return the same picture as a separate frame that stands in for a late camera. Releasing it releases the
+    picture for the set."""
     return Frame(
         frame.format,
         frame.planes,

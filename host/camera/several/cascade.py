@@ -1,4 +1,5 @@
-"""Run models one after another: a cheap model decides whether a costly one runs, or a precise one checks low scores."""
+"""Run models one after another: a cheap model decides whether a costly model runs, or a precise model checks low
+scores."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ from arenite.host.camera.several.cascade_rules import CascadeRule
 @dataclass(slots=True)
 class CascadeStage:
     """A model of a cascade. ``rule`` decides whether the next stage runs; the last stage has none. ``runs`` counts the
-    frames that the model ran on, and ``changed`` those where its best label differed from that of the stage before."""
+    frames on which the model ran. ``changed`` counts the frames on which its best label differed from that of the
+    previous stage."""
 
     server: FrameServer
     rule: CascadeRule | None = None
@@ -27,11 +29,11 @@ class CascadeStage:
 
 
 class Cascade:
-    """A ``FrameServer`` of several models. The answer is that of the last model that ran, which ``ServedFrame.model``
-    names; spans of later stages carry the name of their model: ``invoke:blazeface``.
+    """A ``FrameServer`` of several models. The answer is that of the last model that ran; ``ServedFrame.model`` is its
+    name. Spans of later stages contain the name of their model: ``invoke:blazeface``.
 
     Raises:
-        UsageError: there are fewer than two stages, a stage before another has no rule, or a rule can never match.
+        UsageError: there are fewer than two stages, a stage besides the last has no rule, or a rule can never match.
     """
 
     slots = 1
@@ -41,7 +43,7 @@ class Cascade:
         self.stages = list(stages)
         if len(stages) < 2 or any(stage.rule is None for stage in stages[:-1]):
             raise UsageError(
-                "A cascade needs at least two models, and a rule for each but the last.",
+                "A cascade needs at least two models, and a rule for each model except the last.",
                 'Give for example --cascade "vww:person>=0.6 -> blazeface".',
             )
         for stage in stages[:-1]:
@@ -56,10 +58,10 @@ class Cascade:
         return self.stages[-1].server.labels
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Nothing to do: each stage has been warmed up by itself."""
+        """Do nothing, because each stage was warmed up separately."""
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Serve ``frame``. ``window`` applies to the stages that do not see a crop around a detection."""
+        """Serve ``frame``. ``window`` applies to the stages that do not get a crop around a detection."""
         first = self.stages[0]
         served = first.server.serve(frame, 0, window)
         first.runs += 1
@@ -68,7 +70,7 @@ class Cascade:
         for stage, next_stage in zip(self.stages, self.stages[1:], strict=False):
             assert stage.rule is not None
             answer = served.answer
-            match = stage.rule.look(answer) if answer is not None else None
+            match = stage.rule.match(answer) if answer is not None else None
             if match is None:
                 break
             if match.box is not None and stage.rule.margin is not None:
@@ -92,8 +94,8 @@ class Cascade:
         return served
 
     def to_json(self) -> list[dict[str, Any]]:
-        """For each stage the frames that it ran on, their share of all frames, and how often its best label
-        differed."""
+        """Return for each stage the frames on which it ran, their share of all frames, and the number of frames on
+        which its best label differed."""
         frames = self.stages[0].runs
         return [
             {
@@ -111,7 +113,7 @@ class Cascade:
 
 
 def _best(answer: Answer | None) -> str | int | None:
-    """Return the best label, or the number of its class where it has none; None without an answer."""
+    """Return the best label, or the class number if it has no label; None without an answer."""
     if answer is None:
         return None
     best = answer.classes[0] if answer.classes else answer.boxes[0] if answer.boxes else None

@@ -1,9 +1,9 @@
 """The rules that decide whether the next model of a cascade runs, and their text form.
 
-vww:person>=0.6 -> blazeface                    blazeface runs where vww finds a person
-blazeface:face>=0.5 crop 1.4 -> landmarks.tflite    landmarks sees a square around the best face, 1.4 times as large
-ssd:cat>=0.4|dog>=0.4 -> breeds.tflite          any of several
-detector:>=0.3 -> classifier                    anything
+vww:person>=0.6 -> blazeface                    blazeface runs if vww finds a person
+blazeface:face>=0.5 crop 1.4 -> landmarks.tflite    landmarks gets a square around the best face, 1.4 times as large
+ssd:cat>=0.4|dog>=0.4 -> breeds.tflite          breeds runs if ssd finds a cat or a dog
+detector:>=0.3 -> classifier                    classifier runs if detector finds any object
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from arenite.host.camera.answers.answer import Answer, Box
 
 EXAMPLE = 'for example --cascade "vww:person>=0.6 -> blazeface"'
 RERUN_EXAMPLE = "for example --rerun-below 0.55:model_float16.tflite"
-#: The size of a crop as a multiple of its box, where the rule gives none.
+#: The size of a crop as a multiple of its box, if the rule has none.
 DEFAULT_CROP_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """A rule has matched, so the next model runs. ``box`` is the detection that matched, where the answer has boxes."""
+    """The match of a rule, after which the next model runs. ``box`` is the matching detection, if the answer has
+    boxes."""
 
     box: Box | None = None
 
@@ -32,35 +33,35 @@ class RuleMatch:
 class CascadeRule(Protocol):
     @property
     def margin(self) -> float | None:
-        """The size of the crop around a detection, as a multiple of its box; None: the next model sees the whole
+        """The size of the crop around a detection, as a multiple of its box; None if the next model gets the whole
         frame."""
         ...
 
-    def look(self, answer: Answer) -> RuleMatch | None:
-        """The match; None when no further model runs."""
+    def match(self, answer: Answer) -> RuleMatch | None:
+        """Return the match; None if no further model runs."""
         ...
 
     def check(self, labels: Sequence[str], model: str) -> None:
-        """Raise ``UsageError`` when no answer of the model can ever match."""
+        """Raise ``UsageError`` if no answer of the model can ever match."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """Matches a class or box of one of the labels with at least its score. ``wanted`` has pairs of label and score; the
-    label "" stands for any."""
+    """Matches a class or box that has one of the labels and at least its score. ``wanted`` has pairs of label and
+    score; the label "" stands for any label."""
 
     wanted: tuple[tuple[str, float], ...]
     margin: float | None = None
 
-    def look(self, answer: Answer) -> RuleMatch | None:
+    def match(self, answer: Answer) -> RuleMatch | None:
         best: Box | None = None
         for box in answer.boxes:
             if self._fits(box.label, box.score) and (best is None or box.score > best.score):
                 best = box
         if best is not None:
             return RuleMatch(best)
-        if any(self._fits(each.label, each.score) for each in answer.classes):
+        if any(self._fits(entry.label, entry.score) for entry in answer.classes):
             return RuleMatch()
         if answer.score is not None and self._fits("", answer.score):
             return RuleMatch()
@@ -75,25 +76,25 @@ class LabelRule:
                 known = ", ".join(list(labels)[:8]) + (", ..." if len(labels) > 8 else "")
                 raise UsageError(
                     f"{model} never answers '{wanted}': {f'its labels are {known}' if labels else 'it has no labels'}.",
-                    f"Use one of its labels in --cascade, or no label for any of them: {model}:>=0.5.",
+                    f"Use one of its labels in --cascade, or no label for any label: {model}:>=0.5.",
                 )
 
 
 @dataclass(frozen=True, slots=True)
 class LowConfidenceRule:
-    """Matches when the best answer has less than a confidence. An empty list of boxes does not match, because a
-    detector gives no score for objects that it did not find."""
+    """Matches if the confidence of the best answer is below a limit. An empty list of boxes does not match, because a
+    detector has no score for objects that it did not find."""
 
     below: float
     margin: float | None = None
 
-    def look(self, answer: Answer) -> RuleMatch | None:
+    def match(self, answer: Answer) -> RuleMatch | None:
         if answer.kind == "boxes" and not answer.boxes:
             return None
         return RuleMatch() if answer.confidence < self.below else None
 
     def check(self, labels: Sequence[str], model: str) -> None:
-        """Every model can have a low score."""
+        """Do nothing, because the score of every model can be low."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +136,7 @@ def parse_cascade(text: str) -> tuple[StageSpec, ...]:
 
 
 def parse_rerun(text: str) -> tuple[float, str]:
-    """Parse ``SCORE:MODEL``: below this confidence, this model runs too. Raises ``UsageError``."""
+    """Parse ``SCORE:MODEL``. The model also runs if the confidence is below the score. Raises ``UsageError``."""
     score, colon, model = (part.strip() for part in text.partition(":"))
     if not colon or not model or not re.fullmatch(r"\d*\.?\d+", score):
         raise UsageError(f"{text!r} is not a score and a model.", f"Give {RERUN_EXAMPLE}.")
@@ -154,14 +155,14 @@ def _rule(text: str) -> LabelRule:
                 "Give 1 to 10; 1.25 leaves some context.",
             )
     wanted = []
-    for each in text.split("|"):
-        condition = _CONDITION.fullmatch(each.strip())
+    for alternative in text.split("|"):
+        condition = _CONDITION.fullmatch(alternative.strip())
         if condition is None:
             raise UsageError(
-                f"The cascade's condition {each.strip()!r} is not LABEL>=SCORE.",
+                f"The cascade's condition {alternative.strip()!r} is not LABEL>=SCORE.",
                 f"Give {EXAMPLE}; '>=0.5' without a label stands for any label.",
             )
-        wanted.append((condition["label"].strip(), _score(condition["score"], each.strip())))
+        wanted.append((condition["label"].strip(), _score(condition["score"], alternative.strip())))
     return LabelRule(tuple(wanted), margin)
 
 

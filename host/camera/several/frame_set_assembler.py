@@ -1,9 +1,9 @@
 """Combine frames of several cameras into sets, from their time stamps alone, without a clock or a thread.
 
-A few frames of each camera may wait. A set is complete when every camera has a frame inside an interval of the
-length of the jitter budget; the newest such interval is used. When a camera is later than the timeout, its latest
-frame is repeated. A camera that was late several times in a row is not waited for until it delivers again, so that a
-dead camera does not delay the others.
+Up to ``depth`` frames of each camera may wait. A set is complete if every camera has a frame inside an interval of the
+length of the jitter budget; the newest such interval is used. If a camera is later than the timeout, its latest frame
+is repeated. If a camera was late several times in a row, no set waits for it until it delivers again, so that a dead
+camera does not delay the others.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ class CameraCounters:
     """Counters of one camera. Every frame that arrived is counted once as ``used`` or ``dropped``, or is still held."""
 
     arrived: int = 0
-    used: int = 0  # as a fresh frame of a set
-    dropped: int = 0  # because a newer frame was there, or because it was late
+    used: int = 0  # frames used as a fresh frame of a set
+    dropped: int = 0  # frames dropped because there was a newer frame, or because they were late
     late: int = 0  # dropped because it came after the set that it belonged to
     repeated: int = 0  # sets with an older frame of this camera
     missing: int = 0  # sets without a frame, because the camera had not delivered any
@@ -30,9 +30,9 @@ class CameraCounters:
 
 @dataclass(slots=True)
 class FrameSet:
-    """One frame of each camera. ``fresh[i]`` says that frame i was captured inside the interval; otherwise it is an
-    older frame, or None for a camera that never delivered one. The taker of a set releases it once. ``time_ns`` is the
-    earliest fresh capture."""
+    """One frame of each camera. ``fresh[i]`` is true if frame i was captured inside the interval. Otherwise it is an
+    older frame, or None for a camera that never delivered one. The receiver of a set releases it once. ``time_ns`` is
+    the earliest fresh capture."""
 
     number: int
     time_ns: int
@@ -64,11 +64,11 @@ class _Camera:
 
 
 class FrameSetAssembler:
-    """Makes sets of frames. Two threads must not call it at once. Times are in ns, and captures and arrivals are of the
+    """Assembles sets of frames. Two threads must not call it at once. Times are in ns; captures and arrivals use the
     same clock.
 
     At most ``depth`` frames wait per camera, one more is held to be repeated, and one may be in the set that is
-    served: a driver needs ``depth + 3`` buffers, so that it always has one to fill.
+    served. A driver needs ``depth + 3`` buffers, so that it always has one to fill.
     """
 
     def __init__(
@@ -96,11 +96,11 @@ class FrameSetAssembler:
         return None if self._waiting_since is None else self._waiting_since + self._timeout
 
     def mark_absent(self, index: int) -> None:
-        """The camera is gone: do not wait for it until it delivers again."""
+        """Do not wait for a camera that was lost, until it delivers again."""
         self._cameras[index].missed = self._max_missed_sets
 
     def add_frame(self, index: int, frame: Frame, now_ns: int) -> None:
-        """Add a frame; the assembler releases it."""
+        """Add a frame. The assembler releases it."""
         camera = self._cameras[index]
         camera.counters.arrived += 1
         if frame.time_ns <= camera.newest_ns:
@@ -122,7 +122,7 @@ class FrameSetAssembler:
             self._waiting_since = now_ns
 
     def take(self, now_ns: int) -> FrameSet | None:
-        """Return the newest complete set, or after the timeout the most complete one; else None."""
+        """Return the newest complete set, or after the timeout the most complete set; else None."""
         if self._waiting_since is None:
             return None
         awaited = [c for c in self._cameras if c.missed < self._max_missed_sets or c.waiting]
@@ -144,17 +144,17 @@ class FrameSetAssembler:
         self._waiting_since = None
 
     def _best_start(self, min_cameras: int) -> int | None:
-        """The start of the interval that has frames of the most cameras, at least of ``min_cameras``; of equal ones the
-        newest."""
-        best, most = None, max(min_cameras, 1) - 1
+        """Return the start of the interval with frames of most cameras, at least of ``min_cameras``. Of several such
+        intervals, return the newest."""
+        best, max_inside = None, max(min_cameras, 1) - 1
         starts = sorted((f.time_ns for c in self._cameras for f, _ in c.waiting), reverse=True)
         for start in starts:
             inside = sum(
                 any(start <= frame.time_ns <= start + self._jitter for frame, _ in camera.waiting)
                 for camera in self._cameras
             )
-            if inside > most:
-                best, most = start, inside
+            if inside > max_inside:
+                best, max_inside = start, inside
         return best
 
     def _build_set(self, start: int, now_ns: int) -> FrameSet:

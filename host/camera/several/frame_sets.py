@@ -1,7 +1,7 @@
 """Read several cameras at once, in sets of frames that were captured together within a jitter budget.
 
-A thread per camera waits for its frames and takes the newest; ``FrameSetAssembler`` combines them. The loop requests
-the next set and gets it when the last awaited camera has delivered, or at the deadline.
+A thread per camera waits for its frames and takes the newest. ``FrameSetAssembler`` combines the frames. The loop
+requests the next set and gets it when the last awaited camera has delivered, or at the deadline.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.several.frame_set_assembler import CameraCounters, FrameSet, FrameSetAssembler
 from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
 
-#: How long a thread waits for a frame before it checks whether it should stop.
+#: The time that a thread waits for a frame before it checks whether it should stop.
 _READ_S = 0.1
-#: Waits between attempts to open a camera that was lost.
-_FIRST_BACK_OFF_S, _LAST_BACK_OFF_S = 0.1, 5.0
+#: The first and the longest wait between attempts to open a camera that was lost.
+_FIRST_BACK_OFF_S, _MAX_BACK_OFF_S = 0.1, 5.0
 
 
 class FrameSets:
     """Sets of frames of ``sources``: ``frames[i]`` of a set is from ``sources[i]``.
 
-    ``jitter_s`` is the largest time between the captures of one set. Cameras that nothing synchronizes are up to half a
-    period apart, so give at least that. ``timeout_s`` is how long a set waits for the others after its first frame
-    came; more than a period lets frames queue up. ``depth`` is the number of frames that may wait per camera.
+    ``jitter_s`` is the maximum time between the captures of one set. Cameras that are not synchronized are up to half a
+    period apart, so give at least half a period. ``timeout_s`` is the maximum time that a set waits for other cameras
+    after its first frame arrived; with more than a period, frames queue up. ``depth`` is the number of frames that may
+    wait per camera.
 
     A camera that has not delivered a frame yet has ``None`` in the set.
     """
@@ -51,7 +52,7 @@ class FrameSets:
         self._failed: Exception | None = None
 
     def open(self) -> list[Format]:
-        """Open every source and begin to read. Raises what they raise, after closing all of them."""
+        """Open every source and begin to read. If a source raises an error, close all sources and raise it again."""
         formats: list[Format] = []
         try:
             for source in self._sources:
@@ -71,10 +72,10 @@ class FrameSets:
         return formats
 
     def next(self, timeout_s: float = 1.0) -> FrameSet | None:
-        """Return the newest set; waits for one at most ``timeout_s`` and returns None when none came. The caller
-        releases it.
+        """Return the newest set. Wait for one at most ``timeout_s``, and return None if none came. The caller releases
+        it.
 
-        Raises ``EndOfSource`` when every source has ended, and errors of a source that reconnecting cannot solve.
+        Raises ``EndOfSource`` if every source has ended, and errors of a source that reconnecting cannot solve.
         """
         end = time.monotonic_ns() + round(timeout_s * 1e9)
         with self._changed:
@@ -152,14 +153,14 @@ class FrameSets:
                 self._changed.notify_all()
 
     def _reopen(self, source: Source) -> bool:
-        """Try to open the source until that works; False when the sets were closed before."""
+        """Try to open the source until that works. Return False if the sets were closed before."""
         wait = _FIRST_BACK_OFF_S
         while not self._stop.wait(wait):
             try:
                 source.close()
                 source.open()
             except AreniteError:  # it worked once, so the problem may pass
-                wait = min(2 * wait, _LAST_BACK_OFF_S)
+                wait = min(2 * wait, _MAX_BACK_OFF_S)
             else:
                 source.counters.reconnects += 1
                 return True

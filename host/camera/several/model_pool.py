@@ -1,8 +1,8 @@
 """Keep several models in one process under a memory budget; the least recently used model is unloaded first.
 
-A model that was unloaded is loaded again when it is needed, and the time that took is recorded, because it is the
-cost of the budget. The runtime itself measures the size of a model. The size grows with the first invocation, so it
-is read each time. It is unknown until a model was loaded once, so that the budget can be exceeded while a model loads.
+A model that was unloaded is loaded again when it is needed. The time of this is recorded, because it is the cost of the
+budget. The runtime itself measures the size of a model. The size grows with the first invocation, so it is read each
+time. It is unknown until a model was loaded once, so the budget can be exceeded while a model loads.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from arenite.host.camera.runtimes.base import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ModelLoad:
-    """One load of a model. ``again``: it had been loaded before and was unloaded since; ``evicted``: the models that
-    were unloaded for it."""
+    """One load of a model. ``again`` is true if it had been loaded before. ``evicted`` are the models that were
+    unloaded for it."""
 
     key: str
     ms: float
@@ -39,13 +39,13 @@ class _PoolEntry:
 
 
 class ModelPool:
-    """Loads and unloads models; ``opener`` makes the runtime of a key. Threads may share a pool.
+    """Loads and unloads models. ``opener`` opens the runtime of a key. Threads may share a pool.
 
-    A model that is taken with ``use`` stays loaded until the end of the block; one that is taken with ``get`` may be
-    unloaded by the next call.
+    A model from ``use`` stays loaded until the end of the block. A model from ``get`` may be unloaded by the next
+    call.
 
-    ``guess`` returns the expected bytes of a model that was never loaded, for which room is made first. Without it the
-    first load of a model can exceed the budget for a moment.
+    ``guess`` returns the expected bytes of a model that was never loaded; other models are unloaded first to make room
+    for it. Without it the first load of a model can exceed the budget for a short time.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class ModelPool:
         self.evictions = 0
         self._opener = opener
         self._loaded: OrderedDict[str, _PoolEntry] = OrderedDict()  # least recently used first
-        self._sizes: dict[str, int] = {}  # largest seen, also of models that are out
+        self._sizes: dict[str, int] = {}  # the largest measured size, also of unloaded models
         self._lock = threading.RLock()
 
     def get(self, key: str) -> Runtime:
-        """Return the model, which is loaded if necessary and counts as used now.
+        """Return the model. Load it if necessary, and count it as used now.
 
-        Raises ``UsageError`` when it does not fit, because it alone is over the budget or because the models in use
-        leave no room, and what ``opener`` raises.
+        Raises the errors of ``opener``, and ``UsageError`` if the model does not fit, because it alone exceeds the
+        budget or because the models in use leave no room.
         """
         with self._lock:
             if key in self._loaded:
@@ -75,7 +75,7 @@ class ModelPool:
 
     @contextmanager
     def use(self, key: str) -> Iterator[Runtime]:
-        """Like ``get``, but the model is not unloaded before the end of the block."""
+        """Yield the model as ``get`` does, but do not unload it before the end of the block."""
         with self._lock:
             runtime = self.get(key)
             entry = self._loaded[key]
@@ -105,7 +105,7 @@ class ModelPool:
                 self._loaded.popitem()[1].runtime.close()
 
     def to_json(self) -> dict[str, Any]:
-        """For each model its size and load times, for the result and the dashboard; sizes in bytes, times in ms."""
+        """Return size and load times of each model, for the result and the dashboard; sizes in bytes, times in ms."""
         with self._lock:
             models = {}
             for key in dict.fromkeys([load.key for load in self.loads]):
@@ -129,12 +129,12 @@ class ModelPool:
         again = key in self._sizes
         self._refuse(key, self._sizes.get(key, 0))
         expected = self._sizes[key] if again else self._guess(key) if self._guess is not None else 0
-        # A guess alone never refuses a model: at most all others are unloaded.
+        # A guess alone never refuses a model. At most all other models are unloaded.
         evicted = self._evict(max(self.budget_bytes - expected, 0), key, hard=again)
         _give_back()
         start = time.perf_counter()
         runtime = self._opener(key)
-        taken = 1000 * (time.perf_counter() - start)
+        load_ms = 1000 * (time.perf_counter() - start)
         self._loaded[key] = _PoolEntry(runtime)
         try:
             evicted += self._fit(key)
@@ -143,7 +143,7 @@ class ModelPool:
             runtime.close()
             _give_back()
             raise
-        self.loads.append(ModelLoad(key, taken, self._size(key), again, tuple(evicted)))
+        self.loads.append(ModelLoad(key, load_ms, self._size(key), again, tuple(evicted)))
         return runtime
 
     def _fit(self, key: str) -> list[str]:
@@ -159,10 +159,10 @@ class ModelPool:
             )
 
     def _evict(self, limit: int, wanted: str, hard: bool = True) -> list[str]:
-        """Unload models, least recently used first, until at most ``limit`` bytes are used; models in use and
-        ``wanted`` stay. Raises ``UsageError`` when that is impossible, unless ``hard`` is false. Returns the
-        unloaded keys."""
-        gone = []
+        """Unload models, least recently used first, until at most ``limit`` bytes are used. Models in use and
+        ``wanted`` stay loaded. Return the unloaded keys. Raises ``UsageError`` if that is impossible, unless ``hard``
+        is false."""
+        evicted = []
         while self.used_bytes > limit:
             victim = next((k for k, entry in self._loaded.items() if not entry.users and k != wanted), None)
             if victim is None and not hard:
@@ -176,10 +176,10 @@ class ModelPool:
                 )
             self._loaded.pop(victim).runtime.close()
             self.evictions += 1
-            gone.append(victim)
-        if gone:
+            evicted.append(victim)
+        if evicted:
             _give_back()
-        return gone
+        return evicted
 
     def _size(self, key: str) -> int:
         size = max(self._sizes.get(key, 0), self._loaded[key].runtime.resident_bytes)
@@ -188,8 +188,8 @@ class ModelPool:
 
 
 def _give_back() -> None:
-    """Let the allocator return freed pages to the system, because the budget limits what the process takes from it.
-    Where sizes are measured in pages, a model that reuses old pages would also seem too small."""
+    """Let the allocator return freed pages to the system, because the budget limits the memory that the process takes
+    from it. If sizes are measured in pages, a model that reuses old pages would also seem too small."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

@@ -16,7 +16,7 @@ from arenite.host.camera.several.model_pool import ModelPool
 
 class PooledModelServer:
     """A ``FrameServer`` of a model in a pool, which may unload it between two frames. A frame then waits until the
-    model is loaded again, and has a span ``load``. ``key`` is that of the model in the pool."""
+    model is loaded again, and has a span ``load``. ``key`` is the key of the model in the pool."""
 
     slots = 1
     staged = None
@@ -51,15 +51,15 @@ class PooledModelServer:
         return served
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Nothing to do: each runtime that the pool loads is bound by the next frame."""
+        """Do nothing, because the next frame binds each runtime that the pool loads."""
 
     def close(self) -> None:
-        """Nothing to do: the pool closes the models."""
+        """Do nothing, because the pool closes the models."""
 
 
 class ModelGroup:
-    """A ``FrameServer`` that runs several models on every frame, one after the other. The answer of the first model is
-    the frame's; those of the others are in ``ServedFrame.extra["also"]`` by name."""
+    """A ``FrameServer`` that runs several models on every frame, one after the other. The frame's answer is that of the
+    first model; the answers of the others are in ``ServedFrame.extra["also"]`` by name."""
 
     slots = 1
     staged = None

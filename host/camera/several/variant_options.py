@@ -28,7 +28,7 @@ class VariantSpec:
 
 
 def parse_variant(text: str) -> VariantSpec:
-    """Parse one ``--ladder``. Raises ``UsageError``."""
+    """Parse the value of one option ``--ladder``. Raises ``UsageError``."""
     model, *parts = text.split("@")
     size, runtime = None, None
     for part in parts:
@@ -45,9 +45,9 @@ def parse_variant(text: str) -> VariantSpec:
 
 
 def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
-    """The same model with another input size, for runtimes that can resize it.
+    """Return the same model with another input size, for runtimes that can resize it.
 
-    Raises ``UsageError`` when its preprocessing has no step that resizes.
+    Raises ``UsageError`` if its preprocessing has no step that resizes.
     """
     width, height = size
     first, *others = model.inputs
@@ -61,10 +61,10 @@ def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
             "Use a model whose input is [1, height, width, channels], or with channels first, and whose preprocessing "
             "resizes.",
         )
-    high, wide, channels = sides(first)
+    old_height, old_width, channels = sides(first)
     # ``sides`` accepts channels last and channels first.
-    last = first.shape == (1, high, wide, channels)
-    shape = (1, height, width, channels) if last else (1, channels, height, width)
+    channels_last = first.shape == (1, old_height, old_width, channels)
+    shape = (1, height, width, channels) if channels_last else (1, channels, height, width)
     steps = tuple(
         replace(step, width=width, height=height, short_side=0)
         if isinstance(step, Resize)

@@ -1,8 +1,8 @@
 """Serve with one of several model variants of different cost, and switch between them without a pause.
 
 The variants are models, or sizes of one model. The next variant is loaded and warmed up in the background while the
-present one serves, and frames switch over when it is ready. Few variants are in memory at once: the one that serves,
-and those that were used last.
+present variant serves. Frames switch to it when it is ready. Only the serving variant and the last used variants are in
+memory.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.serving.frame_server import StagedServer
 from arenite.host.camera.serving.warm_up import warm_up
 
-#: Weight of the newest frame in the mean time of an inference.
-_NEWEST = 0.1
+#: The weight of the newest frame in the mean time of an inference.
+_NEWEST_WEIGHT = 0.1
 
 
 @dataclass(frozen=True)
 class ModelVariant:
-    """One variant. ``label`` is for people, such as "320x240". ``cost`` is the expected work of a frame, on any scale.
+    """One variant. ``label`` is for display, such as "320x240". ``cost`` is the expected work of a frame, on any scale.
     ``open`` loads the variant."""
 
     label: str
@@ -42,9 +42,9 @@ class VariantServer:
     ``move``.
 
     Args:
-        variants: ordered by falling cost. The first one is opened at once.
-        keep: the number of variants in memory, with the one that serves and the one that is loaded next; at least 2. It
-            is exceeded only while frames of other variants are in progress.
+        variants: ordered by falling cost. The first variant is opened at once.
+        keep: the number of variants in memory, including the serving variant and the variant that is loaded next; at
+            least 2. It is exceeded only while frames of other variants are in progress.
 
     Raises:
         UsageError: there are fewer than two variants, or they are not ordered by cost.
@@ -53,7 +53,7 @@ class VariantServer:
     def __init__(self, variants: Sequence[ModelVariant], keep: int = 2) -> None:
         if len(variants) < 2:
             raise UsageError(
-                "Switching between model variants needs at least two of them.",
+                "Switching between model variants needs at least two variants.",
                 "Add a cheaper variant with --ladder.",
             )
         for higher, lower in pairwise(variants):
@@ -66,8 +66,8 @@ class VariantServer:
         self._keep = max(2, keep)
         self._lock = threading.Lock()
         self._held: dict[int, StagedServer] = {0: variants[0].open()}  # by level
-        self._order = [0]  # levels held, the one used longest ago first
-        self._using: dict[int, int] = {}  # slot to the level that its frame is for
+        self._order = [0]  # levels in memory, least recently used first
+        self._using: dict[int, int] = {}  # slot to the level of its frame
         self._working: set[int] = set()  # slots whose frame has no answer yet
         self._names: dict[int, str] = {0: self._held[0].name}  # by level
         self._ready = threading.Condition(self._lock)
@@ -82,7 +82,7 @@ class VariantServer:
 
     @property
     def name(self) -> str:
-        """The name of the model that serves now."""
+        """The name of the serving model."""
         return self._held[self._active].name
 
     @property
@@ -103,7 +103,7 @@ class VariantServer:
 
     @property
     def level(self) -> int:
-        """The requested level; ``active`` is the level that serves until it is loaded."""
+        """The requested level. Until it is loaded, the level ``active`` serves."""
         return self._wanted
 
     @property
@@ -111,16 +111,16 @@ class VariantServer:
         return self._active
 
     def cost(self, level: int) -> float:
-        """Return the cost of a frame relative to level 0, from measured inferences where both levels have served, else
-        from the costs of the variants."""
-        first, this = self._mean_ns.get(0), self._mean_ns.get(level)
-        if first and this:
-            return this / first
+        """Return the cost of a frame relative to level 0. It is measured if both levels have served, else computed from
+        the costs of the variants."""
+        first_ns, level_ns = self._mean_ns.get(0), self._mean_ns.get(level)
+        if first_ns and level_ns:
+            return level_ns / first_ns
         return self.variants[level].cost / self.variants[0].cost
 
     def move(self, level: int) -> None:
-        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` when there is no such level, and the
-        error of the last load if it failed."""
+        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` if there is no such level, and the error of
+        the last load if it failed."""
         if not 0 <= level < len(self.variants):
             raise UsageError(
                 f"There is no level {level} of model variants.", f"Give 0 to {len(self.variants) - 1}."
@@ -135,12 +135,13 @@ class VariantServer:
                 self._loading.start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the requested level can serve, or its load failed; False when that took longer."""
+        """Wait until the requested level can serve or its load failed. Return False if that takes longer than
+        ``timeout_s``."""
         with self._ready:
             return self._ready.wait_for(lambda: self._loading is None, timeout_s)
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Get the variant that serves now ready for frames of ``format``; others get ready when they are loaded."""
+        """Prepare the serving variant for frames of ``format``. Other variants are prepared when they are loaded."""
         self._held[self._active].bind(format, window)
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
@@ -151,7 +152,7 @@ class VariantServer:
     def invoke(self, slot: int = 0) -> None:
         begin = time.monotonic_ns()
         self._server(slot).invoke(slot)
-        self._timed(slot, time.monotonic_ns() - begin)
+        self._add_time(slot, time.monotonic_ns() - begin)
 
     def answer(self, slot: int = 0) -> Answer:
         answer = self._server(slot).answer(slot)
@@ -167,7 +168,7 @@ class VariantServer:
         self._working.discard(slot)
         self.bytes_written = server.bytes_written
         begin, end = served.spans["invoke"]
-        self._timed(slot, end - begin)
+        self._add_time(slot, end - begin)
         return served
 
     def model_of(self, slot: int = 0) -> str:
@@ -195,16 +196,16 @@ class VariantServer:
             },
         }
 
-    def _timed(self, slot: int, took_ns: int) -> None:
+    def _add_time(self, slot: int, duration_ns: int) -> None:
         level = self._using.get(slot, self._active)
         mean = self._mean_ns.get(level)
-        self._mean_ns[level] = took_ns if mean is None else mean + _NEWEST * (took_ns - mean)
+        self._mean_ns[level] = duration_ns if mean is None else mean + _NEWEST_WEIGHT * (duration_ns - mean)
 
     def _server(self, slot: int) -> StagedServer:
         return self._held[self._using.get(slot, self._active)]
 
     def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
-        """Return the server for a new frame in ``slot``; this is where frames switch to another variant."""
+        """Return the server for a new frame in ``slot``. Frames switch to another variant here."""
         self._working.add(slot)
         if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
             with self._lock:
@@ -219,18 +220,18 @@ class VariantServer:
         return self._held[self._active]
 
     def _drop(self, limit: int) -> None:
-        """Close the variants that were used longest ago until ``limit`` are left; never one that serves, is
+        """Close the least recently used variants until ``limit`` remain. Do not close a variant that serves, is
         requested, or has a frame in progress."""
         working = {level for slot, level in self._using.items() if slot in self._working}
         busy = {self._active, self._wanted, *working}
-        for level in [each for each in self._order if each not in busy]:
+        for level in [level for level in self._order if level not in busy]:
             if len(self._order) <= limit:
                 return
             self._order.remove(level)
             self._held.pop(level).close()
 
     def _load(self) -> None:
-        """Load the requested level; repeats while another level is requested meanwhile."""
+        """Load the requested level. Repeat if another level was requested meanwhile."""
         while True:
             with self._ready:
                 level = self._wanted
@@ -239,7 +240,7 @@ class VariantServer:
                     self._ready.notify_all()
                     return
                 shown = self._shown
-                self._drop(self._keep - 1)  # first, so that at most ``keep`` are in memory
+                self._drop(self._keep - 1)  # before loading, so that at most ``keep`` variants are in memory
             server: StagedServer | None = None
             try:
                 server = self.variants[level].open()

@@ -20,7 +20,7 @@ OPEN_MS, READ_MS = 10_000, 10_000
 
 
 def opencv() -> Any:
-    """Import the module. Raises ``UsageError`` when it is not installed."""
+    """Import OpenCV and return the module. Raises ``UsageError`` if it is not installed."""
     try:
         import cv2
     except ImportError as error:
@@ -45,7 +45,7 @@ def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndar
     if not good:
         return None
     if picture is not target and picture.ctypes.data != flat.ctypes.data:
-        # The size has changed, so OpenCV used memory of its own.
+        # The size has changed, so OpenCV allocated other memory.
         high, wide = picture.shape[:2]
         flat = np.ascontiguousarray(picture).reshape(-1)
         format = Format("bgr", wide, high, (wide * 3,), format.fps)
@@ -54,9 +54,9 @@ def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndar
 
 @contextmanager
 def _options() -> Iterator[None]:
-    """Set FFmpeg's options, which OpenCV reads only from the environment, while it connects: TCP, because lost
-    packets of UDP smear the picture, and no buffer. Files must be opened without them, or they would lack their
-    first frame."""
+    """Set FFmpeg's options while OpenCV connects, because OpenCV reads them only from the environment. They select TCP,
+    because lost packets of UDP smear the picture, and no buffer. Files must be opened without these options, or their
+    first frame would be missing."""
     name = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
     own = name in os.environ
     os.environ.setdefault(name, "rtsp_transport;tcp|fflags;nobuffer")
@@ -153,8 +153,8 @@ class VideoFile:
 
 
 class NetworkStream:
-    """A ``PictureStream`` of rtsp://, http:// and anything else that FFmpeg connects to, or of a GStreamer pipeline
-    where OpenCV was built with GStreamer."""
+    """A ``PictureStream`` of rtsp://, http:// and other addresses that FFmpeg supports, or of a GStreamer pipeline if
+    OpenCV was built with GStreamer."""
 
     def __init__(self, url: str, *, pipeline: bool = False, name: str | None = None) -> None:
         self.name = name or url
@@ -167,9 +167,9 @@ class NetworkStream:
         if self._pipeline:
             self._capture = cv2.VideoCapture(self._url, cv2.CAP_GSTREAMER)
         else:
-            wanted = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_MS]
+            timeouts = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_MS]
             with _options():
-                self._capture = cv2.VideoCapture(self._url, cv2.CAP_FFMPEG, wanted)
+                self._capture = cv2.VideoCapture(self._url, cv2.CAP_FFMPEG, timeouts)
         if not self._capture.isOpened():
             raise SourceLost(
                 f"{self.name} does not answer, or sends no video.", "Check its address and password."

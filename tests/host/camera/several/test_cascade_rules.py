@@ -85,27 +85,27 @@ def test_an_invalid_rerun_raises_an_error(text: str) -> None:
 
 
 def test_label_rules() -> None:
-    assert LabelRule((("person", 0.7),)).look(PERSON) is not None
-    assert LabelRule((("person", 0.71),)).look(PERSON) is None
-    assert LabelRule((("cat", 0.2),)).look(PERSON) is not None
-    assert LabelRule((("", 0.6),)).look(PERSON) is not None
-    assert LabelRule((("dog", 0.1),)).look(PERSON) is None
-    assert LabelRule((("dog", 0.1), ("cat", 0.1))).look(PERSON) is not None
-    assert LabelRule((("", 0.1),)).look(NOTHING) is None
-    assert LabelRule((("", 0.5),)).look(Answer("score", score=0.6)) is not None
+    assert LabelRule((("person", 0.7),)).match(PERSON) is not None
+    assert LabelRule((("person", 0.71),)).match(PERSON) is None
+    assert LabelRule((("cat", 0.2),)).match(PERSON) is not None
+    assert LabelRule((("", 0.6),)).match(PERSON) is not None
+    assert LabelRule((("dog", 0.1),)).match(PERSON) is None
+    assert LabelRule((("dog", 0.1), ("cat", 0.1))).match(PERSON) is not None
+    assert LabelRule((("", 0.1),)).match(NOTHING) is None
+    assert LabelRule((("", 0.5),)).match(Answer("score", score=0.6)) is not None
 
 
 def test_a_label_rule_returns_the_best_box() -> None:
-    detection = LabelRule((("face", 0.5),)).look(FACES)
+    detection = LabelRule((("face", 0.5),)).match(FACES)
     assert detection is not None
     assert detection.box is FACES.boxes[1]
 
 
 def test_low_confidence_rules() -> None:
-    assert LowConfidenceRule(0.8).look(PERSON) is not None
-    assert LowConfidenceRule(0.7).look(PERSON) is None
-    assert LowConfidenceRule(0.65).look(FACES) is not None, "the first box counts, and it has 0.6"
-    assert LowConfidenceRule(0.9).look(NOTHING) is None
+    assert LowConfidenceRule(0.8).match(PERSON) is not None
+    assert LowConfidenceRule(0.7).match(PERSON) is None
+    assert LowConfidenceRule(0.65).match(FACES) is not None, "the first box counts, and it has 0.6"
+    assert LowConfidenceRule(0.9).match(NOTHING) is None
 
 
 def test_labels_are_checked() -> None:
