@@ -111,24 +111,24 @@ class _Table(ProfileTable):
             )
         ):
             raise ProfileError(
-                f"{self._where}: '{key}' must be two or more numbers from {minimum:g} to {maximum:g}, not {value!r}."
+                f"{self._location}: '{key}' must be two or more numbers from {minimum:g} to {maximum:g}, not {value!r}."
             )
         return tuple(map(float, value))
 
     def curve(self, x: tuple[float, ...], key: str, minimum: float, maximum: float) -> Curve:
         y = self.values(key, minimum, maximum)
         if len(x) != len(y) or any(a >= b for a, b in pairwise(x)):
-            raise ProfileError(f"{self._where}: '{key}' needs one value for each of the ascending points.")
+            raise ProfileError(f"{self._location}: '{key}' needs one value for each of the ascending points.")
         return Curve(x, y)
 
 
-def parse_battery(text: str, where: str) -> Battery:
-    """Read a profile from TOML ``text``. ``where`` is its name in errors.
+def parse_battery(text: str, location: str) -> Battery:
+    """Read a profile from TOML ``text``. ``location`` is its name in errors.
 
     Raises:
         ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
-    top = _Table.parse(text, where)
+    top = _Table.parse(text, location)
     volts, ohms, rate, temperature = (
         top.table(key) for key in ("voltage", "resistance", "rate", "temperature")
     )
@@ -165,7 +165,7 @@ def parse_battery(text: str, where: str) -> Battery:
         table.finish()
     is_falling = all(a >= b for a, b in pairwise(battery.voltage.y))
     if not is_falling or battery.voltage.y[-1] < battery.cutoff_v:
-        raise ProfileError(f"{where}: open_v must fall with the depth, and stay at or above cutoff_v.")
+        raise ProfileError(f"{location}: open_v must fall with the depth, and stay at or above cutoff_v.")
     return battery
 
 

@@ -11,12 +11,12 @@ from arenite.errors import ProfileError
 class BoardTable:
     """A TOML table that names the file and the field in every error, and records the fields that were read."""
 
-    def __init__(self, where: str, data: object) -> None:
+    def __init__(self, location: str, data: object) -> None:
         if not isinstance(data, dict):
             raise ProfileError(
-                f"{where} is not a table.", "Write it as [name] followed by key = value lines."
+                f"{location} is not a table.", "Write it as [name] followed by key = value lines."
             )
-        self._where = where
+        self._location = location
         self._data: dict[str, Any] = data
         self._read_keys: set[str] = set()
 
@@ -25,15 +25,17 @@ class BoardTable:
         self._read_keys.add(key)
         if key not in self._data:
             if default is None:
-                raise ProfileError(f"{self._where} has no field '{key}'.", "Compare it with another profile.")
+                raise ProfileError(
+                    f"{self._location} has no field '{key}'.", "Compare it with another profile."
+                )
             return default
         value = self._data[key]
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise ProfileError(f"{self._where}: '{key}' must be {kind.__name__}, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be {kind.__name__}, not {value!r}.")
         if isinstance(value, int) and value < 0:
-            raise ProfileError(f"{self._where}: '{key}' must not be negative, but is {value}.")
+            raise ProfileError(f"{self._location}: '{key}' must not be negative, but is {value}.")
         return value
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
@@ -47,7 +49,7 @@ class BoardTable:
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
-                raise ProfileError(f"{self._where}: '{key}' must be a list of strings, not {values!r}.")
+                raise ProfileError(f"{self._location}: '{key}' must be a list of strings, not {values!r}.")
             if allowed is not None:
                 self._allowed(key, value, allowed)
         return tuple(values)
@@ -55,7 +57,7 @@ class BoardTable:
     def _allowed(self, key: str, value: str, allowed: tuple[str, ...]) -> str:
         if value not in allowed:
             raise ProfileError(
-                f"{self._where}: '{key}' is '{value}'.", f"It must be one of {', '.join(allowed)}."
+                f"{self._location}: '{key}' is '{value}'.", f"It must be one of {', '.join(allowed)}."
             )
         return value
 
@@ -64,15 +66,15 @@ class BoardTable:
         self._read_keys.add(key)
         if key not in self._data:
             return None
-        return BoardTable(f"{self._where} [{key}]", self._data[key])
+        return BoardTable(f"{self._location} [{key}]", self._data[key])
 
     def tables(self, key: str) -> list[BoardTable]:
         """Return the tables ``[[key]]``. There must be at least one."""
         self._read_keys.add(key)
         rows = self._data.get(key)
         if not isinstance(rows, list) or not rows:
-            raise ProfileError(f"{self._where} needs at least one [[{key}]] entry.")
-        return [BoardTable(f"{self._where} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
+            raise ProfileError(f"{self._location} needs at least one [[{key}]] entry.")
+        return [BoardTable(f"{self._location} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
 
     def items(self) -> dict[str, Any]:
         """Return the raw contents of the table."""
@@ -88,4 +90,4 @@ class BoardTable:
                     if close_names
                     else f"Known fields: {', '.join(sorted(self._read_keys))}."
                 )
-                raise ProfileError(f"{self._where} has an unknown field '{key}'.", hint)
+                raise ProfileError(f"{self._location} has an unknown field '{key}'.", hint)

@@ -121,8 +121,8 @@ def _power(table: BoardTable) -> Power:
     return result
 
 
-def parse_board(text: str, where: str) -> Board:
-    """Read a profile from TOML ``text``. ``where`` is its name in errors.
+def parse_board(text: str, location: str) -> Board:
+    """Read a profile from TOML ``text``. ``location`` is its name in errors.
 
     Raises:
         ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
@@ -130,12 +130,12 @@ def parse_board(text: str, where: str) -> Board:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise ProfileError(f"{where} is not valid TOML: {error}.") from error
-    top = BoardTable(where, data)
+        raise ProfileError(f"{location} is not valid TOML: {error}.") from error
+    top = BoardTable(location, data)
     emulated = top.get("emulated", bool)
     uart = top.table("uart")
     if uart is None:
-        raise ProfileError(f"{where} has no [uart].", "Give the serial port that the host uses.")
+        raise ProfileError(f"{location} has no [uart].", "Give the serial port that the host uses.")
     espressif = top.table("espressif")
     platformio, upload, emulator, power, sources, usb = (
         top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources", "usb")
@@ -167,11 +167,11 @@ def parse_board(text: str, where: str) -> Board:
     top.finish()
     if board.emulated != (board.emulator is not None):
         raise ProfileError(
-            f"{where}: an emulated board needs an [emulator] table, and other boards must not have one."
+            f"{location}: an emulated board needs an [emulator] table, and other boards must not have one."
         )
     if board.emulated != board.name.startswith("qemu_"):
         raise ProfileError(
-            f"{where}: names of emulated boards start with 'qemu_', and names of other boards must not."
+            f"{location}: names of emulated boards start with 'qemu_', and names of other boards must not."
         )
     return board
 

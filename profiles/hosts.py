@@ -90,24 +90,24 @@ class _Table(ProfileTable):
         value = self._data.pop(key, None)
         if not isinstance(value, str) or (allowed is not None and value not in allowed):
             expected = f"one of {', '.join(allowed)}" if allowed else "text"
-            raise ProfileError(f"{self._where}: '{key}' must be {expected}, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be {expected}, not {value!r}.")
         return value
 
     def values(self, key: str, kind: type) -> tuple[Any, ...]:
         value = self._data.pop(key, [])
         kinds = (int, float) if kind is float else (kind,)
         if not isinstance(value, list) or not all(isinstance(v, kinds) for v in value):
-            raise ProfileError(f"{self._where}: '{key}' must be a list of {kind.__name__}, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be a list of {kind.__name__}, not {value!r}.")
         return tuple(kind(v) for v in value)
 
 
-def parse_host(text: str, where: str) -> HostProfile:
-    """Read a profile from TOML ``text``. ``where`` is its name in errors.
+def parse_host(text: str, location: str) -> HostProfile:
+    """Read a profile from TOML ``text``. ``location`` is its name in errors.
 
     Raises:
         ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
-    top = _Table.parse(text, where)
+    top = _Table.parse(text, location)
     cpu, accelerator, thermal_table = top.table("cpu"), top.table("accelerator", {}), top.table("thermal")
     thermal = Thermal(
         junction_case_k_w=thermal_table.number("junction_case_k_w", 0, 100),
@@ -139,9 +139,9 @@ def parse_host(text: str, where: str) -> HostProfile:
         table.finish()
     for steps in (profile.steps_mhz, profile.accelerator_steps_mhz):
         if list(steps) != sorted(set(steps)) or any(step <= 0 for step in steps):
-            raise ProfileError(f"{where}: steps_mhz must ascend from above 0.")
+            raise ProfileError(f"{location}: steps_mhz must ascend from above 0.")
     if not profile.steps_mhz or not profile.cores or min(thermal.junction_j_k, thermal.case_j_k) <= 0:
-        raise ProfileError(f"{where}: cores, steps_mhz and heat capacities must be above 0.")
+        raise ProfileError(f"{location}: cores, steps_mhz and heat capacities must be above 0.")
     return profile
 
 

@@ -61,32 +61,32 @@ class _Table(ProfileTable):
     def names(self, key: str) -> tuple[str, ...]:
         value = self._data.pop(key, None)
         if not isinstance(value, list) or not value or not all(isinstance(v, str) for v in value):
-            raise ProfileError(f"{self._where}: '{key}' must be a list of names, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be a list of names, not {value!r}.")
         return tuple(value)
 
     def keys(self) -> list[str]:
         return list(self._data)
 
     @property
-    def where(self) -> str:
-        return self._where
+    def location(self) -> str:
+        return self._location
 
 
 def _unit(table: _Table, sources: Mapping[str, Any]) -> EnergyCoefficient:
     low, value, high = (table.number(key, 0, 100) for key in ("low", "value", "high"))
     kind, source = table.text("kind"), table.text("source")
-    where = table.where
+    location = table.location
     table.finish()
     if not low <= value <= high or kind not in KINDS or source not in sources:
         raise ProfileError(
-            f"{where} needs low ≤ value ≤ high, a kind of {', '.join(KINDS)}, and one of [sources]."
+            f"{location} needs low ≤ value ≤ high, a kind of {', '.join(KINDS)}, and one of [sources]."
         )
     return EnergyCoefficient(value, low, high, kind, str(sources[source]))
 
 
-def parse_energy(text: str, where: str) -> EnergyUnits:
-    """Read a file from TOML ``text``. ``where`` is its name in errors. Raises ``ProfileError``."""
-    top = _Table.parse(text, where)
+def parse_energy(text: str, location: str) -> EnergyUnits:
+    """Read a file from TOML ``text``. ``location`` is its name in errors. Raises ``ProfileError``."""
+    top = _Table.parse(text, location)
     sources = top.table("sources").rest()
     units, mix, classes = (top.table(key) for key in ("units", "mix", "classes"))
     coefficients = {name: _unit(units.table(name), sources) for name in units.keys()}  # noqa: SIM118
@@ -104,12 +104,12 @@ def parse_energy(text: str, where: str) -> EnergyUnits:
     group_names = set(coefficients)
     if not {PLAIN, STALL} <= group_names or not {*mix_fractions, *groups} <= group_names - {STALL}:
         raise ProfileError(
-            f"{where}: [mix] and [classes] must refer to [units], and 'plain' and 'stall' must be among them."
+            f"{location}: [mix] and [classes] must refer to [units], and 'plain' and 'stall' must be among them."
         )
     if abs(sum(mix_fractions.values()) - 1) > 1e-9:
-        raise ProfileError(f"{where}: the [mix] must add up to 100.")
+        raise ProfileError(f"{location}: the [mix] must add up to 100.")
     if len(result.group) != sum(map(len, groups.values())):
-        raise ProfileError(f"{where}: a class is in two groups.")
+        raise ProfileError(f"{location}: a class is in two groups.")
     return result
 
 

@@ -76,16 +76,16 @@ class _Table(ProfileTable):
     def texts(self, key: str) -> tuple[str, ...]:
         value = self._data.pop(key, [])
         if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
-            raise ProfileError(f"{self._where}: '{key}' must be a list of texts, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be a list of texts, not {value!r}.")
         return tuple(value)
 
     def ranges(self) -> tuple[MeterRange, ...]:
         rows: Any = self._data.pop("range", None)
         if not isinstance(rows, list) or not rows:
-            raise ProfileError(f"{self._where} needs at least one [[range]].")
+            raise ProfileError(f"{self._location} needs at least one [[range]].")
         meter_ranges = []
         for k, row in enumerate(rows, 1):
-            table = type(self)(f"{self._where} [[range]] #{k}", row)
+            table = type(self)(f"{self._location} [[range]] #{k}", row)
             meter_ranges.append(
                 MeterRange(
                     table.number("max_a", 1e-9, 1e3),
@@ -95,17 +95,17 @@ class _Table(ProfileTable):
             )
             table.finish()
         if any(a.max_a >= b.max_a for a, b in pairwise(meter_ranges)):
-            raise ProfileError(f"{self._where}: the ranges must ascend.")
+            raise ProfileError(f"{self._location}: the ranges must ascend.")
         return tuple(meter_ranges)
 
 
-def parse_meter(text: str, where: str) -> MeterProfile:
-    """Read a profile from TOML ``text``. ``where`` is its name in errors.
+def parse_meter(text: str, location: str) -> MeterProfile:
+    """Read a profile from TOML ``text``. ``location`` is its name in errors.
 
     Raises:
         ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
     """
-    top = _Table.parse(text, where)
+    top = _Table.parse(text, location)
     supply = top.table("supply") if top.has("supply") else None
     meter = MeterProfile(
         name=top.text("name"),
@@ -129,13 +129,14 @@ def parse_meter(text: str, where: str) -> MeterProfile:
             table.finish()
     if meter.connection not in CONNECTIONS:
         raise ProfileError(
-            f"{where}: 'connection' is '{meter.connection}'.", f"It must be one of {', '.join(CONNECTIONS)}."
+            f"{location}: 'connection' is '{meter.connection}'.",
+            f"It must be one of {', '.join(CONNECTIONS)}.",
         )
     if meter.supply_v is not None and meter.supply_v[0] >= meter.supply_v[1]:
-        raise ProfileError(f"{where}: the supply's least_v must be below most_v.")
+        raise ProfileError(f"{location}: the supply's least_v must be below most_v.")
     if not {"accuracy", "rate"} <= set(meter.sources):
         raise ProfileError(
-            f"{where}: [sources] must have 'accuracy' and 'rate', the sources of these figures."
+            f"{location}: [sources] must have 'accuracy' and 'rate', the sources of these figures."
         )
     return meter
 

@@ -17,46 +17,46 @@ class ProfileTable:
     #: The folder whose files are named as examples in errors.
     folder = "profiles"
 
-    def __init__(self, where: str, data: Any) -> None:
+    def __init__(self, location: str, data: Any) -> None:
         if not isinstance(data, dict):
             raise ProfileError(
-                f"{where} is missing or not a table.", f"Compare it with another file of {self.folder}."
+                f"{location} is missing or not a table.", f"Compare it with another file of {self.folder}."
             )
-        self._where, self._data = where, dict(data)
+        self._location, self._data = location, dict(data)
 
     @classmethod
-    def parse(cls, text: str, where: str) -> Self:
+    def parse(cls, text: str, location: str) -> Self:
         """Return the top-level table of a file. Raises ``ProfileError`` for text that is not TOML."""
         try:
-            return cls(where, tomllib.loads(text))
+            return cls(location, tomllib.loads(text))
         except tomllib.TOMLDecodeError as error:
-            raise ProfileError(f"{where} is not valid TOML: {error}.") from error
+            raise ProfileError(f"{location} is not valid TOML: {error}.") from error
 
     def number(self, key: str, minimum: float, maximum: float, default: float | None = None) -> float:
         value = self._data.pop(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum:
             raise ProfileError(
-                f"{self._where}: '{key}' must be a number from {minimum:g} to {maximum:g}, not {value!r}."
+                f"{self._location}: '{key}' must be a number from {minimum:g} to {maximum:g}, not {value!r}."
             )
         return float(value)
 
     def text(self, key: str) -> str:
         value = self._data.pop(key, None)
         if not isinstance(value, str) or not value:
-            raise ProfileError(f"{self._where}: '{key}' must be text, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be text, not {value!r}.")
         return value
 
     def flag(self, key: str) -> bool:
         value = self._data.pop(key, None)
         if not isinstance(value, bool):
-            raise ProfileError(f"{self._where}: '{key}' must be true or false, not {value!r}.")
+            raise ProfileError(f"{self._location}: '{key}' must be true or false, not {value!r}.")
         return value
 
     def has(self, key: str) -> bool:
         return key in self._data
 
     def table(self, key: str, default: Any = None) -> Self:
-        return type(self)(f"{self._where} [{key}]", self._data.pop(key, default))
+        return type(self)(f"{self._location} [{key}]", self._data.pop(key, default))
 
     def rest(self) -> dict[str, Any]:
         data, self._data = self._data, {}
@@ -65,7 +65,7 @@ class ProfileTable:
     def finish(self) -> None:
         if self._data:
             raise ProfileError(
-                f"{self._where} has an unknown field '{next(iter(self._data))}'.",
+                f"{self._location} has an unknown field '{next(iter(self._data))}'.",
                 "Check the spelling of the field.",
             )
 

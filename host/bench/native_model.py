@@ -95,7 +95,7 @@ class NativeModel:
         self._outputs = [graph.tensors[i] for i in graph.outputs]
 
     def fill_arena(self, byte: int) -> None:
-        """Fill the whole arena with ``byte``. A kernel that reads stale bytes then gives a wrong output."""
+        """Fill the complete arena with ``byte``. A kernel that reads stale bytes then gives a wrong output."""
         ctypes.memset(self._model.guards + 16, byte, self._model.arena_bytes)
         if self._model.slow:
             part = self._model.slow[0]

@@ -71,7 +71,7 @@ def doctor(as_json: bool) -> int:
         )
         camera_parts = _camera()
         usable = {True: "yes", False: "no"}
-        rows = [("camera", each["name"], "yes", "") for each in camera_parts["cameras"]]
+        rows = [("camera", camera["name"], "yes", "") for camera in camera_parts["cameras"]]
         rows += [("runtime", r["name"], usable[r["usable"]], r["note"]) for r in camera_parts["runtimes"]]
         rows += [(s["kind"], s["name"], usable[s["usable"]], s["note"]) for s in camera_parts["sensors"]]
         show(table("For arenite camera", ("kind", "name", "usable", "note"), rows))
@@ -109,7 +109,7 @@ def _camera() -> dict[str, Any]:
     from arenite.host.energy.power_sources import sources
 
     return {
-        "cameras": [{"name": str(each)} for each in list_cameras()],
+        "cameras": [{"name": str(camera)} for camera in list_cameras()],
         "runtimes": [{"name": a.name, "usable": a.available, "note": a.reason} for a in available_runtimes()],
         "sensors": sources(),
     }

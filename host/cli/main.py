@@ -95,9 +95,11 @@ def main(argv: list[str] | None = None) -> int:
         raise
     except OSError as error:
         # A full disk or a folder without write permission is a problem that the user can correct.
-        where = f": {error.filename}" if error.filename else ""
+        file_text = f": {error.filename}" if error.filename else ""
         _print_error(
-            UsageError(f"{error.strerror or error}{where}.", "Check the path, its permissions and the disk.")
+            UsageError(
+                f"{error.strerror or error}{file_text}.", "Check the path, its permissions and the disk."
+            )
         )
         return 2
     except Exception:

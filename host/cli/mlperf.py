@@ -171,8 +171,10 @@ def _show(result: dict[str, Any]) -> None:
             spread = f"{latency['median']:,} (windows {latency['min']:,} to {latency['max']:,})"
             facts.append(("µs per inference", spread))
             facts.append(("inferences per second", f"{result['inference']['throughput']['median']:.3f}"))
-        each = result["windows"][0]
-        facts.append(("windows", f"{len(result['windows'])} of {each['inferences']} inferences or more"))
+        first_window = result["windows"][0]
+        facts.append(
+            ("windows", f"{len(result['windows'])} of {first_window['inferences']} inferences or more")
+        )
         facts.append(("bit-exact with LiteRT", f"{result['bit_exact']} of {result['samples']} windows"))
     facts.append(("results", result["folder"]))
     title = f"MLPerf Tiny {result['task']}, {result['mode']}, on {result['board']['name']}"

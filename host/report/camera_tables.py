@@ -66,13 +66,13 @@ def show_summary(record: Mapping[str, Any]) -> None:
                 ("limit", "budget", "value", "kind", ""),
                 [
                     (
-                        each["limit"],
-                        f"{each['asked']:g} {each['unit']}",
-                        "-" if each["value"] is None else f"{each['value']:.2f} {each['unit']}",
-                        each["kind"],
-                        verdict[each["kept"]],
+                        entry["limit"],
+                        f"{entry['asked']:g} {entry['unit']}",
+                        "-" if entry["value"] is None else f"{entry['value']:.2f} {entry['unit']}",
+                        entry["kind"],
+                        verdict[entry["kept"]],
                     )
-                    for each in record["budget"]
+                    for entry in record["budget"]
                 ],
             )
         )
@@ -82,8 +82,8 @@ def show_summary(record: Mapping[str, Any]) -> None:
                 f"Governor: the last {min(len(record['governor']), 12)} of {len(record['governor'])} actions",
                 ("time s", "lever", "from", "to", "reason"),
                 [
-                    (f"{each['t_s']:.1f}", each["lever"], each["from"], each["to"], each["reason"])
-                    for each in record["governor"][-12:]
+                    (f"{entry['t_s']:.1f}", entry["lever"], entry["from"], entry["to"], entry["reason"])
+                    for entry in record["governor"][-12:]
                 ],
             )
         )

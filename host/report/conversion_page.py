@@ -34,7 +34,7 @@ def conversion_page(conversion: Conversion, verdicts: Sequence[FitVerdict], comm
     """Return the page of a conversion.
 
     Args:
-        made: the conversion.
+        conversion: the result of ``arenite.host.conversion``'s ``convert``.
         verdicts: whether the model fits each board of the request.
         command: the command line that creates the same image, or "".
     """

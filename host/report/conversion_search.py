@@ -34,8 +34,8 @@ def search_section(search: SearchResult) -> list[str]:
 def _budget(search: SearchResult) -> str:
     budget = search.budget
     limits = [
-        f"{what} {value:,}{unit}"
-        for what, value, unit in (
+        f"{name} {value:,}{unit}"
+        for name, value, unit in (
             ("RAM", budget.ram, " B"),
             ("flash", budget.flash, " B"),
             ("instructions", budget.instructions, ""),

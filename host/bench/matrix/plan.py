@@ -199,10 +199,10 @@ def _exclude_rules(
     """Return the ``[[exclude]]`` tables. The models and boards that they name must be in the file."""
     if not isinstance(rules, list) or not all(isinstance(rule, dict) for rule in rules):
         raise reader.error_for("exclude", rules, "[[exclude]] tables")
-    known = {"model": [path.stem for path, *_ in models], "board": [board.name for board, _ in boards]}
+    known_names = {"model": [path.stem for path, *_ in models], "board": [board.name for board, _ in boards]}
     for rule in rules:
         _Reader(reader.path, rule).only(_EXCLUDE_KEYS, ", in exclude,")
-        for key, names in known.items():
+        for key, names in known_names.items():
             if key in rule and rule[key] not in names:
                 raise reader.error_for(f"exclude.{key}", rule[key], f"one of {', '.join(names)}")
     return rules

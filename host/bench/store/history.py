@@ -52,11 +52,11 @@ def series_of(
     series = []
     sorted_groups = sorted(groups.items(), key=lambda item: (*item[0][:2], len(item[0][2]), item[0][2]))
     for (model, board, mode), members in sorted_groups:
-        shown = members[-last:] if last else members
+        recent = members[-last:] if last else members
         # The first run that is shown is compared with the run before it.
-        start = len(members) - len(shown)
+        start = len(members) - len(recent)
         points = []
-        for k, run in enumerate(shown):
+        for k, run in enumerate(recent):
             earlier = members[: start + k]
             if against == BEST:
                 earlier = members[start : start + k]
@@ -72,9 +72,11 @@ def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) 
     best: dict[str, Change] = {}
     for old in earlier:
         for difference in changes([old], new, rules):
-            known = best.get(difference.figure)
-            better = known is None or (
-                difference.old > known.old if difference.figure == "accuracy" else difference.old < known.old
+            best_so_far = best.get(difference.figure)
+            better = best_so_far is None or (
+                difference.old > best_so_far.old
+                if difference.figure == "accuracy"
+                else difference.old < best_so_far.old
             )
             if better:
                 best[difference.figure] = difference

@@ -109,11 +109,11 @@ class _ProgressView:
 
     def _table(self) -> Table:
         running = [s for s in self._states if not s.finished and s.step != "waiting"]
-        shown = self._states if len(self._states) <= _MAX_ROWS else running
+        rows_to_show = self._states if len(self._states) <= _MAX_ROWS else running
         done = sum(s.finished for s in self._states)
         title = f"{done} of {len(self._states)} cells done"
         return table(
-            title, ("cell", "", "outcome"), [(s.cell.name, _progress(s), _outcome(s)) for s in shown]
+            title, ("cell", "", "outcome"), [(s.cell.name, _progress(s), _outcome(s)) for s in rows_to_show]
         )
 
 

@@ -39,15 +39,17 @@ def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
         else:
             click.echo(rules(), nl=False)
         return 0
-    known = known_boards()
+    all_known = known_boards()
     if as_json:
-        print_json({"schema": "arenite.boards/1", "boards": [_entry(b) for b in known]})
+        print_json({"schema": "arenite.boards/1", "boards": [_entry(b) for b in all_known]})
         return 0
     rows = [
         (b.name, b.title, b.mcu, b.core, f"{b.clock_hz / 1e6:g}", f"{b.flash_bytes:,}", f"{b.ram_bytes:,}")
-        for b in known
+        for b in all_known
     ]
-    show(table(f"{len(known)} boards", ("board", "title", "MCU", "core", "MHz", "flash B", "SRAM B"), rows))
+    show(
+        table(f"{len(all_known)} boards", ("board", "title", "MCU", "core", "MHz", "flash B", "SRAM B"), rows)
+    )
     return 0
 
 

@@ -81,8 +81,8 @@ def _outcome(result: FlashResult) -> str:
     how = "started" if result.tool == EMULATOR else f"{result.nbytes:,} bytes by {result.tool}"
     if result.identity is None:
         return f"flashed, {how}; its model was not checked"
-    where = f" on {result.port}" if result.port else ""
+    port_text = f" on {result.port}" if result.port else ""
     runs = f"'{result.identity.model}'"
     if result.identity.model_hash:
         runs += f" ({result.identity.model_hash})"
-    return f"{how}; it answers{where} and runs {runs}"
+    return f"{how}; it answers{port_text} and runs {runs}"

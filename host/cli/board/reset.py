@@ -35,7 +35,7 @@ def reset(port: str, board: str, way: str | None, only_print: bool, as_json: boo
         )
     path = resolve_port(profile, port)
     assert path is not None
-    about = {
+    common = {
         "schema": "arenite.reset/1",
         "board": profile.name,
         "port": path,
@@ -45,13 +45,13 @@ def reset(port: str, board: str, way: str | None, only_print: bool, as_json: boo
     if only_print:
         command = shlex.join(power_command(path)) if kind == "power" else None
         if as_json:
-            print_json({**about, "command": command})
+            print_json({**common, "command": command})
         else:
             show(command or f"{kind} on {path}")
         return 0
     reset_board(kind, path)
     if as_json:
-        print_json(about)
+        print_json(common)
     else:
         show(f"{profile.name} on {path}: reset by {kind}")
     return 0

@@ -118,10 +118,10 @@ def energy(
                     duration,
                     mark_input,
                 )
-                instrument, where = make_meter(meter, meter_port, profile, supply, own_supply, rate)
+                instrument, port_name = make_meter(meter, meter_port, profile, supply, own_supply, rate)
                 measured = measure_board(prepared, profile, instrument, config, steps)
                 result = measured.result
-                record = board_record(measured, profile, prepared, where)
+                record = board_record(measured, profile, prepared, port_name)
     if battery is not None and every is not None:
         sleep_a = None if sleep_current is None else sleep_current * 1e-6
         record["battery"] = battery_life(record, profile, battery, every, sleep_a=sleep_a)

@@ -105,9 +105,9 @@ def _training_options(
     from arenite.models.training.training import TrainingOptions, with_options
     from arenite.models.training.training_records import training_records
 
-    known = training_records()
-    if name in known:
-        options = known[name].options
+    records = training_records()
+    if name in records:
+        options = records[name].options
     elif name in ARCHITECTURES:
         if data is None:
             raise UsageError(
@@ -118,7 +118,7 @@ def _training_options(
     else:
         raise UsageError(
             f"There is no architecture and no recorded training '{name}'.",
-            f"Known: {', '.join((*ARCHITECTURES, *known))}.",
+            f"Known: {', '.join((*ARCHITECTURES, *records))}.",
         )
     return with_options(
         options,
