@@ -1,6 +1,7 @@
-"""Programs that use a library's models: bare metal, Arduino, Zephyr and ESP-IDF.
+"""Write example programs that use a library's models: bare metal, Arduino, Zephyr and ESP-IDF.
 
-All do the same: for each model read its inputs, invoke it, and show its outputs before the next model takes the arena.
+Each program does this for one model after the other: read its inputs, invoke it, show its outputs. The next model then
+overwrites the arena.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from arenite.firmware.library.manifests import Library, zephyr_option
 
 
 def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
-    """Path in the library to text."""
+    """Return the text of each example file by its path in the library."""
     inclusions = "\n".join(f'#include "{header}"' for header in library.headers)
     steps = "\n\n".join(_inference(g) for g in models)
     resets = "".join(f"    {g.prefix}model_reset();\n" for g in models if g.variables)
@@ -45,7 +46,7 @@ def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
 
 
 def _fill_rows(models: Sequence[Generated]) -> str:
-    """The row callbacks of models that take their input row by row."""
+    """Return the row callbacks of the models that take their input row by row."""
     text = ""
     for g in models:
         if g.streamed_input is not None:
@@ -58,7 +59,7 @@ def _fill_rows(models: Sequence[Generated]) -> str:
 
 
 def _inference(g: Generated) -> str:
-    """The statements that run one model."""
+    """Return the statements that run one model."""
     p, upper = g.prefix, g.prefix.upper()
     lines = [f"/* {g.name} */"]
     for kind, k, tensor in io_names(g):
@@ -81,10 +82,11 @@ def _inference(g: Generated) -> str:
 
 
 _BARE_METAL = """\
-/* The models in turn on a board without an operating system. Compile it with all of src/ and your start-up code. */
+/* Runs all models, one after the other, on a board without an operating system. Compile it with all of src/ and your
+ * start-up code. */
 {inclusions}
 
-/* Yours: fill an input, from a sensor say; do something with the numbers of an output. */
+/* Write these functions: fill an input, for example from a sensor; use the numbers of an output. */
 void read_input(void *to, uint32_t bytes);
 void show_integer(int64_t value);
 void show_real(float value);
@@ -100,10 +102,10 @@ int main(void)
 """
 
 _ARDUINO = """\
-/* The models in turn: input bytes come in over the serial port, the numbers of the outputs go out, a line each. */
+/* Runs all models, one after the other: reads input bytes from the serial port and prints each output on one line. */
 {inclusions}
 
-/* Yours: fill an input, from a sensor say; do something with the numbers of an output. */
+/* Replace these functions: fill an input, for example from a sensor; use the numbers of an output. */
 static void read_input(void *to, uint32_t bytes)
 {{
     uint8_t *at = static_cast<uint8_t *>(to);
@@ -141,11 +143,11 @@ void loop() {{ run_models(); }}
 """
 
 _STDIO = """\
-/* The models in turn. */
+/* Runs all models, one after the other. */
 #include <stdio.h>
 {inclusions}
 
-/* Yours: fill an input from a sensor. */
+/* Replace this function: fill an input from a sensor. */
 static void read_input(void *to, uint32_t bytes)
 {{
     for (uint8_t *at = to; bytes > 0; bytes--) {{

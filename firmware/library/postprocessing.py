@@ -1,4 +1,4 @@
-"""A model's own postprocessing in a library: one function from its outputs to answers."""
+"""Write the postprocessing of a model in a library: one function that turns its outputs into answers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.firmware.library.processing_writer import ProcessingWriter, number,
 
 
 def write_post(w: ProcessingWriter, plan: PostPlan) -> None:
-    """``NAME_postprocess``, its declaration, tables, and the sources that it needs."""
+    """Write the function ``NAME_postprocess``, its declaration, its tables, and the list of sources that it needs."""
     w.includes.add("post.h")
     if isinstance(plan, TopKPlan):
         _classes(w, plan)
@@ -28,7 +28,7 @@ def write_post(w: ProcessingWriter, plan: PostPlan) -> None:
 
 
 def _output(w: ProcessingWriter, index: int | None) -> str:
-    """The address of an output; 0 for none."""
+    """Return a C expression for the address of an output, "0" for None."""
     return "0" if index is None else w.address(w.g.model.main.outputs[index])
 
 
@@ -37,7 +37,8 @@ def _powers(w: ProcessingWriter, needed: bool) -> str:
 
 
 def _function(w: ProcessingWriter, kind: str, arguments: str, call: str) -> None:
-    """``call``: with the keyword return, where the function does."""
+    """Write a function of the type ``kind`` that runs the statement ``call``. It includes ``return`` if there is a
+    value."""
     w.header.append(f"{kind} {w.p}postprocess({arguments});")
     w.source.append(f"{kind} {w.p}postprocess({arguments})\n{{\n    {call};\n}}")
 
@@ -46,7 +47,7 @@ def _classes(w: ProcessingWriter, plan: TopKPlan) -> None:
     w.kernels |= {"top_k.c", "post_keys.c"}
     output = _output(w, plan.step.output)
     w.header.append(
-        "/* After an inference: the best classes, best first; how many there are. */\n"
+        "/* Call it after an inference. It writes the best classes, best first, and returns their number. */\n"
         f"#define {w.upper}BEST {plan.step.k}"
     )
     if plan.values is None:
@@ -76,8 +77,8 @@ def _error(w: ProcessingWriter, plan: MsePlan) -> None:
     if plan.step.threshold is not None:
         limit = f"\n#define {w.upper}ANOMALY {float(np.float32(plan.step.threshold))!r}f"
     w.header.append(
-        "/* After an inference: the mean squared error between the output and `input`, which you kept: an\n"
-        f" * inference writes over its own. */{limit}"
+        "/* Call it after an inference. It returns the mean squared error between the output and `input`, a copy\n"
+        f" * that you keep: the inference overwrites the model's input. */{limit}"
     )
     call = f"return ar_mse(&{w.p}squares, input, {_output(w, plan.step.output)})"
     _function(w, "float", "const void *input", call)
@@ -94,13 +95,14 @@ def _boxes(w: ProcessingWriter, plan: BoxesPlan) -> None:
     }
     w.source.append(f"static const ar_boxes {w.p}boxes = {struct(fields)};")
     text = (
-        f"/* After an inference: boxes, best first; how many there are, at most {plan.nms.most}. */\n"
+        "/* Call it after an inference. It writes boxes, best first, and returns their number, at most"
+        f" {plan.nms.most}. */\n"
         f"#define {w.upper}BOXES {plan.candidates}"
     )
     arguments, points = f"ar_box found[{w.upper}BOXES]", "0"
     if plan.points:
         text += (
-            f"\n/* x and y of the {plan.points} landmarks of each box. */\n"
+            f"\n/* Elements for x and y of the {plan.points} landmarks of each box. */\n"
             f"#define {w.upper}POINTS ({w.upper}BOXES * {2 * plan.points})"
         )
         arguments, points = f"{arguments}, int32_t points[{w.upper}POINTS]", "points"
@@ -118,7 +120,8 @@ def _points(w: ProcessingWriter, plan: PointsPlan) -> None:
     }
     w.source.append(f"static const ar_landmarks {w.p}landmarks = {struct(fields)};")
     w.header.append(
-        "/* After an inference: x, y and score of each point, 16 fractional bits; how many points there are. */\n"
+        "/* Call it after an inference. It writes x, y and score of each point with 16 fractional bits, and\n"
+        " * returns the number of points. */\n"
         f"#define {w.upper}POINTS {plan.count}"
     )
     call = f"ar_points(&{w.p}landmarks, {_output(w, plan.step.output)}, points);\n    return {plan.count}"
@@ -136,7 +139,7 @@ def _mask(w: ProcessingWriter, plan: MaskPlan) -> None:
     w.source.append(f"static const ar_segments {w.p}segments = {struct(fields)};")
     height, width = plan.shape
     w.header.append(
-        "/* After an inference: the class of each pixel, row by row. */\n"
+        "/* Call it after an inference. It writes the class of each pixel, row by row. */\n"
         f"#define {w.upper}MASK_WIDTH {width}\n#define {w.upper}MASK_HEIGHT {height}"
     )
     call = f"ar_mask(&{w.p}segments, {_output(w, plan.step.output)}, mask)"

@@ -1,7 +1,8 @@
-"""A model's own pre- and postprocessing in a library: NAME_processing.h and .c, and the C sources that they call.
+"""Write the pre- and postprocessing of a model in a library: NAME_processing.h and .c, and the C sources that they
+call.
 
-Tables are worked out here, from the steps that the image records; scratch memory is in the arena beside the inputs,
-which nothing else uses before an inference.
+The tables are computed here from the steps that the image records. Scratch memory is in the arena beside the inputs,
+which is unused before an inference.
 """
 
 from __future__ import annotations
@@ -31,16 +32,17 @@ from arenite.firmware.library.processing_writer import ProcessingWriter, struct
 
 @dataclass(frozen=True)
 class Processing:
-    """The processing that a model's image records, bound to the model."""
+    """The pre- and postprocessing that a model's image records, bound to the model."""
 
     before: ImagePlan | AudioPlan | None
     after: PostPlan | None
 
 
 def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
-    """The steps recorded in an image's ``extra``, for input 0 and the outputs of ``g``; None when there are none.
+    """Return the steps recorded in an image's ``extra``, bound to input 0 and the outputs of ``g``; None if it has
+    none.
 
-    A model that takes its input row by row has no place for a recording, and gets no preprocessing of sound.
+    A model that takes its input row by row has no memory for a recording, so it gets no audio preprocessing.
     Raises ``UsageError`` for steps that do not fit the model.
     """
     graph = g.model.main
@@ -64,7 +66,7 @@ def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
         shape = (*shape, 1) if shape[0] == 1 else (1, *shape)
     if len(shape) != 4:
         raise record_error(
-            f"The input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is not the shape of a picture."
+            f"The shape of input '{tensor.name}' is {'x'.join(map(str, tensor.shape))}, which is not that of a picture."
         )
     return source_plan(spec, shape[3], shape[2], shape[1])
 
@@ -73,14 +75,14 @@ def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
     plan = plan_audio(spec)
     if plan.frames * plan.features != tensor.elements:
         raise record_error(
-            f"Preprocessing makes {plan.frames}x{plan.features} values, "
-            f"the input '{tensor.name}' has {tensor.elements}."
+            f"The preprocessing computes {plan.frames}x{plan.features} values, "
+            f"but the input '{tensor.name}' has {tensor.elements}."
         )
     return plan
 
 
 def processing_files(g: Generated, processing: Processing) -> dict[str, str]:
-    """File name below ``src/`` to text."""
+    """Return the text of each file by its name below ``src/``."""
     writer = ProcessingWriter(g)
     if isinstance(processing.before, ImagePlan):
         _write_image(writer, processing.before)
@@ -125,11 +127,11 @@ def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
         planes.append(f"image + {size}")
     name = f"{w.p}preprocess"
     w.header.append(
-        f"/* A picture of {plan.width}x{plan.height} pixels, {plan.format}, to input 0; it is only read. */\n"
+        f"/* Converts a picture of {plan.width}x{plan.height} pixels, {plan.format}, to input 0. */\n"
         f"#define {w.upper}IMAGE_WIDTH {plan.width}\n#define {w.upper}IMAGE_HEIGHT {plan.height}\n"
         f"#define {w.upper}IMAGE_BYTES {buffer_bytes(plan.format, plan.width, plan.height)}\n"
         f"void {name}(const uint8_t *image);\n"
-        f"/* The same with planes and strides of your own. */\nvoid {name}_picture(const ar_picture *picture);"
+        f"/* The same, with your own planes and strides. */\nvoid {name}_picture(const ar_picture *picture);"
     )
     w.source.append(
         f"void {name}_picture(const ar_picture *picture)\n{{\n{_fill(w, scratch)}}}\n\n"
@@ -140,7 +142,7 @@ def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
 
 
 def _fill(w: ProcessingWriter, scratch: str) -> str:
-    """The statements that make input 0 of ``picture``: whole, or as many rows as the model takes."""
+    """Return the statements that convert ``picture`` to input 0: all of it, or the rows that the model requests."""
     if w.g.streamed_input is None:
         return f"    ar_image_run(&{w.p}image, picture, {w.address(w.g.model.main.inputs[0])}, {scratch});\n"
     return (
@@ -164,7 +166,7 @@ def _write_audio(w: ProcessingWriter, plan: AudioPlan) -> None:
     w.source.append(f"static const ar_audio {w.p}audio = {struct(fields)};")
     scratch = w.scratch(structs.audio_scratch(plan))
     w.header.append(
-        f"/* {plan.samples} samples of 16 bits to input 0; of fewer, the rest is silence. They are only read. */\n"
+        f"/* Converts {plan.samples} samples of 16 bits to input 0. If there are fewer, silence fills the rest. */\n"
         f"#define {w.upper}SAMPLES {plan.samples}\n"
         f"void {w.p}preprocess(const int16_t *samples, uint32_t count);"
     )

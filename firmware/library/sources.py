@@ -1,4 +1,5 @@
-"""The C sources of a library: models under names of their own, one arena for them all, and the kernels they call."""
+"""The C sources of a library: models with their own names, one arena for all of them, and the kernels that they
+call."""
 
 from __future__ import annotations
 
@@ -11,19 +12,19 @@ from arenite.firmware.generator.model_source import arena_bytes, model_sources
 from arenite.firmware.generator.project import engine_files
 from arenite.firmware.generator.shared_arena import SharedArena
 
-#: The engine's folder in the library: its headers have common names, and must not be on a program's include path.
+#: The engine's folder in the library. Its headers have common names, so they must not be on a program's include path.
 ENGINE_FOLDER = "arenite"
-#: Kernels that choose the layout of their weights by the compiler use their parameters instead where the core is not
-#: known.
+#: This macro is for libraries that are generated for no particular core. With it, kernels take the layout of their
+#: weights from their parameters; otherwise it depends on the compiler's target.
 ANY_CORE = "AR_ANY_CORE"
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 
 
 def share_arena(models: Sequence[Generated]) -> tuple[list[Generated], SharedArena | None]:
-    """The models, those without state in one arena that is as large as the largest needs it; and that arena.
+    """Return the models and the arena that they share. It is as large as the largest model needs.
 
-    State has to outlive the inferences of other models, so that a model with state keeps an arena of its own. There is
-    nothing to share for fewer than two.
+    A model with state keeps an arena of its own, because state has to survive the inferences of other models. If fewer
+    than two models can share an arena, it is None.
     """
     sharing = [g for g in models if not g.variables]
     if len(sharing) < 2:
@@ -35,25 +36,25 @@ def share_arena(models: Sequence[Generated]) -> tuple[list[Generated], SharedAre
 def library_sources(
     models: Sequence[Generated], shared: SharedArena | None, any_core: bool = False
 ) -> dict[str, str]:
-    """File name below ``src/`` to text. Every file finds the others beside itself, without any include path.
+    """Return the text of each file by its name below ``src/``. All files include each other without any include path.
 
-    ``any_core``: the models are generated for no core in particular.
+    ``any_core``: the models are not generated for a particular core.
     """
-    own: dict[str, str] = {}
+    model_files: dict[str, str] = {}
     for g in models:
-        own.update(model_sources(g))
+        model_files.update(model_sources(g))
     if shared is not None:
-        own.update(shared.sources())
+        model_files.update(shared.sources())
     needed = sorted({name for g in models for name in g.engine_sources})
-    engine = engine_files(list(own.values()), needed)
+    engine = engine_files(list(model_files.values()), needed)
     if any_core:
-        own, engine = (
+        model_files, engine = (
             {n: f"#define {ANY_CORE}\n{t}" if ANY_CORE in t else t for n, t in files.items()}
-            for files in (own, engine)
+            for files in (model_files, engine)
         )
 
-    def found(match: re.Match[str]) -> str:
+    def engine_include(match: re.Match[str]) -> str:
         return f'#include "{ENGINE_FOLDER}/{match[1]}"' if match[1] in engine else match[0]
 
-    files = {name: _INCLUDE.sub(found, text) for name, text in own.items()}
+    files = {name: _INCLUDE.sub(engine_include, text) for name, text in model_files.items()}
     return files | {f"{ENGINE_FOLDER}/{name}": text for name, text in engine.items()}

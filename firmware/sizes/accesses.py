@@ -1,11 +1,11 @@
-"""Estimated loads and stores of tensors per inference: what makes one tensor hotter than another.
+"""Estimate the loads and stores of every tensor per inference. They decide which tensors belong into fast memory.
 
-A kernel loads its inputs in proportion to their bytes (``per_input``: it goes over them once, by words), or to the
-bytes under its windows (``per_window``: a 3 x 3 convolution that looks at each byte nine times), or, where it comes
-back for each output channel, to its products (``per_mac``). It stores its output in proportion to the output's bytes
-(``per_output``). The coefficients in ``profiles/accesses.json`` were fitted to accesses counted by the emulator
-(``python -m benchmarks.estimates.fit_accesses``). Weights and scratch are not counted: they do not move. An
-estimate, never a measurement.
+The loads of an input are proportional to one of three quantities, depending on the kernel: to its bytes (``per_input``;
+the kernel reads it once, word by word), to the bytes under its windows (``per_window``; a 3 x 3 convolution reads each
+byte nine times), or to the products (``per_mac``; the kernel reads the input again for each output channel). Stores are
+proportional to the bytes of the output (``per_output``). The coefficients in ``profiles/accesses.json`` were fitted to
+accesses that the emulator counted (``python -m benchmarks.estimates.fit_accesses``). Weights and scratch are not
+counted, because the plan does not choose their memory. The result is an estimate, not a measurement.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATH = SIZES.parent / "accesses.json"
 
 
 class AccessRates(NamedTuple):
-    """Accesses of a kernel, none negative."""
+    """Loads and stores of a kernel for each unit of its work. No rate is negative."""
 
     per_input: float
     per_window: float
@@ -32,40 +32,43 @@ class AccessRates(NamedTuple):
     per_output: float
 
     def loads(self, work: InputWork) -> float:
-        """Quantities of one input."""
+        """Return the number of loads of one input."""
         return self.per_input * work.nbytes + self.per_window * work.window + self.per_mac * work.macs
 
 
-#: For a kernel that was never counted: each byte under a window once, each byte of the output once. Assumed.
+#: Rates for a kernel that was never counted: it loads each byte under a window once and stores each output byte once.
+#: Assumed.
 ASSUMED_RATES = AccessRates(0.0, 1.0, 0.0, 1.0)
 
 
 @cache
 def rates() -> dict[str, AccessRates]:
-    """Kernel to its rates."""
+    """Return the rates of each kernel by its name."""
     if not PATH.is_file():
         return {}
     return {k: AccessRates(*v) for k, v in json.loads(PATH.read_text())["kernels"].items()}
 
 
-#: Suffix of a kernel's key where no two windows share a byte: most kernels take another path there.
+#: Suffix of a kernel's key for layers in which no two windows share a byte. Most kernels have a separate code path for
+#: them.
 POINTWISE = " pointwise"
 
 
 def key_of(kernel: str, work: InputWork) -> str:
-    """The name under which the rates of a kernel stand in the table, for its first input's ``work``."""
+    """Return the key of a kernel's rates in the table. ``work`` is that of its first input."""
     return kernel.removesuffix("_row") + (POINTWISE if work.macs and work.window <= work.nbytes else "")
 
 
 def rates_of(kernel: str, work: InputWork) -> AccessRates:
+    """Return the measured rates of ``kernel``, or ``ASSUMED_RATES`` if it was never counted."""
     table = rates()
     key = key_of(kernel, work)
     return table.get(key) or table.get(key.removesuffix(POINTWISE), ASSUMED_RATES)
 
 
 class InputWork(NamedTuple):
-    """The quantities that an operator's loads of one input are proportional to: its bytes, the bytes under windows,
-    products."""
+    """The quantities that an operator's loads of one input can be proportional to: its bytes, the bytes under its
+    windows, and the products."""
 
     nbytes: int
     window: int
@@ -73,11 +76,11 @@ class InputWork(NamedTuple):
 
 
 def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
-    """Return those of input ``position``; products count for the first input alone, which has the windows."""
+    """Return the work of input ``position``. Only the first input has windows and products."""
     tensor = graph.tensors[op.inputs[position]]
     outputs = graph.tensors[op.outputs[0]] if op.outputs else tensor
     if position != 0 or not macs:
-        return InputWork(tensor.nbytes, _pooled(op, outputs.nbytes) or tensor.nbytes, 0)
+        return InputWork(tensor.nbytes, _pooled_bytes(op, outputs.nbytes) or tensor.nbytes, 0)
     if op.name == "DEPTHWISE_CONV_2D":
         return InputWork(tensor.nbytes, macs * tensor.itemsize, macs)
     units = outputs.shape[-1] if outputs.shape else 1
@@ -85,19 +88,19 @@ def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
 
 
 def first_work(graph: Subgraph, op: Op, macs: int) -> InputWork:
-    """Return those of the first input, which decides the kind of the layer."""
+    """Return the work of the first input, which decides the kind of the layer."""
     return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else InputWork(0, 0, 0)
 
 
-def _pooled(op: Op, outputs: int) -> int:
-    """Bytes under the windows of a pooling layer; 0 for any other."""
+def _pooled_bytes(op: Op, outputs: int) -> int:
+    """Return the number of bytes under the windows of a pooling layer, or 0 for any other operator."""
     if op.name not in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         return 0
     return outputs * int(op.options.get("filter_height") or 1) * int(op.options.get("filter_width") or 1)
 
 
 def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dict[int, float]]]:
-    """For each layer that has code: (its position, loads by tensor, stores by tensor)."""
+    """Yield (position, loads by tensor, stores by tensor) for each layer that has code."""
     graph = generated.model.main
     for layer in generated.calls:
         assert layer.call is not None
@@ -114,7 +117,7 @@ def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dic
 
 
 def estimate_accesses(generated: Generated) -> AccessCounts:
-    """Accesses of one inference, by tensor and by resource variable."""
+    """Return the loads and stores of one inference, by tensor and by resource variable."""
     graph = generated.model.main
     names = {
         op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
@@ -129,7 +132,7 @@ def estimate_accesses(generated: Generated) -> AccessCounts:
             total[t] = total.get(t, 0.0) + count
         for t in op.inputs:
             if t in names:  # a copy from the variable or to it
-                moved = [*op.outputs, *(i for i in op.inputs if i != t)]
-                size = max((graph.tensors[i].nbytes for i in moved if i >= 0), default=0)
+                copied = [*op.outputs, *(i for i in op.inputs if i != t)]
+                size = max((graph.tensors[i].nbytes for i in copied if i >= 0), default=0)
                 variables[names[t]] = variables.get(names[t], 0.0) + size
     return AccessCounts({t: round(n) for t, n in total.items()}, {v: round(n) for v, n in variables.items()})

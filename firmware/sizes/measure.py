@@ -30,7 +30,7 @@ from arenite.firmware.sizes.object_files import ObjectSet, read_objects
 from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, SizeTarget
 from arenite.firmware.sources import BOARDS, ENGINE
 
-#: The sample's layers call nothing that exists elsewhere, so that what is measured is the layer function alone.
+#: The layers of the sample call only external functions. So each section holds the layer function alone.
 _SAMPLE = """\
 #include "model.h"
 {includes}
@@ -80,8 +80,9 @@ def engine_files() -> list[str]:
 
 
 def sample_sources() -> dict[str, str]:
-    """A model with one layer and an array ``sizeof_X`` for every structure ``X`` of the engine's headers."""
-    # Headers without structures hold inner loops, of which a kernel takes one or another.
+    """Return the files of a model with one layer, and with an array ``sizeof_X`` for every structure ``X`` of the
+    engine's headers."""
+    # Headers without structures are left out: they hold inner loops, and a kernel includes only one variant of them.
     declared = {
         path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M) for path in ENGINE.paths(".h")
     }
@@ -95,8 +96,9 @@ def sample_sources() -> dict[str, str]:
     return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
 
 
-def _hash(trees: Sequence[SourceTree], *more: object) -> str:
-    """Return the digest of the C sources in ``trees``, the flags, and ``more`` (not of the compiler's version)."""
+def _hash(trees: Sequence[SourceTree], *extra: object) -> str:
+    """Return the digest of the C sources in ``trees``, the compiler flags and ``extra``. The compiler's version is not
+    part of it."""
     digest = hashlib.sha256()
     for tree in trees:
         for path in tree.paths(".c", ".h", ".S"):
@@ -104,7 +106,7 @@ def _hash(trees: Sequence[SourceTree], *more: object) -> str:
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
     chosen = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]
     fixed = (cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)
-    digest.update(repr((*fixed, *more)).encode())
+    digest.update(repr((*fixed, *extra)).encode())
     return digest.hexdigest()
 
 
@@ -119,7 +121,7 @@ def engine_digest() -> str:
 
 
 def measure_engine(target: SizeTarget, optimise: str, folder: Path) -> ObjectSet:
-    """Every kernel, and the sample model, compiled as a project compiles them."""
+    """Compile every kernel and the sample model as a project compiles them, and return their sections."""
     recipe, project = _project(target, "arenite", optimise, engine_files(), folder)
     units = [
         u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"
@@ -128,8 +130,10 @@ def measure_engine(target: SizeTarget, optimise: str, folder: Path) -> ObjectSet
 
 
 def measure_support(target: SizeTarget, support: str, folder: Path) -> ObjectSet:
-    """Start-up, port and protocol: built for size whatever the model is built for. ``support``: a key of
-    ``SizeTarget.supports``."""
+    """Compile start-up code, port and protocol, and return their sections. They are always built for size.
+
+    ``support`` is a key of ``SizeTarget.supports``.
+    """
     recipe, project = _project(target, support, "balanced", [], folder)
     units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
     return _with_library(read_objects(_compile(recipe, units, project)), target.core)
@@ -156,7 +160,7 @@ def _project(
 
 
 def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path) -> dict[str, Path]:
-    """Object file of each unit, by the unit's file name."""
+    """Compile ``units`` and return the object file of each by the name of its source file."""
     (project / "o").mkdir()
     objects = {}
     for unit in units:
@@ -170,7 +174,7 @@ def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path)
 
 @cache
 def _libgcc(core_name: str) -> ObjectSet:
-    """Members of the compiler's own library."""
+    """Return the sections of the compiler's runtime library, libgcc."""
     core = cores.core_named(core_name)
     command = [f"{core.prefix}gcc", *core.architecture, *cores.LINK_FLAGS, "-print-libgcc-file-name"]
     archive = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -182,7 +186,7 @@ def _libgcc(core_name: str) -> ObjectSet:
 
 
 def _with_library(own: ObjectSet, core: str) -> ObjectSet:
-    """Return ``own`` and the members of the library that it reaches; its own definitions replace the library's."""
+    """Return ``own`` and the members of libgcc that it uses. Definitions in ``own`` replace those of libgcc."""
     library = _libgcc(core)
     return prune(ObjectSet({**library.sections, **own.sections}, {**library.symbols, **own.symbols}))
 
@@ -203,12 +207,15 @@ def compiler_version(core: str) -> str:
 
 
 def _known_engine(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
-    """The kernels of an earlier table where nothing that decides their sizes has changed: they take longest."""
+    """Return the kernels of an earlier table, or None if anything has changed that decides their sizes.
+
+    Kernels take longest to measure.
+    """
     if not path.is_file():
         return None
     earlier = json.loads(path.read_text())
-    same = all(earlier.get(key) == table[key] for key in ("schema", "compiler", "engine_digest"))
-    return earlier["engine"] if same else None
+    is_current = all(earlier.get(key) == table[key] for key in ("schema", "compiler", "engine_digest"))
+    return earlier["engine"] if is_current else None
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -14,7 +14,7 @@ _EXEC, _WRITE, _ALLOC = 4, 1, 2
 _DISCARDED = re.compile(r"\.(comment|note|eh_frame|ARM\.(exidx|extab)|xtensa\.info|xt\.)")
 
 
-#: Begins the name of the absolute symbol that states the frame of a function written in assembly.
+#: Prefix of the absolute symbol that states the stack frame of a function written in assembly.
 _ASSEMBLY_FRAME = "ar_stack_"
 
 
@@ -58,23 +58,24 @@ class ObjectSet:
 
     def reachable(self, roots: Iterable[str]) -> set[str]:
         """Nodes that the linker's garbage collection keeps, starting from symbols or nodes."""
-        seen: set[str] = set()
+        reached: set[str] = set()
         queue = [self.symbols.get(r, r) for r in roots]
         while queue:
             node = queue.pop()
-            if node in seen or node not in self.sections:
+            if node in reached or node not in self.sections:
                 continue
-            seen.add(node)
+            reached.add(node)
             queue += [self.symbols.get(r, r) for r in self.sections[node].refs]
-        return seen
+        return reached
 
 
 def read_objects(files: Mapping[str, Path]) -> ObjectSet:
-    """All sections of the object files; the key of a file begins its nodes' names. The library's files come last.
+    """Return all sections of the object files. The key of a file is the prefix of its nodes' names. Files of libraries
+    must come last.
 
-    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). Assembly states its own: an
-    absolute symbol ``ar_stack_<function>`` (``.set ar_stack_f, 44``) is the frame of ``f``, in place of the
-    compiler's value.
+    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). For functions in assembly,
+    an absolute symbol ``ar_stack_<function>`` gives the frame in place of the compiler's value: ``.set ar_stack_f, 44``
+    states 44 bytes for ``f``.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -90,13 +91,13 @@ def _stack_usage(obj: Path) -> dict[str, int]:
     usage: dict[str, int] = {}
     if su.exists():
         for line in su.read_text().splitlines():
-            where, size, _ = line.split("\t")
-            usage[where.rsplit(":", 1)[1]] = int(size)
+            location, size, _ = line.split("\t")
+            usage[location.rsplit(":", 1)[1]] = int(size)
     return usage
 
 
 def _assembly_frames(symbols: Iterable[Any]) -> dict[str, int]:
-    """Bytes of stack by function, as the absolute symbols ``ar_stack_<function>`` of an object state them."""
+    """Return the stack bytes of each function that an absolute symbol ``ar_stack_<function>`` of an object states."""
     return {
         s.name.removeprefix(_ASSEMBLY_FRAME): s["st_value"]
         for s in symbols
@@ -129,7 +130,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
     if table is None:
         return
     symbols = list(table.iter_symbols())
-    kept = {
+    loaded = {
         k: s
         for k, s in enumerate(sections)
         if s["sh_flags"] & _ALLOC and s["sh_size"] and not _DISCARDED.match(s.name)
@@ -138,26 +139,26 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
     frames: dict[int, int] = {}
     for symbol in symbols:
         index = symbol["st_shndx"]
-        if not isinstance(index, int) or index not in kept:
+        if not isinstance(index, int) or index not in loaded:
             continue
         node = f"{label}:{sections[index].name}"
         if symbol["st_info"]["bind"] != "STB_LOCAL":
-            # Like the linker: a library's definition is not looked at when there is one already.
+            # The linker does not use a library's definition of a symbol that is already defined.
             objects.symbols.setdefault(symbol.name, node)
         if symbol["st_info"]["type"] == "STT_FUNC":
             base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
-    refs: dict[int, set[str]] = {k: set() for k in kept}
+    refs: dict[int, set[str]] = {k: set() for k in loaded}
     for section in sections:
-        if isinstance(section, RelocationSection) and section["sh_info"] in kept:
+        if isinstance(section, RelocationSection) and section["sh_info"] in loaded:
             for relocation in section.iter_relocations():
                 target = symbols[relocation["r_info_sym"]]
                 index = target["st_shndx"]
-                if isinstance(index, int) and index in kept:
+                if isinstance(index, int) and index in loaded:
                     refs[section["sh_info"]].add(f"{label}:{sections[index].name}")
                 elif target.name:
                     refs[section["sh_info"]].add(target.name)
-    for k, s in kept.items():
+    for k, s in loaded.items():
         node = f"{label}:{s.name}"
         kind = _kind(s.name, s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
         old = objects.sections.get(node)

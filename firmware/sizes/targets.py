@@ -1,4 +1,4 @@
-"""Cores whose sizes are stored, and the stored table of a board."""
+"""The cores whose code sizes are stored, and the choice of the stored table for a board."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ SIZES = Path(boards.__file__).parent / "sizes"
 
 
 def support_key(protocol: str, stream_input: bool, features: Features) -> str:
-    """Return the key of the support code that ``write_project`` takes with these arguments."""
-    if protocol == ENERGY:  # it always has a pin
+    """Return the key of the support code that ``write_project`` adds with these arguments."""
+    if protocol == ENERGY:  # this protocol always has a mark pin
         return protocol
     return protocol + ("-stream" if stream_input else "") + features.key
 
 
-#: Bytes of the second core's stack in the support code that is measured.
+#: Bytes of the second core's stack in the measured support code.
 SECOND_STACK = 512
 
 
 @dataclass(frozen=True)
 class SizeTarget:
-    """``core`` compiled with the support code of the emulated board ``board``."""
+    """The core ``core``, compiled with the support code of the emulated board ``board``."""
 
     name: str
     board: str
@@ -35,17 +35,17 @@ class SizeTarget:
 
     @property
     def has_pins(self) -> bool:
-        """Whether the board's support code can raise one."""
+        """Whether the board's support code can drive a mark pin."""
         emulator = boards.load_board(self.board).emulator
         return emulator is not None and bool(family_named(emulator.family).mark_pins)
 
     @property
     def has_second_core(self) -> bool:
-        """Whether the board's support code can hand halves of layers to a second core."""
+        """Whether the board's support code can run halves of layers on a second core."""
         return boards.load_board(self.board).second_core is not None
 
     def supports(self) -> dict[str, tuple[str, bool, Features]]:
-        """Every support code that there is for the target: by its key, the arguments of ``support_key``."""
+        """Return every variant of the support code for the target, as the arguments of ``support_key`` by their key."""
         marks = (None, DEFAULT_PIN) if self.has_pins else (None,)
         combinations = [
             ("arenite", stream, Features(mark, health))
@@ -87,7 +87,7 @@ SIZE_TARGETS = {
     )
 }
 
-#: Cores that Debian's compilers do not know: the table of the nearest core is used.
+#: Tables for cores that Debian's compilers do not support: those of the nearest core.
 _NEAREST = {
     "xtensa-lx6": "qemu_xtensa_lx106",
     "xtensa-lx7": "qemu_xtensa_lx106",
@@ -96,7 +96,7 @@ _NEAREST = {
 
 
 def target_of(board: Board) -> SizeTarget:
-    """The table for ``board``: its own for an emulated board, else the one of its core."""
+    """Return the size table for ``board``: its own for an emulated board, otherwise the table of its core."""
     if board.name in SIZE_TARGETS:
         return SIZE_TARGETS[board.name]
     if board.core in SIZE_TARGETS:

@@ -1,8 +1,8 @@
-"""Estimated instructions per inference, before anything is built: a linear model per kernel and core.
+"""Estimate the instructions of an inference without building the firmware, with a linear model per kernel and core.
 
 instructions of a layer = per_mac * MACs + per_output * output elements + per_call. The coefficients in
 ``profiles/timing.json`` were fitted to instructions measured on the emulated boards (``python -m
-benchmarks.estimates.fit_timing``). An estimate, never a measurement: it knows nothing of padding, caches or flash
+benchmarks.estimates.fit_timing``). The result is an estimate, not a measurement: it ignores padding, caches and flash
 wait states.
 """
 
@@ -21,18 +21,18 @@ PATH = SIZES.parent / "timing.json"
 
 
 class KernelCost(NamedTuple):
-    """Instructions that a kernel needs, none negative."""
+    """Instructions of a kernel for each unit of its work. No cost is negative."""
 
     per_mac: float
     per_output: float
     per_call: float = 0.0
 
     def of(self, macs: float, outputs: float) -> float:
-        """Instructions of one layer."""
+        """Return the instructions of one layer."""
         return self.per_mac * macs + self.per_output * outputs + self.per_call
 
 
-#: For a kernel that was never measured, by the end of its name: about what its kind needs. Assumed.
+#: Costs for a kernel that was never measured, by the suffix of its name: typical values of such kernels. Assumed.
 DEFAULTS = {
     "_mve": KernelCost(0.6, 5.0),
     "_dsp": KernelCost(1.5, 10.0),
@@ -40,7 +40,7 @@ DEFAULTS = {
     "": KernelCost(10.0, 25.0),
 }
 
-#: Factors for kernels for packed weights that were never measured, over the instructions of another kernel. Assumed.
+#: For kernels for packed weights that were never measured: a similar kernel, and the factor to its cost. Assumed.
 PACKED = {
     "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
     "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
@@ -50,10 +50,10 @@ PACKED = {
     "ar_fully_connected_s8_packed": ("ar_fully_connected_s8", 2.0),
     "ar_fully_connected_s8_real_packed": ("ar_fully_connected_s8_real", 2.0),
 }
-#: Instructions of ``ar_unpack4`` for a call, and for each word that it writes. Assumed.
+#: Instructions of one call of ``ar_unpack4``, and of each word that it writes. Assumed.
 UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
 
-#: Cores without a row of their own, and the measured core nearest to them.
+#: For cores without a row of their own, the nearest measured core.
 NEAREST = {
     "cortex-m0plus": "cortex-m0",
     "cortex-m23": "cortex-m0",
@@ -66,7 +66,7 @@ NEAREST = {
 }
 
 
-#: Suffix of a kernel's key in builds for size, for which the compiler makes other code.
+#: Suffix of a kernel's key in builds for size. The compiler generates other code in them.
 SIZE_OPTIMIZED = " -Os"
 
 
@@ -77,14 +77,17 @@ def key_of(kernel: str, optimise: str) -> str:
 
 @cache
 def coefficients() -> dict[str, dict[str, KernelCost]]:
-    """Core to kernel's key to its cost."""
+    """Return the cost of each kernel, by core and kernel key."""
     data = json.loads(PATH.read_text())
     return {core: {k: KernelCost(*v) for k, v in rows.items()} for core, rows in data["cores"].items()}
 
 
 def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
-    """Return the cost of ``kernel`` on ``core``: as measured there in the same kind of build, or else in another; or
-    else the median of the cores where it was measured."""
+    """Return the cost of ``kernel`` on ``core``.
+
+    It is the measured cost in the same kind of build, or else in the other kind, or else the median of the cores on
+    which it was measured. For a kernel that was never measured it is assumed.
+    """
     table = coefficients()
     keys = (key_of(kernel, optimise), kernel, kernel + SIZE_OPTIMIZED)
     rows = table.get(NEAREST.get(core, core), {})
@@ -92,24 +95,24 @@ def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
         if key in rows:
             return rows[key]
     for key in keys:
-        elsewhere = sorted(other[key] for other in table.values() if key in other)
-        if elsewhere:
-            return elsewhere[len(elsewhere) // 2]
+        measured = sorted(costs[key] for costs in table.values() if key in costs)
+        if measured:
+            return measured[len(measured) // 2]
     if kernel in PACKED:
-        like, times = PACKED[kernel]
-        return KernelCost(*(times * c for c in cost_of(like, core, optimise)))
+        similar_kernel, factor = PACKED[kernel]
+        return KernelCost(*(factor * c for c in cost_of(similar_kernel, core, optimise)))
     return next(cost for ending, cost in DEFAULTS.items() if kernel.removesuffix("_row").endswith(ending))
 
 
 def estimate_instructions(generated: Generated, core: str, optimise: str) -> float:
-    """Instructions of one inference on ``core``, built for ``optimise``; on two cores those of the busier one in each
-    layer."""
+    """Return the instructions of one inference on ``core``, built for ``optimise``. On two cores, each layer counts
+    with the core that has more to do."""
     estimates = layer_instructions(generated, core, optimise)
     return sum(e * layer.share for e, layer in zip(estimates, generated.calls, strict=True))
 
 
 def layer_instructions(generated: Generated, core: str, optimise: str) -> list[float]:
-    """Instructions of each layer that has code, of both cores together."""
+    """Return the instructions of each layer that has code. For a layer on two cores, both cores are added."""
     instructions = []
     for layer in generated.calls:
         assert layer.call is not None
@@ -123,10 +126,9 @@ def layer_instructions(generated: Generated, core: str, optimise: str) -> list[f
 
 
 def unpacking(call: KernelCall, rows: int) -> float:
-    """Instructions that make weights whole before a layer, or before each of its rows."""
+    """Return the instructions that unpack weights before a layer, or before each of its rows."""
     fields = call.before.fields if call.before is not None else call.fields.get("unpack")
     if fields is None:
         return 0.0
     words = fields["rows"] * (fields["head"] + fields["count"])
-    value: float = (UNPACK_CALL + UNPACK_WORD * words) * (1 if call.before is not None else rows)
-    return value
+    return float((UNPACK_CALL + UNPACK_WORD * words) * (1 if call.before is not None else rows))

@@ -1,4 +1,4 @@
-"""Loads and stores of one inference, layer by layer and tensor by tensor, counted in QEMU."""
+"""Count the loads and stores of one inference in QEMU, by layer and by tensor."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from arenite.host.emulator.machine import start
 from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board
 
-#: Bytes that are counted together; blocks of a plan begin at multiples of it.
+#: Bytes that are counted together. Blocks of a plan begin at multiples of it.
 LINE = 16
 
 
 @dataclass(frozen=True)
 class LineAccessCounts:
-    """Loads and stores."""
+    """Loads and stores of one line."""
 
     loads: int = 0
     stores: int = 0
@@ -41,7 +41,7 @@ LineAccesses = dict[int, LineAccessCounts]
 
 @dataclass(frozen=True)
 class ArenaAddresses:
-    """Addresses in the ELF: the start of the arena in the first memory, and in the second (None: it has no
+    """Addresses of the arena in the ELF file: its start in the first memory, and in the second one (None if it has no
     part there)."""
 
     fast: int
@@ -49,7 +49,7 @@ class ArenaAddresses:
 
 
 def arena_addresses(elf: Path) -> ArenaAddresses:
-    """The addresses of the arena in a linked firmware. Raises ``ToolError`` for an ELF without an arena."""
+    """Return the addresses of the arena in a linked firmware. Raises ``ToolError`` for an ELF without an arena."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -78,12 +78,14 @@ def count_accesses(
     """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one
     inference.
 
-    ``memories``: (address, bytes) of the watched ranges. One entry per layer that has code. Raises
-    ``ToolError`` without a C compiler for the plugin, when QEMU does not load it, or for a model with layers
+    ``memories``: (address, bytes) of the ranges to count. Returns one entry per layer that has code. Raises
+    ``ToolError`` if there is no C compiler for the plugin, if QEMU does not load it, or for a model with layers
     that run row by row.
     """
     if any(len(order) != 1 for order in code.orders):
-        raise ToolError("Accesses are counted for layers on whole tensors only.", "Leave out --optimise ram.")
+        raise ToolError(
+            "Accesses can be counted only for layers on whole tensors.", "Leave out --optimise ram."
+        )
     library = compiled_plugin(cache_directory() / "plugins", "accesses")
     watched = ":".join(f"{address:x}:{size:x}" for address, size in memories)
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
@@ -103,41 +105,41 @@ def count_accesses(
 
 
 def _read(out: Path) -> list[tuple[int, LineAccesses]]:
-    """(position of the entry, accesses) of each phase."""
+    """Return (position of the entry, accesses) of each phase."""
     phases: list[tuple[int, LineAccesses]] = []
-    whole = True
+    is_complete = True
     try:
         for text in out.read_text("ascii").splitlines():
             kind, *values = text.split()
-            if kind == "P" and whole:
+            if kind == "P" and is_complete:
                 phases.append((int(values[0]) - 1, {}))
-                whole = False
-            elif kind == "A" and not whole:
+                is_complete = False
+            elif kind == "A" and not is_complete:
                 phases[-1][1][int(values[0], 16)] = LineAccessCounts(int(values[1]), int(values[2]))
-            elif kind == "E" and not whole:
-                whole = True
+            elif kind == "E" and not is_complete:
+                is_complete = True
             else:
                 raise ValueError(text)
     except (OSError, ValueError, IndexError) as error:
         raise ToolError(f"The emulator's plugin left no readable counts in {out}.") from error
-    if not whole or not phases:
+    if not is_complete or not phases:
         raise ToolError("The emulator's plugin did not record a whole inference.")
     return phases
 
 
 def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
-    """The accesses to ``size`` bytes from ``start`` on, a multiple of ``LINE``."""
+    """Return the accesses to ``size`` bytes from ``start`` on, which is a multiple of ``LINE``."""
     total = LineAccessCounts()
-    for address, touched in lines.items():
+    for address, counts in lines.items():
         if start <= address < start + size:
-            total += touched
+            total += counts
     return total
 
 
 def by_tensor(
-    generated: Generated, places: ArenaAddresses, layers: Sequence[LineAccesses]
+    generated: Generated, addresses: ArenaAddresses, layers: Sequence[LineAccesses]
 ) -> list[dict[int, LineAccessCounts]]:
-    """Per layer that has code: the accesses to each tensor. Where an output is at the place of an input,
+    """Return the accesses to each tensor, for each layer that has code. If an output is at the address of an input,
     loads count for the input and stores for the output."""
     plan, graph = generated.plan, generated.model.main
     result = []
@@ -149,8 +151,8 @@ def by_tensor(
                 if t < 0 or t not in plan.offsets or not graph.tensors[t].nbytes:
                     continue
                 offset = plan.offsets[t]
-                slow = places.slow is not None and offset >= plan.fast_bytes
-                begin = (places.slow or 0) + offset - plan.fast_bytes if slow else places.fast + offset
+                slow = addresses.slow is not None and offset >= plan.fast_bytes
+                begin = (addresses.slow or 0) + offset - plan.fast_bytes if slow else addresses.fast + offset
                 accesses = in_region(lines, begin, graph.tensors[t].nbytes)
                 counted = (
                     LineAccessCounts(accesses.loads, 0) if reads else LineAccessCounts(0, accesses.stores)

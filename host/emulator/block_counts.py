@@ -1,8 +1,7 @@
-"""How often each basic block of a firmware runs in each layer of one inference, counted by a plugin inside
-QEMU.
+"""Count how often each basic block of a firmware runs in each layer of one inference, with a plugin inside QEMU.
 
-The plugin's source is ``plugin/blocks.c``; this computer's C compiler compiles it on first use, and the
-result stays in the cache. It counts without ``-icount`` and so independently of the board's timer.
+The plugin's source is ``plugin/blocks.c``. This computer's C compiler compiles it on first use, and the result stays in
+the cache. The plugin counts without ``-icount`` and so independently of the board's timer.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", 
 
 @dataclass(frozen=True)
 class Block:
-    """Instructions that run one after the other: ``start`` ≤ address < ``end``."""
+    """Instructions that run one after the other, at addresses from ``start`` to below ``end``."""
 
     start: int
     end: int
@@ -30,17 +29,17 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockRuns:
-    """``count``: how often a block ran; ``taken``: how many of these runs jumped, instead of continuing
-    directly behind it."""
+    """``count``: how often a block ran; ``taken``: how many of these runs ended with a jump, instead of continuing with
+    the instruction behind the block."""
 
     count: int
     taken: int
 
 
 def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
-    """The plugin ``name`` as a shared library in ``cache``, built unless it is there.
+    """Return the path of the plugin ``name`` as a shared library in ``cache``. Compile it if it does not exist.
 
-    Raises ``ToolError`` without a C compiler, or when it fails.
+    Raises ``ToolError`` if there is no C compiler, or if the compiler fails.
     """
     sources = sorted(_SOURCES.iterdir())
     compiler = os.environ.get("CC", "gcc")
@@ -76,11 +75,11 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
 
 @dataclass(frozen=True)
 class PhaseRun:
-    """The run between an entry, or a split, and the next split or the end: ``entry`` is the entry's position."""
+    """A run from an entry or a split to the next split or the end of the phase. ``entry`` is the entry's position."""
 
     entry: int
     counts: dict[Block, BlockRuns]
-    split: bool  # it ended at a split
+    split: bool  # True if the run ended at a split
 
 
 def plugin_arguments(
@@ -91,7 +90,7 @@ def plugin_arguments(
     split: int | None = None,
     waits: Sequence[tuple[int, int]] = (),
 ) -> tuple[str, ...]:
-    """QEMU's arguments to count into ``out``.
+    """Return QEMU's arguments to write the counts to ``out``.
 
     A phase begins at each address of ``entries``, ends in the ranges ``idle`` (address, bytes), and is cut into runs
     at the address ``split``. Blocks in the ranges ``waits`` are not counted.
@@ -105,11 +104,11 @@ def plugin_arguments(
 
 
 def read_counts(out: Path) -> list[PhaseRun]:
-    """The plugin's output: the runs of all phases, in order.
+    """Read the plugin's output and return the runs of all phases, in order.
 
-    Raises ``ToolError`` when the file is not a record of whole runs.
+    Raises ``ToolError`` if the file is not a record of complete runs.
     """
-    known: dict[int, Block] = {}
+    blocks: dict[int, Block] = {}
     phases: list[PhaseRun] = []
     entry = 0
     counts: dict[Block, BlockRuns] | None = None
@@ -119,12 +118,12 @@ def read_counts(out: Path) -> list[PhaseRun]:
             if kind == "P":
                 entry, counts = int(values[0]) - 1, {}
             elif kind == "B":
-                known[int(values[0])] = Block(int(values[1], 16), int(values[2], 16))
+                blocks[int(values[0])] = Block(int(values[1], 16), int(values[2], 16))
             elif kind == "C" and counts is not None:
                 # A block that QEMU translated twice has two records.
-                block = known[int(values[0])]
-                old = counts.get(block, BlockRuns(0, 0))
-                counts[block] = BlockRuns(old.count + int(values[1]), old.taken + int(values[2]))
+                block = blocks[int(values[0])]
+                earlier = counts.get(block, BlockRuns(0, 0))
+                counts[block] = BlockRuns(earlier.count + int(values[1]), earlier.taken + int(values[2]))
             elif kind in ("S", "E") and counts is not None:
                 phases.append(PhaseRun(entry, counts, kind == "S"))
                 counts = None

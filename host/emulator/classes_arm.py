@@ -30,7 +30,7 @@ _CONDITIONS = (
 _REGISTER = re.compile(r"\b(r\d+|s[0-9]+|d[0-9]+|q[0-7]|sp|lr|pc|ip|fp|sl|sb)\b")
 _ALIASES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "sp": "r13", "lr": "r14", "pc": "r15"}
 
-#: Mnemonics without condition and flag suffix, by class; the rest is matched by pattern below, or plain arithmetic.
+#: Mnemonics without condition and flag suffix, by class. Others are matched by the patterns below or count as "alu".
 _NAMED = {
     "multiply": "mul smulbb smulbt smultb smultt smulwb smulwt smuad smuadx smusd smusdx smmul smmulr",
     "multiply_accumulate": "mla mls smlabb smlabt smlatb smlatt smlawb smlawt smlad smladx smlsd smlsdx smmla"
@@ -66,7 +66,7 @@ _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)
 
 @cache
 def arm_class(instruction: Instruction) -> TimingClass:
-    """The timing class of one instruction."""
+    """Return the timing class of one instruction."""
     base = _stripped(instruction.mnemonic.split(".")[0])
     operands = _split(instruction.operands)
     if base.startswith("v"):
@@ -94,7 +94,7 @@ def _is_move(base: str) -> bool:
 
 
 def _stripped(mnemonic: str) -> str:
-    """The mnemonic without a condition, and without the "s" of instructions that set flags."""
+    """Return the mnemonic without a condition and without the "s" of instructions that set flags."""
     known = _CLASS_OF.keys()
     if mnemonic in known:
         return mnemonic
@@ -109,7 +109,7 @@ def _stripped(mnemonic: str) -> str:
 
 
 def _split(operands: str) -> list[str]:
-    """The operands, split at the commas outside brackets."""
+    """Split the operands at the commas outside brackets."""
     parts, depth, current = [], 0, ""
     for ch in operands:
         depth += (ch in "[{") - (ch in "]}")
@@ -133,7 +133,7 @@ def _timing_class(name: str, operands: list[str], results: int, *, also_read: bo
 
 
 def _listed(text: str) -> int:
-    """Registers in a list such as "{r4, r5-r7, pc}"."""
+    """Return the number of registers in a list such as "{r4, r5-r7, pc}"."""
     count = 0
     for part in text.strip("{}^! ").split(","):
         ends = [int(re.sub(r"\D", "", _ALIASES.get(r.strip(), r.strip()))) for r in part.split("-")]
@@ -158,19 +158,20 @@ def _multiple(base: str, operands: list[str]) -> TimingClass:
 
 
 def _single(base: str, operands: list[str]) -> TimingClass:
-    place = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
+    first_address = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
     # A literal may be disassembled as a bare address.
-    values, where = _registers(",".join(operands[:place])), _registers(",".join(operands[place:]))
+    values = _registers(",".join(operands[:first_address]))
+    address = _registers(",".join(operands[first_address:]))
     double = base in ("ldrd", "strd")
     items = 2 if double else 1
     if base.startswith("st"):
-        by_register = len(where) > 1 and not double
+        by_register = len(address) > 1 and not double
         name = "store_double" if double else "store_register" if by_register else "store"
-        return TimingClass(name, items, values | where, address=where)
-    name = "load_double" if double else "load_literal" if not where or where == {"r15"} else "load"
+        return TimingClass(name, items, values | address, address=address)
+    name = "load_double" if double else "load_literal" if not address or address == {"r15"} else "load"
     if "r15" in values:
         name = "load_return"
-    return TimingClass(name, items, where, values, where)
+    return TimingClass(name, items, address, values, address)
 
 
 def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
@@ -210,14 +211,14 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
 
 
 def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
-    values, where = _registers(operands[0]), _registers(",".join(operands[1:]))
+    values, address = _registers(operands[0]), _registers(",".join(operands[1:]))
     store = base.startswith("vst")
-    reads, writes = (values | where, frozenset()) if store else (where, values)
+    reads, writes = (values | address, frozenset()) if store else (address, values)
     if base[3] in "24":
         name = "mve_store_interleaved" if store else "mve_load_interleaved"
-        return TimingClass(name, 1, reads, writes, where)
-    if any(r.startswith("q") for r in where):
+        return TimingClass(name, 1, reads, writes, address)
+    if any(r.startswith("q") for r in address):
         bits = re.search(r"\.[a-z]?(\d+)", instruction.mnemonic)
         elements = 128 // int(bits[1]) if bits else 4
-        return TimingClass("mve_scatter" if store else "mve_gather", elements, reads, writes, where)
-    return TimingClass("mve_store" if store else "mve_load", 1, reads, writes, where)
+        return TimingClass("mve_scatter" if store else "mve_gather", elements, reads, writes, address)
+    return TimingClass("mve_store" if store else "mve_load", 1, reads, writes, address)

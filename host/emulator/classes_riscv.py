@@ -27,7 +27,7 @@ _REGISTER = re.compile(r"\b(zero|ra|sp|gp|tp|[ast]\d+)\b")
 
 @cache
 def riscv_class(instruction: Instruction) -> TimingClass:
-    """The timing class of one instruction."""
+    """Return the timing class of one instruction."""
     name = _CLASS_OF.get(instruction.mnemonic.removeprefix("c."), "alu")
     first, _, rest = instruction.operands.partition(",")
     all_registers = frozenset(_REGISTER.findall(instruction.operands))

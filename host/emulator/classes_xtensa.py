@@ -30,7 +30,7 @@ _REGISTER = re.compile(r"\ba\d+\b")
 
 @cache
 def xtensa_class(instruction: Instruction) -> TimingClass:
-    """The timing class of one instruction."""
+    """Return the timing class of one instruction."""
     name = _CLASS_OF.get(instruction.mnemonic.split(".")[0], "alu")
     first, _, rest = instruction.operands.partition(",")
     all_registers = frozenset(_REGISTER.findall(instruction.operands))

@@ -1,4 +1,4 @@
-"""The classifier of each core: the function that gives the timing class of one of its instructions."""
+"""The choice of a core's classifier: the function that returns the timing class of one of its instructions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.host.emulator.instruction_class import Classifier
 
 
 def classifier(core: str) -> Classifier:
-    """The classifier for the instruction set of ``core``, a name from a board profile such as ``cortex-m4``."""
+    """Return the classifier for the instruction set of ``core``, a name from a board profile such as ``cortex-m4``."""
     if core.startswith("cortex"):
         return arm_class
     return riscv_class if core.startswith("rv32") else xtensa_class

@@ -1,1 +1,1 @@
-"""Requantization: integer arithmetic that provably gives LiteRT's outputs."""
+"""Requantization with integer arithmetic that is proven to give LiteRT's outputs."""

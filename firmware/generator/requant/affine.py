@@ -1,8 +1,8 @@
-"""Requantization as one multiply-add: exact where it is proven, and proven where it is used.
+"""Requantize with one multiply-add, where it is proven to give LiteRT's outputs exactly.
 
 LiteRT scales an accumulator to int8 with a rounding multiplication and, for convolutions, a second rounding shift. For
-every channel that is a function which never decreases: it is known completely by its steps, the at most 255
-accumulators at which the output goes up by one. The kernels compute
+every channel this is a function that never decreases. So its steps describe it completely: the at most 255 accumulators
+at which the output increases by one. The kernels compute
 
     x   = acc * 2**scale + offset                    (one-sided)
     x   = acc * 2**scale + (offset ^ (acc >> 31))    (two-sided)
@@ -10,10 +10,11 @@ accumulators at which the output goes up by one. The kernels compute
 
 (on Armv7E-M: ADD with shift, SMMLA, ASR, SSAT) with ``multiplier`` and ``offset`` per channel and ``rounding`` and
 ``shift`` per layer. The offset is what the first of two roundings adds: between a half and one accumulator unit,
-depending on the multiplier. The second rounds halves away from zero, which turns the offset of negative accumulators
-around; only outputs that are clamped at their zero point (a ReLU) do not show it. Each form never decreases either, so
-it agrees with the exact function for every reachable accumulator if the steps agree. Each step gives two inequalities
-that are linear in ``multiplier``: what is left after all of them is an interval, found exactly with integers.
+depending on the multiplier. The second rounding rounds halves away from zero, which reverses the sign of the offset for
+negative accumulators. Only outputs that are clamped at their zero point (a ReLU) do not depend on it. Neither form ever
+decreases, so each agrees with the exact function for every reachable accumulator if the steps agree. Each step gives
+two inequalities that are linear in ``multiplier``. The multipliers that satisfy all of them form an interval, which is
+computed exactly with integers.
 """
 
 from __future__ import annotations
@@ -27,20 +28,21 @@ from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.firmware.generator.requant.single_rounding import first_reaching
 
 _INT32_MAX = (1 << 31) - 1
-#: No accumulator is farther from zero.
+#: Every accumulator is nearer to zero than this.
 _UNREACHED = 1 << 31
+#: Larger than any bound of an interval.
 _UNBOUNDED = 1 << 60
-#: Above this shift the inequalities would leave 64 bits; a scale that small needs no more bits either.
+#: The largest shift. Above it the inequalities would not fit into 64 bits, and such a small scale needs no more bits.
 _MAX_SHIFT = 22
-#: Channels solved at a time, which bounds the memory of the proof.
+#: The number of channels that are solved together. This limits the memory of the proof.
 _BLOCK = 256
-#: Offsets tried, relative to the nearest one.
+#: Offsets to try, as differences from the nearest one.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8, 12, -12, 16, -16)
 
 
 @dataclass(frozen=True)
 class OutputSteps:
-    """The accumulators at which the exact int8 output of each channel steps up.
+    """The accumulators at which the exact int8 output of each channel increases.
 
     ``levels``: int64 [L], output values above the lowest one. ``first``: int64 [channels, L], the smallest accumulator
     whose output is at least the level, reachable or not. ``lowest``, ``highest``: int64 [channels], bounds of the
@@ -55,9 +57,10 @@ class OutputSteps:
 
 @dataclass(frozen=True)
 class AffineRequant:
-    """``out = saturate((x * multiplier[c] + rounding * 2**32) >> (32 + shift))``; ``x`` as above, by ``two_sided``.
+    """``out = saturate((x * multiplier[c] + rounding * 2**32) >> (32 + shift))``; ``two_sided`` selects the formula of
+    ``x`` in the module's docstring.
 
-    A one-sided kernel may add ``offset >> scale`` to the bias, so that the rest of it is below ``2**scale``.
+    A one-sided kernel may add ``offset >> scale`` to the bias. Then the remaining offset is below ``2**scale``.
     """
 
     multiplier: np.ndarray  # int32 [channels], not negative
@@ -68,7 +71,8 @@ class AffineRequant:
     two_sided: bool
 
     def apply(self, acc: np.ndarray) -> np.ndarray:
-        """Outputs (int64, before a narrower clamp) of accumulators int64 [..., channels]: the kernels' arithmetic."""
+        """Compute as the kernels do: outputs (int64, before the activation's clamp) of accumulators int64 [...,
+        channels]."""
         x = scaled(acc, self.offset.astype(np.int64), self.scale, self.two_sided)
         high = (x * self.multiplier + (self.rounding << 32)) >> (32 + self.shift)
         value: np.ndarray = np.clip(high, *INTEGER_RANGE["int8"])
@@ -83,21 +87,22 @@ def convolution_steps(
     lowest: np.ndarray,
     highest: np.ndarray,
 ) -> OutputSteps | None:
-    """Steps of an operator that rounds twice; None for scales of 1 and above, which shift to the left.
+    """Return the steps of an operator that rounds twice, or None for scales of 1 and above, which shift to the left.
 
-    ``multiplier`` and ``shift`` (as ``quantize_multiplier`` gives them), ``lowest`` and ``highest`` are per channel.
-    Both roundings are undone exactly: the second one gives the smallest intermediate value of each level, the first
-    one the smallest accumulator of that.
+    ``multiplier`` and ``shift`` (from ``quantize_multiplier``), ``lowest`` and ``highest`` are per channel.
+    Both roundings are inverted exactly. Inverting the second one gives the smallest intermediate value of each level,
+    inverting the first one the smallest accumulator that gives this value.
     """
     multiplier, shift = multiplier.astype(np.int64), shift.astype(np.int64)
     if np.any(shift > 0):
         return None
     levels = np.arange(act_range[0] + 1, act_range[1] + 1, dtype=np.int64)
     output_offsets = levels - output_zero_point
-    # Below 2**-24 a level would leave 64 bits here, and every accumulator is scaled to almost nothing.
+    # Below 2**-24 a level would not fit into 64 bits here. Such a scale reduces every accumulator to almost nothing.
     right = np.minimum(-shift, 24)[:, None]
     half = (np.int64(1) << right) >> 1
-    # The smallest intermediate value that rounds to the level: halves go away from zero, so below zero one more.
+    # The smallest intermediate value that rounds to the level. Halves round away from zero, so it is one more below
+    # zero.
     middle = (output_offsets << right) - half + ((output_offsets <= 0) & (right > 0))
     # The smallest acc with (acc * multiplier + 2**30) >> 31 >= middle.
     first = -((-((middle << 31) - (1 << 30))) // np.maximum(multiplier, 1)[:, None])
@@ -113,7 +118,7 @@ def convolution_steps(
 
 
 def _tiny_steps(multiplier: np.ndarray, right: np.ndarray, output_offsets: np.ndarray) -> np.ndarray:
-    """``first`` of channels with very small scales, in Python's integers."""
+    """Return ``first`` for channels with very small scales, computed with Python's integers."""
     rows = []
     for m, n in zip(multiplier.tolist(), right.tolist(), strict=True):
         middle = [(w << n) - (1 << (n - 1)) + (w <= 0) for w in output_offsets.tolist()]
@@ -129,7 +134,7 @@ def fully_connected_steps(
     lowest: np.ndarray,
     highest: np.ndarray,
 ) -> OutputSteps:
-    """Steps of FULLY_CONNECTED, which rounds ``double(acc) * scale`` once; all arrays are per channel."""
+    """Return the steps of FULLY_CONNECTED, which rounds ``double(acc) * scale`` once. All arrays are per channel."""
     levels = np.arange(act_range[0] + 1, act_range[1] + 1, dtype=np.int64)
     first = np.concatenate(
         [
@@ -143,7 +148,7 @@ def fully_connected_steps(
 
 
 def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> np.ndarray:
-    """``x`` of the module's formula, in int64."""
+    """Return ``x`` of the module's formula, as int64."""
     value: np.ndarray = (acc << scale) + (offset ^ (acc >> 63) if two_sided else offset)
     return value
 
@@ -156,13 +161,15 @@ def solve(
     scale: int,
     sides: Sequence[bool] = (False, True),
 ) -> AffineRequant | None:
-    """Integers that hit every step of every channel, or None when there are none; one-sided if that is possible.
+    """Return integers that give every step of every channel, or None if there are none; one-sided ones if possible.
 
     Args:
         steps: from ``convolution_steps`` or ``fully_connected_steps``.
-        real: float64 [channels], output units per accumulator unit; a guide only, the proof does not rest on it.
-        offset: float64 [channels], likely offset in accumulator units, see ``twice_rounded_offset``; a guide as well.
-        output_zero_point: of the output tensor.
+        real: float64 [channels], output units per accumulator unit. Only a starting point; the proof does not depend on
+            it.
+        offset: float64 [channels], likely offset in accumulator units, see ``twice_rounded_offset``. Also a starting
+            point.
+        output_zero_point: zero point of the output tensor.
         scale: left shift of the accumulator in the kernel, 0 to 8; ``x`` must stay in 32 bits.
         sides: the forms to try, in this order: True for two-sided.
     """
@@ -188,12 +195,12 @@ def solve_with_shift(
     shift: int,
     two_sided: bool,
 ) -> AffineRequant | None:
-    """``solve`` for one shift and one form; ``near`` are likely offsets, int64 [channels], in units of ``x``."""
+    """Run ``solve`` for one shift and one form. ``near`` are likely offsets, int64 [channels], in units of ``x``."""
     rounding = (1 << (shift - 1)) + (output_zero_point << shift)
     multiplier, chosen = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
     left = np.arange(len(near))
 
-    def keep(good: np.ndarray, factor: np.ndarray, offset: np.ndarray) -> None:
+    def accept(good: np.ndarray, factor: np.ndarray, offset: np.ndarray) -> None:
         nonlocal left
         part = _select_channels(steps, left)
         for end in (part.lowest, part.highest):
@@ -205,18 +212,18 @@ def solve_with_shift(
     for nudge in _NUDGES:
         tried = np.clip(near[left] + nudge, 0, 2 << scale)
         lo, hi = multiplier_intervals(_select_channels(steps, left), tried, rounding, shift, scale, two_sided)
-        keep(lo <= hi, (lo + hi) // 2, tried)
+        accept(lo <= hi, (lo + hi) // 2, tried)
         if not left.size:
             break
     if left.size and not two_sided:
-        # Few steps far from zero: their place needs more bits than a small multiplier has, but the bias can move it. A
-        # single step may even have another slope, under which the accumulator stays small.
+        # Such a channel has few steps, far from zero. Their place needs more bits than a small multiplier has, but the
+        # bias can move it. A single step may even have another slope, with which the accumulator stays small.
         for guess in (real, 1.0 / (steps.highest - steps.lowest + 1)):
             for nudge in _NUDGES[:7]:
                 nearest = np.rint(guess[left] * 2.0 ** (32 + shift - scale)).astype(np.int64)
                 factor = np.clip(nearest + nudge, 1, _INT32_MAX)
                 lo, hi = offset_intervals(_select_channels(steps, left), factor, rounding, shift, scale)
-                keep(lo <= hi, factor, (lo + hi) // 2)
+                accept(lo <= hi, factor, (lo + hi) // 2)
     if left.size:
         return None
     return AffineRequant(multiplier.astype(np.int32), chosen, rounding, shift, scale, two_sided)
@@ -225,7 +232,7 @@ def solve_with_shift(
 def offset_intervals(
     steps: OutputSteps, multiplier: np.ndarray, rounding: int, shift: int, scale: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest one-sided offset of each channel that hits all its steps with the multiplier given."""
+    """Return the lowest and highest one-sided offset of each channel that gives all its steps with ``multiplier``."""
     bound = ((steps.levels << (32 + shift)) - (rounding << 32))[None, :]
     first = np.clip(steps.first, steps.lowest[:, None], steps.highest[:, None] + 1)
     m = multiplier[:, None]
@@ -235,8 +242,8 @@ def offset_intervals(
 
 
 def twice_rounded_offset(multiplier: np.ndarray) -> np.ndarray:
-    """The amount that the first of two roundings adds, in accumulator units: half of 2**31 over the multiplier; 0
-    for 0."""
+    """Return the amount that the first of two roundings adds, in accumulator units: half of 2**31 over the multiplier,
+    or 0 if the multiplier is 0."""
     return np.where(multiplier > 0, 2.0**30 / np.maximum(multiplier, 1), 0.0)
 
 
@@ -247,8 +254,8 @@ def _select_channels(steps: OutputSteps, channels: np.ndarray) -> OutputSteps:
 def multiplier_intervals(
     steps: OutputSteps, offset: np.ndarray, rounding: int, shift: int, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest multiplier of each channel that hits all its steps: int64 [channels] each, empty where the
-    first exceeds the second."""
+    """Return the lowest and highest multiplier of each channel that give all its steps: int64 [channels] each. There is
+    none if the lowest exceeds the highest."""
     bound = (steps.levels << (32 + shift)) - (rounding << 32)
     below, above = [], []
     for at in range(0, len(steps.first), _BLOCK):
@@ -263,8 +270,8 @@ def multiplier_intervals(
 def _interval(
     bound: np.ndarray, steps: OutputSteps, offset: np.ndarray, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The multipliers m with ``x(first) * m >= bound`` and ``x(first - 1) * m < bound``, x being the scaled accumulator
-    with its offset, for every step that can be reached or missed."""
+    """Return the range of multipliers m with ``x(first) * m >= bound`` and ``x(first - 1) * m < bound`` for every step
+    that the accumulator can reach or miss. x is the scaled accumulator with its offset."""
     first = np.clip(steps.first, steps.lowest[:, None], steps.highest[:, None] + 1)
     reach = scaled(first, offset, scale, two_sided)
     miss = scaled(first - 1, offset, scale, two_sided)
@@ -291,12 +298,12 @@ def _interval(
 def freeze_constant(
     steps: OutputSteps, real: np.ndarray, output_zero_point: int
 ) -> tuple[OutputSteps, np.ndarray]:
-    """Give channels whose output no accumulator changes a scale and a bias that a kernel can work with.
+    """Give each channel whose output is constant a scale and a bias that a kernel can use.
 
     Such a channel may have a bias far outside 24 bits. Whatever its scale was, one fixed accumulator and any other
-    scale give the same output. Returns the steps to solve for, with the one reachable accumulator of each such channel
-    as both its bounds, and which channels they are: bool [channels]. Their weights are then to be zero and their bias
-    that accumulator.
+    scale give the same output. Returns the steps to solve for, in which both bounds of each such channel are the one
+    reachable accumulator, and bool [channels] that is True for these channels. The caller must set their weights to
+    zero and their bias to that accumulator.
     """
     below = steps.first <= steps.lowest[:, None]
     frozen = np.all(below | (steps.first > steps.highest[:, None]), axis=1, keepdims=True)[:, 0]

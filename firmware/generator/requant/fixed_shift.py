@@ -1,7 +1,7 @@
-"""A requantization whose shift a kernel has as a constant, in place of one that a layer chooses.
+"""Requantize with a shift that is a constant in the kernel, instead of a shift per layer.
 
-The multiplier gives up the bits that the shift takes, and the offset of each channel makes up for it. Where that is
-proven to change no output it saves the kernel one instruction for every output.
+The multiplier becomes less precise, and the offset of each channel compensates for it. If that is proven to change no
+output, the kernel saves one instruction for every output.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
 _LOW, _HIGH = INTEGER_RANGE["int8"]
 _INT32_MAX = (1 << 31) - 1
-#: Multipliers tried, relative to the nearest one.
+#: Multipliers to try, as differences from the nearest one.
 _NUDGES = tuple(sorted(range(-256, 257), key=abs))
 
 
@@ -31,8 +31,8 @@ class FixedShift:
 
 
 def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
-    """The same outputs with the ``shift`` given, for every input; None where a channel has no proof, or for a
-    two-sided requantization. ``axis`` is that of the channels in the weights."""
+    """Return a requantization with ``shift`` and the same outputs for every input. Returns None if a channel has no
+    proof, or for a two-sided requantization. ``axis`` is the channel axis of the weights."""
     requant = folded.requant
     if requant.two_sided:
         return None
@@ -47,7 +47,7 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
         part = OutputSteps(steps.levels, steps.first[left], lowest[left], highest[left])
         factor = np.clip(nearest[left] + nudge, 1, _INT32_MAX)
         low, high = offset_intervals(part, factor, rounding, shift, scale)
-        # Nothing but the range of x limits the offset of a channel without steps.
+        # Only the range of x limits the offset of a channel without steps.
         low = np.maximum(low, -_INT32_MAX - (part.lowest << scale))
         high = np.minimum(high, _INT32_MAX - (part.highest << scale))
         good = low <= high
@@ -63,7 +63,8 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
 
 
 def folded_steps(folded: FoldedLayer, axis: int) -> OutputSteps:
-    """The sums ``bias + sum(w * x)`` at which the folded layer's own outputs step up; for one-sided requantization."""
+    """Return the sums ``bias + sum(w * x)`` at which the folded layer's own outputs increase, for one-sided
+    requantization."""
     requant = folded.requant
     others = tuple(a for a in range(folded.weights.ndim) if a != axis)
     ends = np.stack([folded.weights * _LOW, folded.weights * _HIGH])

@@ -1,7 +1,7 @@
 """Layers in the form of the fast kernels: zero points folded into biases, and a proven affine requantization.
 
-A sum over ``w * (x - zero_point)`` is a sum over ``w * x`` with ``zero_point * sum(w)`` taken off the bias, provided
-that padding has the zero point as its value. So kernels multiply raw bytes.
+A sum over ``w * (x - zero_point)`` equals a sum over ``w * x`` if ``zero_point * sum(w)`` is subtracted from the bias
+and padding has the value of the zero point. So kernels multiply raw bytes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from arenite.firmware.generator.requant.layer_scales import (
 )
 from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds
 
-#: Number of layers that are cached: several methods of a lowering need the same layer.
+#: Number of layers that are cached, because several methods of a lowering need the same layer.
 _CACHED_LAYERS = 512
 _INT8 = INTEGER_RANGE["int8"]
 
@@ -40,11 +40,11 @@ _INT8 = INTEGER_RANGE["int8"]
 class FoldedLayer:
     """One int8 layer, ready for a fast kernel.
 
-    ``weights``: int64, shaped as in the model; all zero for a channel whose output nothing changes.
-    ``bias``: int64 [channels], zero point folded; for a one-sided ``requant`` its whole offset units as well, and then
-    ``requant.offset`` is below ``2**scale``.
-    ``steps``: of the exact function, over the accumulator without the offset.
-    ``act_range``: clamp of the fused activation; ``clamps`` when it is narrower than int8.
+    ``weights``: int64, shaped as in the model; all zero for a channel whose output is constant.
+    ``bias``: int64 [channels], with the zero point folded in. For a one-sided ``requant`` it also contains the whole
+    units of the offset, so ``requant.offset`` is below ``2**scale``.
+    ``steps``: the steps of the exact function, over the accumulator without the offset.
+    ``act_range``: clamp of the fused activation; ``clamps`` if it is narrower than int8.
     """
 
     weights: np.ndarray
@@ -66,10 +66,10 @@ _cache: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, FoldedLayer | No
 def fold_convolution(
     graph: Subgraph, op: Op, axis: int, scale: int = 8, *, two_sided: bool = False
 ) -> FoldedLayer | None:
-    """CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
+    """Fold CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
 
-    ``two_sided`` requires a two-sided requantization; otherwise it is one-sided where that is possible. None when there
-    is no proven requantization at ``scale``, or the weights are not constant.
+    ``two_sided`` requires a two-sided requantization; otherwise it is one-sided if possible. Returns None if there is
+    no proven requantization at ``scale``, or the weights are not constant.
     """
     return _cached(
         graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)
@@ -77,22 +77,23 @@ def fold_convolution(
 
 
 def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> FoldedLayer | None:
-    """FULLY_CONNECTED, int8, with constant weights of zero point 0; otherwise None, as without a proof at ``scale``."""
+    """Fold an int8 FULLY_CONNECTED with constant weights of zero point 0. Returns None for any other, or without a
+    proof at ``scale``."""
     return _cached(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
 
 
 def _cached(
-    graph: Subgraph, op: Op, form: tuple[int, bool], make: Callable[[], FoldedLayer | None]
+    graph: Subgraph, op: Op, form: tuple[int, bool], fold: Callable[[], FoldedLayer | None]
 ) -> FoldedLayer | None:
     key = (id(graph), op.index, *form)
-    known = _cache.get(key)
-    if known is not None and known[0] is graph:
-        return known[1]
-    value = make()
-    _cache[key] = (graph, value)
+    entry = _cache.get(key)
+    if entry is not None and entry[0] is graph:
+        return entry[1]
+    layer = fold()
+    _cache[key] = (graph, layer)
     while len(_cache) > _CACHED_LAYERS:
         _cache.popitem(last=False)
-    return value
+    return layer
 
 
 def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> FoldedLayer | None:
@@ -171,7 +172,7 @@ def _finish(
     scale: int,
     sides: tuple[bool, ...] = (False, True),
 ) -> FoldedLayer | None:
-    """Freeze constant channels, solve, and fold the zero point; ``others`` are the axes of ``weights`` to sum over."""
+    """Freeze constant channels, solve, and fold the zero point. ``others`` are the axes of ``weights`` to sum over."""
     if steps is None:
         return None
     steps, frozen = freeze_constant(steps, real, zero_points[1])

@@ -20,13 +20,13 @@ def weights_offset(w: Tensor) -> int:
 
 
 def real_scale(inp: Tensor, w: Tensor, out: Tensor) -> np.ndarray:
-    """Input scale * weight scale / output scale in double precision, one per scale of the weights."""
+    """Return input scale * weight scale / output scale in double precision, one per scale of the weights."""
     assert w.quant is not None
     return np.array([inp.scale * s / out.scale for s in w.quant.scale])
 
 
 def accumulator_range(inp: Tensor, w: Tensor, bias: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
-    """Lowest and highest sum of each unit over all inputs, bias included: int64 [units]."""
+    """Return the lowest and highest sum of each unit over all inputs, bias included: int64 [units]."""
     low, high = (v - inp.zero_point for v in INTEGER_RANGE[inp.dtype])
     units, depth = w.shape
     if w.data is not None:
@@ -38,7 +38,7 @@ def accumulator_range(inp: Tensor, w: Tensor, bias: Tensor | None) -> tuple[np.n
         lowest = np.full(units, min(corners) * depth, np.int64)
         highest = np.full(units, max(corners) * depth, np.int64)
     if bias is not None and bias.data is not None:
-        # Sums without the bias are intermediate results, and count too.
+        # Sums without the bias occur as intermediate results, so they count too.
         values = bias.data.astype(np.int64)
         lowest, highest = lowest + np.minimum(values, 0), highest + np.maximum(values, 0)
     return lowest, highest

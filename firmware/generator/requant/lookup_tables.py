@@ -1,6 +1,6 @@
-"""Tables of one-argument functions, as TFLite's LUTPopulate fills them, float32 step by step.
+"""Compute tables of one-argument functions as TFLite's LUTPopulate does, with the same float32 steps.
 
-Int8 tables have 256 entries by the input's byte; int16 tables have 513 samples, 128 apart, between which the
+Int8 tables have 256 entries, indexed by the input's byte. Int16 tables have 513 samples, 128 apart, between which the
 device interpolates.
 """
 
@@ -19,7 +19,8 @@ Transform = Callable[[np.float32], np.float32]
 
 
 def bytes_by_index(values: dict[int, int]) -> np.ndarray:
-    """The 256 result bytes of a function given for every int8 or uint8 value, by the input's byte."""
+    """Return the 256 result bytes of a function, indexed by the input's byte. ``values`` maps every int8 or uint8
+    input."""
     table = np.zeros(256, np.uint8)
     for x, y in values.items():
         table[x & 0xFF] = y & 0xFF
@@ -27,7 +28,7 @@ def bytes_by_index(values: dict[int, int]) -> np.ndarray:
 
 
 def table_int8(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
-    """256 bytes for int8 input and output, quantized per tensor."""
+    """Return 256 bytes for int8 input and output, quantized per tensor."""
     with np.errstate(all="ignore"):
         in_scale = np.float32(inp.scale)
         inverse = np.float32(1) / np.float32(out.scale)
@@ -40,9 +41,9 @@ def table_int8(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
 
 
 def table_int16(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
-    """513 int16 for int16 input and output with zero point 0.
+    """Return 513 int16 samples for int16 input and output with zero point 0.
 
-    Each sample is moved by half of the interpolation's error in the middle of its interval.
+    Each sample is shifted by half of the interpolation error in the middle of its interval.
     """
     with np.errstate(all="ignore"):
         in_scale, out_scale = np.float32(inp.scale), np.float32(out.scale)
@@ -64,17 +65,17 @@ def table_int16(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
 
 
 def _clamp_int16(x: np.float32) -> int:
-    """Within int16; NaN (infinity minus infinity) becomes 0, the low half of x86's conversion."""
+    """Clamp to int16. NaN (infinity minus infinity) becomes 0, the low half of the result of x86's conversion."""
     if math.isnan(x):
         return 0
     return int(min(max(float(x), -32768.0), 32767.0))
 
 
 def sigmoid_table() -> np.ndarray:
-    """256 uint16: sigmoid(i / 24) in 0.16 bits, for linear interpolation.
+    """Return 256 uint16 samples: sigmoid(i / 24) with 16 fractional bits, for linear interpolation.
 
     Each sample is raised by half of the largest error of the chord (h**2 / 8 times the second derivative), so that
-    the error is spread evenly; the last is the limit.
+    the error is spread evenly. The last sample is the limit.
     """
     step = 1 / 24
     table = np.full(256, 65535, np.uint16)

@@ -1,17 +1,18 @@
-"""The offset of a one-sided requantization in the top byte of the sum itself, where it needs no table.
+"""Keep the offset of a one-sided requantization in the top byte of the sum, where it needs no table.
 
-A kernel whose sum B has 24 bits starts it with ``offset << 24``, and ROR #24 makes 256 * B with that byte as its low
-one: B scaled and its offset added, in one instruction. A negative B takes one from the byte, so that
+A kernel whose sum B has 24 bits starts it with ``offset << 24``. ROR #24 then gives 256 * B with that byte as its
+lowest one: it scales B and adds its offset in one instruction. A negative B subtracts one from the byte, so that
 
     x = 256 * B + ((offset - (B < 0)) & 255)
 
-which grows with B as 256 * B + offset does. Whether it gives the same outputs is decided by the steps, like everything
-in ``affine_requant``; where it does not, another bias in units of 1 / 256, or another multiplier, often does.
+which grows with B as 256 * B + offset does. The steps decide whether it gives the same outputs, as in ``affine.py``. If
+it does not, another bias in units of 1 / 256, or another multiplier, often does.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
@@ -19,9 +20,9 @@ from arenite.firmware.generator.requant.affine import OutputSteps
 from arenite.firmware.generator.requant.fixed_shift import FixedShift, folded_steps
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
-#: B has this many bits besides its sign.
+#: The number of bits of B besides its sign.
 _BITS = 23
-#: Biases and multipliers tried, relative to those given.
+#: Biases and multipliers to try, as differences from those of the start.
 _NUDGES = tuple(sorted(range(-12, 13), key=abs))
 _FACTORS = tuple(sorted(range(-32, 33), key=abs))
 
@@ -29,10 +30,12 @@ _FACTORS = tuple(sorted(range(-32, 33), key=abs))
 def rotate_offsets(
     folded: FoldedLayer, start: FixedShift, axis: int, shift: int, channels: np.ndarray
 ) -> FixedShift | None:
-    """``start`` with the bias and multiplier of each of ``channels`` (int64 indices) so that ``x`` above, with the
-    lowest byte of the bias as the offset and the rest as what B starts with, gives the outputs of ``folded``, for every
-    input; None where a channel has no proof. ``shift`` belongs to ``start``; ``axis`` is that of the channels in the
-    weights."""
+    """Return ``start`` with another bias and multiplier for each of ``channels`` (int64 indices).
+
+    With them, ``x`` of the module's formula gives the outputs of ``folded`` for every input: the lowest byte of the
+    bias is the offset, and the rest is the initial value of B. Returns None if a channel has no proof. ``shift``
+    belongs to ``start``; ``axis`` is the channel axis of the weights.
+    """
     steps = folded_steps(folded, axis)
     bias, multiplier = start.bias.astype(np.int64), start.multiplier.astype(np.int64)
     left = channels
@@ -50,7 +53,7 @@ def rotate_offsets(
 
 
 def rotated(sums: np.ndarray, offset: np.ndarray) -> np.ndarray:
-    """``x`` of the module's formula, in int64."""
+    """Return ``x`` of the module's formula, as int64."""
     return (sums << 8) + ((offset - (sums < 0)) & 255)
 
 
@@ -62,17 +65,16 @@ def _hits(
     rounding: int,
     shift: int,
 ) -> np.ndarray:
-    """Bool [channels]: whether every step that can be reached or missed is hit."""
+    """Return bool [channels]: whether each channel gives every step that its accumulator can reach or miss."""
     bound = ((steps.levels << (32 + shift)) - (rounding << 32))[None, :]
-    whole, offset = ((bias >> 8) - folded_bias)[:, None], (bias & 255)[:, None]
+    initial, offset = ((bias >> 8) - folded_bias)[:, None], (bias & 255)[:, None]
     factor = multiplier[:, None]
-    reached = rotated(steps.first + whole, offset) * factor >= bound
-    missed = rotated(steps.first - 1 + whole, offset) * factor < bound
+    reached = rotated(steps.first + initial, offset) * factor >= bound
+    missed = rotated(steps.first - 1 + initial, offset) * factor < bound
     good = (reached | (steps.first > steps.highest[:, None])).all(axis=1)
     good &= (missed | (steps.first <= steps.lowest[:, None])).all(axis=1)
     good &= (multiplier >= 0) & (multiplier < 1 << 31)
     for end in (steps.lowest, steps.highest):
-        sums = end + whole[:, 0]
+        sums = end + initial[:, 0]
         good &= (sums >= -(1 << _BITS)) & (sums < 1 << _BITS)
-    value: np.ndarray = good
-    return value
+    return cast(np.ndarray, good)

@@ -22,7 +22,7 @@ _BLOCK = 512
 
 
 def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``round(acc * scale)`` in double precision, ties away from zero; integers as float64."""
+    """Return ``round(acc * scale)`` in double precision, ties away from zero; the integers are float64."""
     product = np.asarray(acc, np.float64) * scale
     whole = np.trunc(product)
     value: np.ndarray = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)
@@ -30,7 +30,7 @@ def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 
 def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """The smallest accumulator whose scaled value is at least each level: int64 [channels, levels]."""
+    """Return the smallest accumulator whose scaled value is at least each level: int64 [channels, levels]."""
     scale = np.maximum(scales[:, None], 2.0**-60)
     guess = np.ceil((levels[None, :] - 0.5) / scale)
     # The error of the division is less than one unit, so the right value is the guess or a neighbour.
@@ -44,10 +44,10 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
 def proven_multipliers(
     scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """Multiplier (int32) and shift (int8) per channel for ``ar_requant_once``, or None if a channel has no such pair.
+    """Return multiplier (int32) and shift (int8) per channel for ``ar_requant_once``, or None if a channel has no pair.
 
     ``lowest`` and ``highest`` bound each channel's accumulator (int32 range); ``levels`` are the scaled values at
-    which the clamped output steps up. All arrays are per channel except ``levels``.
+    which the clamped output increases. All arrays are per channel except ``levels``.
     """
     multipliers, shifts = [], []
     for start in range(0, len(scales), _BLOCK):
@@ -63,7 +63,7 @@ def proven_multipliers(
 def _prove(
     scales: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray] | None:
-    """``proven_multipliers`` for one block of channels."""
+    """Run ``proven_multipliers`` for one block of channels."""
     pairs = [quantize_multiplier(float(s)) for s in scales]
     base = np.array([m for m, _ in pairs], np.int64)
     shift = np.array([s for _, s in pairs], np.int64)
@@ -94,7 +94,7 @@ def _prove(
 
 
 def real_scales(scales: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mantissa (uint64) and exponent (int8) of each scale for ``ar_scale_real``.
+    """Return mantissa (uint64) and exponent (int8) of each scale for ``ar_scale_real``.
 
     Any scale below 2^-76 is replaced by 2^-76: both scale every accumulator below 2^53 to 0.
     """
