@@ -61,7 +61,7 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
             sleep,
         )
         pairs = [
-            (observed.utilisation, difference(q.utilisation, observed.utilisation), 1.0),
+            (observed.utilization, difference(q.utilization, observed.utilization), 1.0),
             (
                 observed.wait_mean_s,
                 difference(q.wait_mean_s, observed.wait_mean_s, 0.02 * service_s),

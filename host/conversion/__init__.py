@@ -1,1 +1,1 @@
-"""The steps of ``arenite convert``; ``conversion/convert.py`` joins them."""
+"""The steps of ``arenite convert``. ``conversion/convert.py`` runs them."""

@@ -1,4 +1,4 @@
-"""The whole conversion of a trained model to an image: import, calibrate, quantize or search, plan, score,
+"""The complete conversion of a trained model to an image: import, calibrate, quantize or search, plan, score,
 fit."""
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from arenite.host.conversion.scores import Scores, check_drop, image_scores, sou
 
 @dataclass(frozen=True)
 class Conversion:
-    """``prepared`` is None for a model that only hosts run (a recipe with float activations)."""
+    """The result of a conversion. ``prepared`` is None for a model that only computers run (float activations)."""
 
     request: ConversionRequest
     imported: ImportedModel
@@ -47,7 +47,7 @@ class Conversion:
 
 
 def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
-    """Make the image; this function writes no file.
+    """Convert the model to an image. This function writes no file.
 
     Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
     """
@@ -71,7 +71,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     recipe = chosen_recipe or load_recipe("int8")
     if recipe.settings.activations == "float" and request.boards:
         raise UsageError(
-            f"The recipe '{recipe.name}' has float activations, which run on no microcontroller.",
+            f"The recipe '{recipe.name}' has float activations, which no microcontroller runs.",
             "Leave out --board, or choose an integer recipe.",
         )
     if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
@@ -90,7 +90,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     request.attachments.check_labels(model)
     request.attachments.check_preprocessing(model)
     calibrating, scoring, searching, scored_on = split_samples(request, model, data.get("calibration"))
-    # Before the steps that take minutes: finds labels that are missing or do not belong to the model.
+    # Score before the steps that take minutes: it finds labels that are missing or do not belong to the model.
     progress("score", 0, 0)
     before = None if scoring is None else source_score(request, imported, scoring)
     if before is not None and request.budget is not None and request.budget.drop is not None:
@@ -107,7 +107,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     )
     source = Image(result, None, _sha256(quantized.quantized.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
-    if recipe.name in shipped_recipes():  # they name operators that a model need not contain
+    if recipe.name in shipped_recipes():  # their settings name operators that a model need not contain
         unused = []
     notes = [
         *imported.notes,
@@ -138,7 +138,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
 
 
 def fits(conversion: Conversion) -> list[FitVerdict]:
-    """One verdict for each board of the request."""
+    """Return one verdict for each board of the request."""
     return [] if conversion.prepared is None else verdicts(conversion.prepared, conversion.request.boards)
 
 
@@ -148,16 +148,16 @@ def shrink_suggestions(
     image: Path,
     progress: Progress = lambda *_: None,
 ) -> ShrinkReport | None:
-    """Changes that would make the image, written to ``image``, fit the boards that it does not fit; None
-    where it fits all."""
-    short = [v.board for v in fit_verdicts if not v.fits]
-    if not short or conversion.prepared is None:
+    """Return changes with which the image, written to ``image``, would fit the boards that it does not fit; None
+    if it fits all boards."""
+    too_small_boards = [v.board for v in fit_verdicts if not v.fits]
+    if not too_small_boards or conversion.prepared is None:
         return None
     progress("search for changes that fit", 0, 0)
     c = conversion.calibrated
     return shrink(
         conversion.prepared,
-        short,
+        too_small_boards,
         flatbuffer=None if c is None else conversion.imported.flatbuffer,
         observations=None if c is None else c.observations,
         recipe="int8" if c is None else c.recipe.name,
@@ -169,8 +169,8 @@ def shrink_suggestions(
 def provenance_of(
     imported: ImportedModel, recipe: Recipe | None, observations: Observations | None
 ) -> Mapping[str, Any]:
-    """The provenance that the image records: enough to make it again, and nothing that differs between two
-    runs."""
+    """Return the provenance that the image records: enough to repeat the conversion, and nothing that differs between
+    two runs."""
     return {
         "kind": imported.kind,
         "sha256": imported.sha256,
@@ -185,15 +185,15 @@ def provenance_of(
 def _as_is(
     request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
-    """A source that is already quantized: planned, and scored where there are labelled samples."""
+    """Plan a source that is already quantized, and score it if there are labelled samples."""
     if recipe is not None or request.budget is not None:
         raise UsageError(
-            f"{request.source} is quantized already, so that a recipe cannot change it.",
+            f"{request.source} is quantized already, so a recipe cannot change it.",
             "Convert its float model, or leave out --recipe and --budget.",
         )
     if request.sensitivity:
         raise UsageError(
-            f"{request.source} is quantized already, so that its layers cannot be quantized one by one.",
+            f"{request.source} is quantized already, so its layers cannot be quantized one by one.",
             "Convert its float model, or leave out --sensitivity.",
         )
     image = parse_image(imported.flatbuffer, request.source)
@@ -224,7 +224,7 @@ def _once(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _name(source: str) -> str:
-    """A file name for the result of ``module:function``, or the path itself."""
+    """Return a file name for the result of ``module:function``, or the path itself."""
     return source if ":" not in source or Path(source).exists() else source.rpartition(":")[2]
 
 

@@ -25,7 +25,7 @@ class QuantizationResult:
 
     recipe: Recipe
     quantized: QuantizedModel
-    observations: Observations | None  # None where every activation stays float
+    observations: Observations | None  # None if every activation stays float
     coverage: tuple[TensorCoverage, ...] = ()
     errors: tuple[LayerError, ...] = ()
     field: FieldReport | None = None
@@ -41,7 +41,7 @@ def calibrate_and_quantize(
     searching: Dataset | None,
     progress: Progress,
 ) -> QuantizationResult:
-    """Quantize ``imported`` by ``recipe``, or by the recipe that a search finds, and take the requested
+    """Quantize ``imported`` with ``recipe``, or with the recipe that a search finds, and take the requested
     measurements."""
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:

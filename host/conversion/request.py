@@ -1,4 +1,4 @@
-"""The inputs of a conversion."""
+"""The options of a conversion."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from arenite.errors import UsageError
 from arenite.host.build.attachments import Attachments
 from arenite.profiles.boards import Board
 
-#: Called with the step, how much of it is done, and how much there is (0: not known).
+#: Called with the name of the step, the finished and the total amount of its work (total 0: not known).
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """The options of the user; see ``arenite convert --help`` for each.
+    """The options of the user. ``arenite convert --help`` describes each one.
 
-    ``calibration_samples``: calibrate with this many, evenly spread; where there is no ``test``, the others
-    score. ``budget`` requests a search, on the first of ``boards``.
+    ``calibration_samples``: the number of samples to calibrate with, evenly spread. Without ``test``, the other samples
+    score. ``budget`` requests a search, for the first of ``boards``.
     """
 
     source: str
@@ -44,13 +44,13 @@ class ConversionRequest:
 
 
 def check_request(request: ConversionRequest) -> None:
-    """Raises ``UsageError`` for anything that is missing, before the steps that take minutes."""
+    """Raise ``UsageError`` for anything that is missing, before the steps that take minutes."""
     if request.metric is not None:
         check_metric(request.metric)
     if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
         raise UsageError(
-            f"{request.calibration_samples} samples cannot calibrate; at least {MINIMUM} are needed.",
-            "A hundred or more, similar to those in the field, give reliable ranges.",
+            f"{request.calibration_samples} samples are too few to calibrate; at least {MINIMUM} are needed.",
+            "Give a hundred or more samples that are similar to those in the field.",
         )
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not path.exists():
@@ -58,8 +58,6 @@ def check_request(request: ConversionRequest) -> None:
                 f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
             )
     if request.budget is not None and not request.boards:
-        raise UsageError("A budget needs a board.", "Name one with --board; `arenite boards` lists them.")
+        raise UsageError("A budget needs a board.", "Give one with --board; `arenite boards` lists them.")
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:
-        raise UsageError(
-            "A search, and a check of field data, need calibration samples.", "Add --calibration."
-        )
+        raise UsageError("A search and a check of field data need calibration samples.", "Add --calibration.")

@@ -1,4 +1,4 @@
-"""The samples of a conversion: read, numbered by the labels, and split."""
+"""Load the samples of a conversion, number their classes by the labels, and split them."""
 
 from __future__ import annotations
 
@@ -18,46 +18,46 @@ from arenite.host.conversion.request import ConversionRequest
 def load_samples(
     request: ConversionRequest, path: Path | None, model: Model, *, calibration: bool
 ) -> Dataset:
-    """The samples at ``path`` for the inputs of ``model``, pictures and recordings through the preprocessing."""
+    """Load the samples at ``path`` for the inputs of ``model``. Pictures and recordings are preprocessed."""
     assert path is not None
     spec = request.attachments.preprocessing
     tensors = [model.main.tensors[i] for i in model.main.inputs]
 
-    def one(file: Path) -> Sequence[np.ndarray]:
+    def preprocess(file: Path) -> Sequence[np.ndarray]:
         assert spec is not None
         return [preprocess_file(spec.real, file, tensors[0].shape)]
 
-    loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=one if spec else None)
+    loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=preprocess if spec else None)
     return _numbered(loaded, request.attachments.labels)
 
 
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
-    """The classes of a folder numbered in the order of the model's labels.
+    """Number the classes of a folder in the order of the model's labels.
 
     Raises ``UsageError`` for a class that is not a label, unless a file beside the folders gives their order:
-    in alphabetical order they would be other classes.
+    in alphabetical order the numbers would mean other classes.
     """
     if not dataset.classes or dataset.labels is None or not names:
         return dataset
-    strange = [name for name in dataset.classes if name not in names]
-    if strange and (dataset.path / "labels.txt").is_file():
+    unknown_classes = [name for name in dataset.classes if name not in names]
+    if unknown_classes and (dataset.path / "labels.txt").is_file():
         return dataset
-    if strange:
+    if unknown_classes:
         raise UsageError(
-            f"{dataset.path} has the class '{strange[0]}', which is not a label of the model:"
+            f"{dataset.path} has the class '{unknown_classes[0]}', which is not a label of the model:"
             f" {', '.join(names)[:200]}.",
             "Name the classes after the labels, or by their numbers.",
         )
-    places = np.array([names.index(name) for name in dataset.classes])
-    return replace(dataset, labels=places[dataset.labels], classes=names)
+    label_indices = np.array([names.index(name) for name in dataset.classes])
+    return replace(dataset, labels=label_indices[dataset.labels], classes=names)
 
 
 def split_samples(
     request: ConversionRequest, model: Model, calibration: Dataset | None
 ) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
-    """Samples to calibrate with, to score with, to search with, and a name for the second.
+    """Return samples to calibrate with, to score with and to search with, and a name for those to score with.
 
-    A score on the samples that a search used would be biased: where there is no test file, the search gets
+    A score on the samples that a search used would be biased. So without a test file, the search gets
     half of the remaining samples of the calibration file.
     """
     test = None if request.test is None else load_samples(request, request.test, model, calibration=False)

@@ -19,11 +19,11 @@ from arenite.host.conversion.request import ConversionRequest
 
 @dataclass(frozen=True)
 class Scores:
-    """The source model and the image on the same samples, and the loss of the image (``metrics.drop``)."""
+    """Scores of the source model and of the image on the same samples, and the loss of the image (``metric_drop``)."""
 
     source: Score
     image: Score
-    of: str  # which samples
+    of: str  # description of the samples
     worst: tuple[MetricDrop, ...] = ()
 
     @property
@@ -32,10 +32,10 @@ class Scores:
 
 
 def check_drop(source: Score, samples_name: str) -> None:
-    """Raises ``UsageError`` for a limit of the drop where no drop can be measured."""
+    """Raise ``UsageError`` for a limit of the drop if no drop can be measured."""
     if source.metric == "mse" and source.value == 0:
         raise UsageError(
-            f"{samples_name} has no targets: the model is compared with itself, and any difference is an"
+            f"{samples_name} has no targets, so the model is compared with itself and any difference is an"
             " infinite growth.",
             "Add targets y, or leave drop out of the budget.",
         )
@@ -46,7 +46,7 @@ Scored = tuple[list[np.ndarray], Score]
 
 
 def source_score(request: ConversionRequest, imported: ImportedModel, dataset: Dataset) -> Scored:
-    """Run the given model. Raises ``UsageError`` where the samples do not suit the metric."""
+    """Run the source model. Raises ``UsageError`` if the samples do not fit the metric."""
     outputs = run_dataset(imported.flatbuffer, dataset)
     return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
 
@@ -54,7 +54,7 @@ def source_score(request: ConversionRequest, imported: ImportedModel, dataset: D
 def image_scores(
     before: Scored, image_bytes: bytes, dataset: Dataset, samples_name: str
 ) -> tuple[Scores, list[str]]:
-    """The scores, and notes on samples that do not suit the scales of ``image_bytes``."""
+    """Return the scores, and notes on samples that do not fit the scales of ``image_bytes``."""
     graph = parse(image_bytes).main
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
     reference, source = before

@@ -1,1 +1,1 @@
-"""Duty cycle of a device that sleeps between events: queueing, energy, battery life. See docs/duty-cycle.md."""
+"""The duty cycle of a device that sleeps between events: queueing, energy, battery life. See docs/duty-cycle.md."""

@@ -1,10 +1,9 @@
-"""How long a battery feeds a load: capacity at the drain's rate and temperature, self-discharge, droop under
-the peak.
+"""Compute how long a battery lasts: its capacity at the drain's rate and temperature, self-discharge, and the voltage
+drop under the peak current.
 
-The depth of discharge is stepped through from full to the end; in each step the drain is constant, so that
-the charge left follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is that of the rated
-capacity, or earlier, when the voltage under the peak current falls below the minimum of the battery or the
-regulator.
+The depth of discharge goes from full to the end in steps. In each step the drain is constant, so the remaining charge
+follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is that of the rated capacity. It is earlier if
+the voltage under the peak current falls below the minimum of the battery or the regulator.
 """
 
 from __future__ import annotations
@@ -25,9 +24,9 @@ REGULATORS = ("none", "linear", "switching")
 class Regulator:
     """The regulator between battery and device.
 
-    ``none`` and ``linear``: the battery's current is the device's, power / ``output_v``. ``switching``: the
-    current keeps power / ``efficiency`` at the battery's voltage. ``quiescent_a`` flows in addition. Below
-    ``minimum_v`` at its input the device or the regulator stops; None: only the battery's own cut-off counts.
+    ``none`` and ``linear``: the battery's current is the device's current, power / ``output_v``. ``switching``: the
+    current is power / ``efficiency`` divided by the battery's voltage. ``quiescent_a`` flows in addition. If its input
+    falls below ``minimum_v``, the device or the regulator stops. None: only the battery's own cut-off voltage counts.
     """
 
     kind: str = "none"
@@ -46,14 +45,16 @@ class Regulator:
         if self.minimum_v is not None:
             positive("minimum input voltage", self.minimum_v)
         if not 0 < positive("regulator's efficiency", self.efficiency) <= 1:
-            raise UsageError(f"An efficiency is between 0 and 1, not {self.efficiency:g}.")
+            raise UsageError(
+                f"The regulator's efficiency must be above 0 and at most 1, not {self.efficiency:g}."
+            )
 
     def current_a(self, watts: float, open_v: float, ohm: float) -> float:
-        """Current from ``open_v`` behind ``ohm`` for a device that takes ``watts``; inf: more than the source
-        can give."""
+        """Return the current from a source of ``open_v`` with the internal resistance ``ohm``, for a device that takes
+        ``watts``; inf if that is more than the source can give."""
         if self.kind != "switching":
             return watts / self.output_v + self.quiescent_a
-        # I·(V - I·R) = P / η; the smaller root is the one that a regulator settles at.
+        # I·(V - I·R) = P / η. A regulator settles at the smaller root.
         root = open_v**2 - 4 * ohm * watts / self.efficiency
         if root < 0:
             return math.inf
@@ -62,19 +63,19 @@ class Regulator:
 
 @dataclass(frozen=True)
 class BatteryLife:
-    """A life in s (of one charge where the battery is rechargeable), the reason for its end, and notes."""
+    """The life of a battery, the reason for its end, and notes. For a rechargeable battery, of one charge."""
 
     life_s: float
     average_ma: float
     peak_ma: float
-    usable: float  # share of the charge that was used, self-discharge included, when the life ended
+    usable: float  # share of the charge that was used when the life ended, self-discharge included
     self_discharged: float  # share of the full charge that was lost by self-discharge
-    lowest_v: float  # under the peak, at the end
+    lowest_v: float  # voltage under the peak current when the life ended
     ends_by: str  # "capacity", "voltage" or "never starts"
     warnings: tuple[str, ...]
     assumed: tuple[
         str, ...
-    ]  # the profile's figures that are assumed or recalled, with the profile's remark on them
+    ]  # figures of the profile that are assumed or recalled, with the profile's remark on them
 
     @property
     def days(self) -> float:
@@ -86,7 +87,7 @@ def min_voltage(battery: Battery, regulator: Regulator) -> float:
 
 
 def check_temperature(battery: Battery, celsius: float) -> None:
-    """Raises ``UsageError`` outside the temperatures that the battery's profile covers."""
+    """Raise ``UsageError`` if ``celsius`` is outside the temperatures that the battery's profile covers."""
     if not battery.coldest_c <= celsius <= battery.hottest_c:
         raise UsageError(
             f"The profile of '{battery.name}' covers {battery.coldest_c:g} to {battery.hottest_c:g}"
@@ -102,7 +103,7 @@ def battery_life(
     regulator: Regulator = Regulator(),
     celsius: float = 20.0,
 ) -> BatteryLife:
-    """Life of a full battery under a load of ``average_w`` with peaks of ``peak_w``, at one temperature.
+    """Return the life of a full battery under a load of ``average_w`` with peaks of ``peak_w``, at one temperature.
 
     Raises ``UsageError`` for powers that are not above 0, a peak below the average, or a temperature
     outside the profile.
@@ -111,26 +112,26 @@ def battery_life(
     if positive("peak power in W", peak_w) < average_w * (1 - 1e-9):
         raise UsageError(f"The peak power of {peak_w:g} W is below the average of {average_w:g} W.")
     check_temperature(battery, celsius)
-    least_v, loss = min_voltage(battery, regulator), battery.loss_per_s(celsius)
+    lowest_allowed_v, loss = min_voltage(battery, regulator), battery.loss_per_s(celsius)
 
     def under_peak(depth: float) -> tuple[float, float]:
-        """Voltage and current under the peak."""
+        """Return voltage and current under the peak."""
         open_v, ohm = battery.voltage.at(depth), battery.ohm(depth, celsius)
         amps = regulator.current_a(peak_w, open_v, ohm)
         return (open_v - amps * ohm if math.isfinite(amps) else -math.inf), amps
 
     life = charge = lost = depth = 0.0
     volts, peak = under_peak(0.0)
-    ends = "capacity" if volts >= least_v else "never starts"
+    ends = "capacity" if volts >= lowest_allowed_v else "never starts"
     worst_average = 0.0
     while ends == "capacity" and depth < 1:
         step = 1 / _STEPS
         after = min(depth + step, 1.0)
-        if under_peak(after)[0] < least_v:
+        if under_peak(after)[0] < lowest_allowed_v:
             ends, low, high = "voltage", depth, after
             for _ in range(40):
                 middle = (low + high) / 2
-                low, high = (middle, high) if under_peak(middle)[0] >= least_v else (low, middle)
+                low, high = (middle, high) if under_peak(middle)[0] >= lowest_allowed_v else (low, middle)
             after = low
         middle = (depth + after) / 2
         amps = regulator.current_a(average_w, battery.voltage.at(middle), battery.ohm(middle, celsius))
@@ -153,14 +154,14 @@ def battery_life(
         lowest_v=volts,
         ends_by=ends,
         warnings=tuple(
-            _warnings(battery, regulator, life, worst_average, peak, depth, ends, least_v, celsius)
+            _warnings(battery, regulator, life, worst_average, peak, depth, ends, lowest_allowed_v, celsius)
         ),
         assumed=tuple(f"{k}: {v}" for k, v in battery.sources.items() if "assumed" in v or "recalled" in v),
     )
 
 
 def _time(full: float, rest: float, part: float, loss: float) -> float:
-    """Seconds in which the charge falls from ``full`` to ``rest`` under dq/dt = -part - loss·q."""
+    """Return the seconds in which the charge falls from ``full`` to ``rest`` under dq/dt = -part - loss·q."""
     if loss * full < 1e-9 * part:
         return (full - rest) / part
     return math.log1p(loss * (full - rest) / (part + loss * rest)) / loss
@@ -174,7 +175,7 @@ def _warnings(
     peak: float,
     depth: float,
     ends: str,
-    least_v: float,
+    lowest_allowed_v: float,
     celsius: float,
 ) -> list[str]:
     messages = []
@@ -182,7 +183,7 @@ def _warnings(
     if peak_ma > battery.pulse_ma:
         messages.append(
             f"The peak current of {peak_ma:.3g} mA is more than the {battery.pulse_ma:g} mA that"
-            f" {battery.title} gives in pulses: add a capacitor, lower the clock, or choose a larger"
+            f" {battery.title} can give in pulses. Add a capacitor, lower the clock, or choose a larger"
             " battery."
         )
     if average_ma > battery.continuous_ma:
@@ -192,28 +193,29 @@ def _warnings(
         )
     if ends == "never starts":
         messages.append(
-            f"Even full, its voltage under the peak falls below {least_v:g} V: the device resets at once."
+            f"Even when the battery is full, its voltage under the peak current is below {lowest_allowed_v:g} V:"
+            " the device resets at once."
         )
     elif ends == "voltage" and depth < 0.9:
         messages.append(
-            f"The voltage under the peak falls below {least_v:g} V when {100 * (1 - depth):.0f} % of the charge "
-            "is left."
+            f"The voltage under the peak current falls below {lowest_allowed_v:g} V when"
+            f" {100 * (1 - depth):.0f} % of the charge is left."
         )
     if life > battery.shelf_years * YEAR_S:
         messages.append(
-            f"{life / YEAR_S:.3g} years are more than the shelf life of such a battery,"
-            f" {battery.shelf_years:g} years; do not count on more."
+            f"{life / YEAR_S:.3g} years are more than the shelf life of such a battery. Do not rely on more than"
+            f" {battery.shelf_years:g} years."
         )
     if battery.rate is not None and average_ma > 10 ** battery.rate.x[-1]:
         messages.append(
-            f"Its capacity above {10 ** battery.rate.x[-1]:g} mA is not known; the capacity at that"
+            f"The battery's capacity above {10 ** battery.rate.x[-1]:g} mA is not known. The capacity at that"
             " current was used."
         )
-    if regulator.kind == "linear" and regulator.output_v > least_v:
+    if regulator.kind == "linear" and regulator.output_v > lowest_allowed_v:
         messages.append(
-            f"The linear regulator gives {regulator.output_v:g} V only while the battery has more; set"
+            f"The linear regulator gives {regulator.output_v:g} V only while the battery's voltage is higher. Set"
             " minimum_v to the lowest voltage at which the device runs."
         )
     if battery.rechargeable and celsius > 45:
-        messages.append(f"At {celsius:g} °C a lithium-ion cell ages fast, which the model leaves out.")
+        messages.append(f"At {celsius:g} °C a lithium-ion cell ages fast. The model does not include aging.")
     return messages

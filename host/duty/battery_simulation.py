@@ -1,8 +1,8 @@
-"""Simulates the discharge of a battery in steps of time; independent of battery.py, to check it.
+"""Simulate the discharge of a battery in steps of time. The code is independent of battery.py, to check it.
 
-Charge is counted in coulombs in fixed steps of time. In each step a random number of events occurs, each
-takes its energy, and the load at rest and the self-discharge are added. The device is checked for its peak at
-every step.
+Charge is counted in coulombs in fixed steps of time. In each step a random number of events occurs and each one
+takes its energy; the load at rest and the self-discharge are added. Every step also checks the voltage under the peak
+current.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ def simulate_life(
     step_s: float = DAY_S,
     seed: int = 0,
 ) -> float:
-    """Seconds until the battery fails a device that takes ``base_w`` always and ``event_j`` more per event.
+    """Return the seconds until the battery can no longer supply a device that always takes ``base_w``, and ``event_j``
+    more per event.
 
-    Events are Poisson with ``rate_hz``. ``step_s`` must be small against the life.
+    Events are Poisson with ``rate_hz``. ``step_s`` must be small compared to the life.
     """
     rng = np.random.default_rng(seed)
     min_v = max(battery.cutoff_v, regulator.minimum_v or 0.0)
@@ -65,19 +66,17 @@ def simulate_life(
         else:
             assert battery.rate is not None
             share = float(np.interp(math.log10(max(ma, 1e-9)), battery.rate.x, battery.rate.y))
-        # A coulomb drawn at a high rate or a low temperature takes more of the rated charge than one drawn
-        # slowly.
+        # A coulomb drawn at a high rate or a low temperature uses more of the rated charge than one drawn slowly.
         drawn = amps * step_s / (share * cold_capacity)
         after = left * retained - drawn
         if after <= 0:
-            value: float = time + step_s * left / (left - after)
-            return value
+            return float(time + step_s * left / (left - after))
         left, time = after, time + step_s
     return time
 
 
 def _terminal_v(open_v: float, ohm: float, watts: float, regulator: Regulator) -> float:
-    """Voltage under a load of ``watts``; for a switching regulator by iteration of current and voltage."""
+    """Return the voltage under a load of ``watts``. For a switching regulator, current and voltage are iterated."""
     if regulator.kind != "switching":
         return open_v - ohm * (watts / regulator.output_v + regulator.quiescent_a)
     volts = open_v

@@ -1,4 +1,4 @@
-"""Compares a prediction with a simulation, or with a run on an emulated board."""
+"""Compare a prediction with a simulation, or with a run on an emulated board."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from arenite.profiles.batteries import Battery
 
 
 def difference(predicted: float, actual: float, floor: float = 0.0) -> float | None:
-    """(predicted − actual) / actual, over ``floor`` where the actual value is smaller; None where both are 0."""
+    """Return (predicted − actual) / |actual|. ``floor`` replaces a smaller |actual|. If the divisor is 0, return
+    None."""
     base = max(abs(actual), floor)
     return (predicted - actual) / base if base else None
 
@@ -23,17 +24,17 @@ def difference(predicted: float, actual: float, floor: float = 0.0) -> float | N
 def simulation_row(
     q: Queueing, actual: SimulatedQueue, power: PowerStates, power_w: float, service: ServiceTimes
 ) -> dict[str, Any]:
-    """Utilisation, mean wait, drops and power of a simulation with their 95 % half widths, and the differences.
+    """Return utilization, mean wait, drops and power of a simulation with their 95 % half widths, and the differences.
 
-    A mean wait under 2 % of a service, and drops under 1 % of the events, are compared over these instead.
+    A difference in the mean wait is relative to at least 2 % of a service, one in drops to at least 1 % of the events.
     """
     watts = sum(
         power.parts_w(
-            actual.sleeping.mean, actual.utilisation.mean, actual.lingering.mean, actual.wakes_per_s.mean
+            actual.sleeping.mean, actual.utilization.mean, actual.lingering.mean, actual.wakes_per_s.mean
         ).values()
     )
     pairs = {
-        "utilisation": (q.utilisation, actual.utilisation.mean, actual.utilisation.half, 0.0),
+        "utilisation": (q.utilization, actual.utilization.mean, actual.utilization.half, 0.0),
         "wait_mean_s": (
             q.wait_mean_s,
             actual.wait_mean_s.mean,
@@ -63,7 +64,8 @@ def life_row(
     regulator: Regulator,
     celsius: float,
 ) -> dict[str, Any]:
-    """Days until the battery is empty in a stepwise simulation with the simulated power, and the difference."""
+    """Return the days until the battery is empty in a stepwise simulation with the simulated power, and the
+    difference."""
     watts = float(simulated["power_w"]["value"])
     seconds = simulate_life(
         battery,
@@ -80,9 +82,9 @@ def life_row(
 
 
 def board_row(q: Queueing, actual: ObservedDuty, service: ServiceTimes) -> dict[str, Any]:
-    """Utilisation, mean wait and drops of an emulated board, and the differences of the prediction from them."""
+    """Return utilization, mean wait and drops of an emulated board, and the prediction's differences from them."""
     pairs = {
-        "utilisation": (q.utilisation, actual.utilisation, 0.0),
+        "utilisation": (q.utilization, actual.utilization, 0.0),
         "wait_mean_s": (q.wait_mean_s, actual.wait_mean_s, 0.02 * service.mean_s),
         "dropped": (q.dropped, actual.dropped, 0.01),
         "sleeping": (q.sleeping, actual.shares["sleeping"], 0.0),

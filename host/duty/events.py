@@ -16,7 +16,8 @@ Floats = NDArray[np.float64]
 
 
 def positive(name: str, value: float, zero: bool = False) -> float:
-    """``value`` as a float, finite and above 0 (or 0 where ``zero``). Raises ``UsageError`` that names it."""
+    """Return ``value`` as a float if it is finite and above 0 (or 0, if ``zero``). Otherwise raise ``UsageError`` with
+    ``name``."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise UsageError(f"The {name} must be a number, not {value!r}.", "Give a finite number.")
     if value < 0 or (value == 0 and not zero):
@@ -41,13 +42,13 @@ class PeriodicEvents:
         return 1 / self.period_s
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
-        """The first ``count`` arrival times in s, ascending."""
+        """Return the first ``count`` arrival times in s, ascending."""
         return np.arange(1, count + 1, dtype=np.float64) * self.period_s
 
 
 @dataclass(frozen=True)
 class PoissonEvents:
-    """Independent events, ``rate_hz`` of them per second on average."""
+    """Independent events with an average rate of ``rate_hz`` per second."""
 
     rate_hz: float
 
@@ -55,13 +56,13 @@ class PoissonEvents:
         positive("rate of the events", self.rate_hz)
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
-        """``count`` arrival times in s, ascending, drawn from ``rng``."""
+        """Return ``count`` arrival times in s, ascending, drawn from ``rng``."""
         return np.cumsum(rng.exponential(1 / self.rate_hz, count))
 
 
 @dataclass(frozen=True)
 class RecordedEvents:
-    """Recorded arrival times in s, ascending from 0 or more. After ``duration_s`` the recording starts again."""
+    """Recorded arrival times in s, ascending, the first one 0 or later. The recording repeats after ``duration_s``."""
 
     times_s: tuple[float, ...]
     duration_s: float
@@ -81,7 +82,7 @@ class RecordedEvents:
 
     @classmethod
     def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> RecordedEvents:
-        """A trace from arrival times. Without a duration, the mean gap is added after the last event.
+        """Return a trace with these arrival times. Without a duration, the mean gap is added after the last event.
 
         Raises ``UsageError`` for no events, times out of order, or one event without a duration.
         """
@@ -99,7 +100,7 @@ class RecordedEvents:
         return len(self.times_s) / self.duration_s
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
-        """The first ``count`` arrival times of the trace, repeated without end."""
+        """Return the first ``count`` arrival times of the trace, which repeats without end."""
         times = np.asarray(self.times_s)
         rounds = -(-count // times.size)
         repeated = np.arange(rounds)[:, None] * self.duration_s + times[None, :]

@@ -1,4 +1,4 @@
-"""Reads the inputs of a duty cycle from files: event times, service times, a bench's latency, a measured
+"""Read the inputs of a duty cycle from files: event times, service times, the latency of a bench result, a measured
 energy."""
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from arenite.host.duty.events import Floats
 from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import load_board
 
-#: Units that a column of times may name, and the seconds in each.
+#: Units that the heading of a column of times may contain, and the seconds in each.
 UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def read_times(path: Path, description: str, default_unit: str) -> Floats:
-    """The first column of a CSV file, in s.
+    """Return the first column of a CSV file, in s.
 
-    A heading names its unit (``time_s``, ``service_ms``, ``t (us)``); without one the unit is
+    A heading may contain its unit (``time_s``, ``service_ms``, ``t (us)``). Otherwise the unit is
     ``default_unit``. Raises ``UsageError`` for a file that cannot be read, or a line that is not a number.
     """
     try:
@@ -38,13 +38,14 @@ def read_times(path: Path, description: str, default_unit: str) -> Floats:
     unit = UNITS[default_unit]
     if cells and not _is_number(cells[0][1]):
         name = cells.pop(0)[1].rstrip(")").lower()
-        ends = [end for end in UNITS if name.endswith(("_" + end, " " + end, "(" + end)) or name == end]
-        unit = UNITS[ends[0]] if ends else unit
+        units = [u for u in UNITS if name.endswith(("_" + u, " " + u, "(" + u)) or name == u]
+        unit = UNITS[units[0]] if units else unit
     values = []
     for line, text in cells:
         if not _is_number(text):
             raise UsageError(
-                f"{path}, line {line}: '{text}' is not a time.", "Write one number per line, first column."
+                f"{path}, line {line}: '{text}' is not a time.",
+                "Write one number per line, in the first column.",
             )
         values.append(float(text) * unit)
     if not values:
@@ -64,7 +65,7 @@ def _reason(error: Exception) -> str:
 
 
 def read_result(path: Path, schema: str) -> dict[str, Any]:
-    """A JSON result of another command. Raises ``UsageError`` for any other file."""
+    """Read a JSON result of another command. Raises ``UsageError`` for any other file."""
     hint = f"Write it with `arenite {schema.split('.')[1].split('/')[0]} … --json > {path.name}`."
     try:
         data = json.loads(path.read_text("utf-8"))
@@ -89,11 +90,11 @@ class Latency:
 
 
 def latency_of_bench(path: Path, board: str | None = None) -> Latency:
-    """The time of an inference from ``arenite.bench/1``: measured on a real board, else estimated cycles at a
-    clock.
+    """Return the time of an inference from ``arenite.bench/1``: measured on a real board, otherwise estimated cycles at
+    a clock.
 
-    ``board``: its clock converts the cycles; None: the board of the result. Between the percentiles of the
-    result the times are interpolated linearly. Raises ``UsageError`` for a result without a time.
+    ``board`` is the board whose clock converts the cycles. By default it is the board of the result. Times between the
+    percentiles of the result are interpolated linearly. Raises ``UsageError`` for a result without a time.
     """
     data = read_result(path, "arenite.bench/1")
     try:
@@ -114,7 +115,7 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
 
 
 def _between(percentiles: dict[str, float]) -> ServiceTimes:
-    """256 equally likely times, interpolated between min, p50, p95, p99 and max; one time where these are
+    """Return 256 equally likely times, interpolated between min, p50, p95, p99 and max, or one time if these are
     equal."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
     points = [percentiles[name] for name, _ in at]
@@ -127,8 +128,8 @@ def _between(percentiles: dict[str, float]) -> ServiceTimes:
 
 
 def latency_of_energy(path: Path) -> Latency:
-    """The time of an inference from ``arenite.energy/1``, measured or estimated. Raises ``UsageError``
-    without one."""
+    """Return the time of an inference from ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` if there
+    is none."""
     data = read_result(path, "arenite.energy/1")
     try:
         duration, name = data["duration_ms"], str(data["board"]["name"])
@@ -140,7 +141,7 @@ def latency_of_energy(path: Path) -> Latency:
 
 @dataclass(frozen=True)
 class MeasuredPower:
-    """Watts while an inference runs, and asleep where the recording contains it."""
+    """Watts while an inference runs, and asleep if the recording contains a sleep phase."""
 
     active_w: float
     sleep_w: float | None
@@ -150,7 +151,7 @@ class MeasuredPower:
 
 
 def power_of_energy(path: Path) -> MeasuredPower:
-    """The powers in ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` where there are none."""
+    """Return the powers in ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` if there are none."""
     data = read_result(path, "arenite.energy/1")
     try:
         sleep = data.get("sleep_current_a")
@@ -168,5 +169,5 @@ def power_of_energy(path: Path) -> MeasuredPower:
 
 
 def trace_times(path: Path) -> Sequence[float]:
-    """Event times of a recording, in s. Raises ``UsageError``."""
+    """Return the event times of a recording, in s. Raises ``UsageError`` if the file has none."""
     return [float(t) for t in read_times(path, "events", "s")]

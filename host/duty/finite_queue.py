@@ -32,7 +32,8 @@ from arenite.host.duty.service import ServiceTimes
 #: The longest queue for which the wait percentiles are computed. For a longer one, those of an unlimited queue are
 #: used if hardly any event is dropped; otherwise ``UsageError`` is raised.
 MAX_PLACES = 100
-_MOST_STATES = 1000
+#: The longest queue for which the states of the Markov chain are computed.
+_MAX_STATES = 1000
 
 
 def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
@@ -54,30 +55,32 @@ def finite_queue(
     Raises ``UsageError`` for a queue of more than 100 places if the device is nearly or fully busy.
     """
     rho = rate_hz * service.mean_s
-    if queue > _MOST_STATES:
+    if queue > _MAX_STATES:
         if rho < 0.9:
             return unlimited_queue(rate_hz, service, sleep, percentiles)
         raise _too_long(queue, rho)
-    states = queue + 1  # the most events in the device
-    chance = math.exp(-rate_hz * sleep.linger_s)
-    plain = arrivals_during(rate_hz, service.points, states + 1)
+    states = queue + 1  # the largest number of events in the device
+    sleep_probability = math.exp(
+        -rate_hz * sleep.linger_s
+    )  # that the device falls asleep before the next event
+    awake = arrivals_during(rate_hz, service.points, states + 1)
     woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
-    left = departure_states(plain, chance * woken + (1 - chance) * plain, states)
-    first = chance * sleep.wake_s
+    left = departure_states(awake, sleep_probability * woken + (1 - sleep_probability) * awake, states)
+    first = sleep_probability * sleep.wake_s
     served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + first)))
     # Each step up is matched by a step down: λ·P(j events) = served·left[j] below the limit.
-    seen = served * left / rate_hz
-    full = max(1 - float(seen.sum()), 0.0)
+    probabilities = served * left / rate_hz
+    full = max(1 - float(probabilities.sum()), 0.0)
     if queue <= MAX_PLACES:
         waits = _percentiles(rate_hz, service, sleep, left, percentiles)
     elif rho < 1 and full < 1e-3:  # equivalent to an unlimited queue
         waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
     else:
         raise _too_long(queue, rho)
-    inside = float(np.arange(states) @ seen) + states * full
+    inside = float(np.arange(states) @ probabilities) + states * full
     return Queueing(
         method=_method(service, queue, sleep),
-        **shares(rate_hz, service, sleep, float(seen[0]), served),
+        **shares(rate_hz, service, sleep, float(probabilities[0]), served),
         dropped=full,
         wait_mean_s=max(inside / served - service.mean_s, 0.0),
         wait_percentiles_s=waits,
@@ -86,7 +89,7 @@ def finite_queue(
 
 def _too_long(queue: int, rho: float) -> UsageError:
     return UsageError(
-        f"A queue of {queue} places is too long to compute at a utilisation of {rho:.2g}.",
+        f"A queue of {queue} places is too long to compute at a utilization of {rho:.2g}.",
         f"Give --queue {MAX_PLACES} or less, or a lower event rate.",
     )
 
@@ -132,9 +135,9 @@ def _percentiles(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, left: Floats, percentiles: Sequence[float]
 ) -> dict[float, float]:
     states = left.size
-    chance = math.exp(-rate_hz * sleep.linger_s) if sleep.wake_s else 0.0
+    sleep_probability = math.exp(-rate_hz * sleep.linger_s) if sleep.wake_s else 0.0
     if states == 1:
-        return {p: sleep.wake_s if p / 100 > 1 - chance else 0.0 for p in percentiles}
+        return {p: sleep.wake_s if p / 100 > 1 - sleep_probability else 0.0 for p in percentiles}
     longest = max(float(service.points[-1]), sleep.wake_s)
     step = max(min(service.mean_s / 64, longest / 16), longest * states / (1 << 16))
     size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
@@ -142,18 +145,18 @@ def _percentiles(
     in_service = _residuals(rate_hz, service.points, states, step, short)
     # Probability of n events in the device at the start of a service.
     starts = np.concatenate((left[1:], [0.0]))  # index n − 1
-    woken = poisson_terms(rate_hz * sleep.wake_s, states) if chance else np.eye(1, states)[0]
+    woken = poisson_terms(rate_hz * sleep.wake_s, states) if sleep_probability else np.eye(1, states)[0]
     woken[-1] = max(1 - woken[:-1].sum(), 0.0)
-    starts += left[0] * (chance * woken + (1 - chance) * np.eye(1, states)[0])
-    ahead = np.zeros((states, short))  # by number of whole services before the event
+    starts += left[0] * (sleep_probability * woken + (1 - sleep_probability) * np.eye(1, states)[0])
+    ahead = np.zeros((states, short))  # by number of complete services before the event
     for n in range(1, states):
         for m in range(states - n):
             ahead[n - 1 + m] += starts[n - 1] * in_service[m]
-    ahead[0] += left[0] * chance * split(np.array([sleep.wake_s]), np.ones(1), step, short)
-    ahead[0, 0] += left[0] * (1 - chance)
-    if chance:
+    ahead[0] += left[0] * sleep_probability * split(np.array([sleep.wake_s]), np.ones(1), step, short)
+    ahead[0, 0] += left[0] * (1 - sleep_probability)
+    if sleep_probability:
         in_waking = _residuals(rate_hz, np.array([sleep.wake_s]), states - 1, step, short)
-        ahead[1:] += left[0] * chance * in_waking
+        ahead[1:] += left[0] * sleep_probability * in_waking
     services = np.fft.rfft(
         split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
     )

@@ -1,4 +1,4 @@
-"""The inputs of ``arenite duty`` as values: events, service, powers, each with its source."""
+"""Resolve the options of ``arenite duty`` to events, service times and powers, each with its source."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.boards import Board
 
 
-def exactly_one(noun: str, hint: str, **given: object) -> str:
-    """The name of the one option that is set. Raises ``UsageError`` for none, or several."""
-    names = [name.replace("_", "-") for name, value in given.items() if value is not None]
+def exactly_one(noun: str, hint: str, **options: object) -> str:
+    """Return the name of the one option that is set. Raises ``UsageError`` if none or several are set."""
+    names = [name.replace("_", "-") for name, value in options.items() if value is not None]
     if len(names) != 1:
         problem = f"There is no {noun}." if not names else f"--{' and --'.join(names)} exclude each other."
         raise UsageError(problem, hint)
@@ -34,7 +34,7 @@ def exactly_one(noun: str, hint: str, **given: object) -> str:
 def events_of(
     period_s: float | None, rate_hz: float | None, trace: Path | None, duration_s: float | None
 ) -> Events:
-    """Raises ``UsageError`` unless exactly one kind of events is set."""
+    """Return the events that the options describe. Raises ``UsageError`` unless exactly one kind of events is set."""
     hint = "Give --period SECONDS, --rate PER_SECOND, or --trace FILE.csv."
     exactly_one("source of event times", hint, period=period_s, rate=rate_hz, trace=trace)
     if duration_s is not None and trace is None:
@@ -55,8 +55,8 @@ def service_of(
     measured: Callable[[], Latency] | None,
     energy: Path | None = None,
 ) -> Latency:
-    """The service. ``measured``: runs the model on an emulated board. ``energy`` gives the time where no
-    other source does.
+    """Return the service times. ``measured`` runs the model on an emulated board. ``energy`` is used only if there is
+    no other source.
 
     Raises ``UsageError`` unless exactly one source is set.
     """
@@ -84,7 +84,7 @@ def service_of(
 
 @dataclass(frozen=True)
 class PowerInputs:
-    """Watts awake and asleep, with a sentence on the source of each."""
+    """Watts awake and asleep, and the source of each in words."""
 
     active_w: float
     sleep_w: float
@@ -95,10 +95,10 @@ class PowerInputs:
 def powers_of(
     active_mw: float | None, sleep_uw: float | None, energy: Path | None, board: Board | None
 ) -> PowerInputs:
-    """The powers from the options first, then from ``energy`` (``arenite.energy/1``), then from the board's
+    """Return the powers. The options have priority over ``energy`` (``arenite.energy/1``), and that over the board's
     profile.
 
-    Raises ``UsageError`` where none of them has a power.
+    Raises ``UsageError`` if none of them gives a power.
     """
     measured_power: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
     sources: dict[str, str] = {}
@@ -137,7 +137,7 @@ def powers_of(
 
 
 def queue_of(text: str) -> int | None:
-    """Waiting places: a number, or "none" for no limit. Raises ``UsageError``."""
+    """Return the number of waiting places, or None for "none", which means no limit. Raises ``UsageError``."""
     if text.lower() in ("none", "endless", "inf"):
         return None
     if not text.isdigit():

@@ -25,14 +25,14 @@ class PowerStates:
     """The power of the device in each state, at its own supply.
 
     Attributes:
-        sleep_w: asleep, everything that is always on included.
-        active_w: while it serves an event.
-        wake_s: from an event that finds it asleep to the start of its service.
-        wake_j: energy of waking; None: ``active_w`` for ``wake_s``.
-        enter_j: energy of falling asleep once; its time is neglected.
-        linger_s: how long it stays awake after its last event.
-        linger_w: power during that time; None: ``active_w``.
-        peak_w: short peak that the supply must be able to give; None: the highest of the states' powers.
+        sleep_w: power asleep, with everything that is always on.
+        active_w: power while it serves an event.
+        wake_s: time from an event that arrives while the device sleeps to the start of its service.
+        wake_j: energy of waking up. None: ``active_w`` for ``wake_s``.
+        enter_j: energy of falling asleep once. The time for it is neglected.
+        linger_s: time that it stays awake after its last event.
+        linger_w: power during that time. None: ``active_w``.
+        peak_w: short peak that the supply must be able to give. None: the highest of the states' powers.
     """
 
     sleep_w: float
@@ -54,11 +54,13 @@ class PowerStates:
                 positive(name, value, zero=True)
         if self.sleep_w > self.active_w:
             raise UsageError(
-                f"Asleep the device would take {self.sleep_w:g} W, awake {self.active_w:g} W.",
-                "Powers are in W; are the two exchanged?",
+                f"The device would take {self.sleep_w:g} W asleep, more than the {self.active_w:g} W awake.",
+                "Give both powers in W, and check that they are not exchanged.",
             )
         if self.peak_w is not None and positive("peak power in W", self.peak_w) < self.active_w:
-            raise UsageError(f"The peak of {self.peak_w:g} W is below the active {self.active_w:g} W.")
+            raise UsageError(
+                f"The peak power of {self.peak_w:g} W is below the active power of {self.active_w:g} W."
+            )
 
     @property
     def sleep(self) -> Sleep:
@@ -78,12 +80,13 @@ class PowerStates:
         return max(self.peak_w or 0.0, self.active_w, self.lingering_w, waking)
 
     def parts_w(
-        self, sleeping: float, utilisation: float, lingering: float, wakes_per_s: float
+        self, sleeping: float, utilization: float, lingering: float, wakes_per_s: float
     ) -> dict[str, float]:
-        """Average W by state, from shares of time and the rate of waking; together the average power."""
+        """Return the average W of each state, from shares of time and the rate of waking. Their sum is the average
+        power."""
         return {
             "sleep": self.sleep_w * sleeping,
-            "active": self.active_w * utilisation,
+            "active": self.active_w * utilization,
             "linger": self.lingering_w * lingering,
             "transitions": (self.waking_j + self.enter_j) * wakes_per_s,
         }
@@ -91,30 +94,28 @@ class PowerStates:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Queueing, average power (W, at the device's supply) by state, and battery life when a battery is set."""
+    """Queueing figures, average power (W, at the device's supply) by state, and battery life if there is a battery."""
 
     queueing: Queueing
     power_w: float
     parts_w: dict[str, float]
     peak_w: float
-    energy_per_event_j: (
-        float  # all the energy, rest included, over the served events; inf without served events
-    )
+    energy_per_event_j: float  # total energy, sleep included, per served event; inf if none is served
     battery: str | None
     life: BatteryLife | None
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Plain data for a report, times in s; percentiles are keyed "p50" and so on."""
+        """Return plain data for a report, with times in s. The keys of percentiles are "p50" and so on."""
         q, life = self.queueing, self.life
         return {
             "schema": SCHEMA,
             "kind": "estimated",
             "method": q.method,
             "offered": q.offered,
-            "utilisation": q.utilisation,
+            "utilisation": q.utilization,
             "shares": {
-                "active": q.utilisation,
+                "active": q.utilization,
                 "waking": q.waking,
                 "lingering": q.lingering,
                 "sleeping": q.sleeping,
@@ -154,7 +155,7 @@ def queueing(
     sleep: Sleep,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Queueing figures by the model for the given events, service and queue (see docs/duty-cycle.md)."""
+    """Compute the queueing figures for these events, service times and queue (see docs/duty-cycle.md)."""
     if isinstance(events, PoissonEvents):
         if queue is None:
             return unlimited_queue(events.rate_hz, service, sleep, percentiles)
@@ -163,7 +164,9 @@ def queueing(
         return periodic(events.period_s, service, sleep, queue, percentiles)
     if isinstance(events, RecordedEvents):
         return replay(events, service, sleep, queue, percentiles)
-    raise UsageError(f"Events are Periodic, Poisson or Trace, not {type(events).__name__}.")
+    raise UsageError(
+        f"Events must be PeriodicEvents, PoissonEvents or RecordedEvents, not {type(events).__name__}."
+    )
 
 
 def predict(
@@ -181,11 +184,11 @@ def predict(
 
     Args:
         events: the arrivals.
-        service_s: seconds per event, fixed or measured ones.
-        queue: waiting places besides the event in service; 0: none, None: without limit.
+        service_s: seconds per event, fixed or measured.
+        queue: waiting places besides the event in service; 0 for none, None for no limit.
         power: the power of the device in each state.
         battery: a profile, its name, or None for no battery life.
-        regulator: between the battery and the device.
+        regulator: the regulator between the battery and the device.
         celsius: temperature of the battery.
 
     Raises:
@@ -195,12 +198,14 @@ def predict(
     service = ServiceTimes.of(service_s)
     queue_result = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))
     parts = power.parts_w(
-        queue_result.sleeping, queue_result.utilisation, queue_result.lingering, queue_result.wakes_per_s
+        queue_result.sleeping, queue_result.utilization, queue_result.lingering, queue_result.wakes_per_s
     )
     average = sum(parts.values())
     warnings = []
     if queue_result.dropped > 0.01:
-        warnings.append(f"{100 * queue_result.dropped:.3g} % of the events find no place and are dropped.")
+        warnings.append(
+            f"{100 * queue_result.dropped:.3g} % of the events find the queue full and are dropped."
+        )
     profile = load_battery(battery) if isinstance(battery, str) else battery
     life = None
     if profile is not None:

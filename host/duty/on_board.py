@@ -1,9 +1,9 @@
-"""The duty cycle on an emulated board: real inferences, a real queue, the device's own counter.
+"""Run a duty cycle on an emulated board, with real inferences, a real queue and the device's own counter.
 
-The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. Events are sent to it
-over the serial port, as times on the board's counter; it sleeps, wakes, infers and drops at these times, and
-reports the outcome of each event. Under ``-icount`` all of that is virtual time: the figures are the same on
-every computer, however busy.
+The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. The host sends events
+over the serial port, as times on the board's counter. The device sleeps, wakes, infers and drops at these times, and
+reports the outcome of each event. Under ``-icount`` all of that is virtual time, so the figures are the same on
+every computer and under any load.
 """
 
 from __future__ import annotations
@@ -32,21 +32,20 @@ from arenite.host.link.transport import Transport
 from arenite.profiles.boards import Board
 
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
-#: The most events of one run; the bytes of RAM that each takes, and those left for the rest of the program.
+#: The limit of events in one run, the bytes of RAM for each event, and the bytes of RAM for the rest of the program.
 MAX_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
 _SERVE, _DUTY = "    ar_serve();\n", "    ar_duty();\n"
 
 
 @dataclass(frozen=True)
 class ObservedDuty:
-    """The measurements of one run. Waits and services in s of the device's own time; ``dropped``: share of
-    the events.
+    """The measurements of one run, in s of the device's own time.
 
-    ``shares``: of the time from the start to the end of the last event's service: sleeping, waking, active,
-    lingering.
+    ``dropped``: share of the events. ``shares``: shares of the time from the start to the end of the last event's
+    service: sleeping, waking, active, lingering.
     """
 
-    waits_s: Floats  # of the events that were served, in their order
+    waits_s: Floats  # waits of the served events, in their order
     services_s: Floats
     dropped: float
     shares: dict[str, float]
@@ -54,12 +53,12 @@ class ObservedDuty:
     seconds: float
 
     @property
-    def utilisation(self) -> float:
+    def utilization(self) -> float:
         return self.shares["active"]
 
     @property
     def wake_s(self) -> float:
-        """Seconds of one waking, including the firmware's own work."""
+        """Seconds that the device needs to wake up once, including the firmware's own work."""
         return self.shares["waking"] * self.seconds / self.wakes
 
     @property
@@ -68,23 +67,22 @@ class ObservedDuty:
 
 
 def seconds_per_tick(board: Board) -> float:
-    """Seconds of virtual time per tick of an emulated board's counter. Raises ``UsageError`` for a real
+    """Return the seconds of virtual time per tick of an emulated board's counter. Raises ``UsageError`` for a real
     board."""
     emulator = board.emulator
     if emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Only emulated boards (qemu_*) have virtual time.")
     # An instruction lasts 2^shift ns, or numerator/denominator ticks.
-    value: float = 2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator
-    return value
+    return float(2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator)
 
 
 class DutyBoard:
-    """A running emulated board that executes runs of events; use it with ``with``."""
+    """An emulated board that executes runs of events. It is a context manager."""
 
     def __init__(self, prepared: Prepared, board: Board, optimise: str | None = None) -> None:
-        """Nothing starts before ``__enter__``."""
+        """Store the arguments. The board starts in ``__enter__``."""
         self._prepared, self._board, self._optimise = prepared, board, optimise
-        #: The most events of one run, limited by the board's RAM; known once the firmware is generated.
+        #: The limit of events in one run, which depends on the board's RAM. It is 0 until the firmware is generated.
         self.max_events = 0
         self._tick = seconds_per_tick(board)
 
@@ -102,7 +100,7 @@ class DutyBoard:
         self._open.close()
 
     def _built(self, directory: Path) -> Path:
-        """The ELF of the model's firmware with ``duty.c`` in place of the serve loop."""
+        """Build the model's firmware with ``duty.c`` in place of the serve loop, and return its ELF file."""
         project = generate_project(self._prepared, self._board, directory, BuildOptions(self._optimise))
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
         self.max_events = min(MAX_EVENTS, room // _EVENT_BYTES)
@@ -123,7 +121,7 @@ class DutyBoard:
         return build(directory)
 
     def service_s(self, inferences: int = 1) -> float:
-        """Seconds in which the device serves one event with this number of inferences."""
+        """Return the seconds in which the device serves one event with this number of inferences."""
         alone = self.run([0.01], [inferences], None, Sleep())
         return float(alone.services_s[0])
 
@@ -135,15 +133,15 @@ class DutyBoard:
         sleep: Sleep,
         progress: Callable[[int], None] = lambda _: None,
     ) -> ObservedDuty:
-        """The outcome of events at ``arrivals_s``, each with this number of ``inferences``; ``queue`` None:
-        unlimited.
+        """Run events at ``arrivals_s``, each with this number of ``inferences``, and return the outcome. For ``queue``,
+        None means no limit.
 
         Raises:
-            UsageError: more events than the board can store, or times too far apart for the counter.
+            UsageError: there are more events than the board can store, or times too far apart for the counter.
             DeviceError: the device does not answer.
         """
-        at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
-        gaps = np.diff(at, prepend=0.0)
+        ticks_at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
+        gaps = np.diff(ticks_at, prepend=0.0)
         inference_counts = np.broadcast_to(np.asarray(inferences), gaps.shape)
         if not 0 < gaps.size <= self.max_events:
             raise UsageError(
@@ -161,8 +159,8 @@ class DutyBoard:
         body = np.column_stack([gaps, inference_counts]).astype("<u4").tobytes()
         self._transport.discard_input()
         self._transport.write(head + body)
-        # The whole run is one wait: the emulator executes some ten million instructions a second.
-        answer = _take(self._transport, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
+        # One wait covers the complete run: the emulator executes about ten million instructions per second.
+        answer = _read_bytes(self._transport, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
         outcome, *spent = struct.unpack("<I4QI", answer[:40])
         if outcome != _DONE:
             raise DeviceError("The device sent an unexpected answer.", "Start it again.")
@@ -181,14 +179,15 @@ class DutyBoard:
 
 
 def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
-    """Send the greeting until the firmware answers. Raises ``DeviceError`` when it does not."""
+    """Send the greeting until the firmware answers. Raises ``DeviceError`` if it does not."""
     hello = struct.pack("<I", _HELLO)
     received = b""
     end = time.monotonic() + timeout_s
     while hello not in received:
         if time.monotonic() > end:
             raise DeviceError(
-                f"The firmware does not answer within {timeout_s:.0f} s.", "Is the computer overloaded?"
+                f"The firmware did not answer within {timeout_s:.0f} s.",
+                "Check whether the computer is overloaded.",
             )
         transport.write(hello)
         received += transport.read(0.3)
@@ -197,8 +196,10 @@ def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
         pass
 
 
-def _take(transport: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0) -> bytes:
-    """Read this many bytes. Raises ``DeviceError`` when none arrived for ``quiet_s``."""
+def _read_bytes(
+    transport: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0
+) -> bytes:
+    """Read ``count`` bytes. Raises ``DeviceError`` if none arrived for ``quiet_s``."""
     received = bytearray()
     end = time.monotonic() + quiet_s
     while len(received) < count:

@@ -1,9 +1,9 @@
-"""Events that are not Poisson: D/D/1 and recorded traces replayed, D/G/1 by the chain of its waits.
+"""Events that are not Poisson: D/D/1 and recorded traces are replayed, D/G/1 is solved by the chain of its waits.
 
-The wait of each event follows from that of the one before it: W' = max(0, W + S − T) (D. V. Lindley,
-Proceedings of the Cambridge Philosophical Society 48 (1952)), plus the time to wake where the device slept.
-For one service time that is replayed event by event, exactly; for a distribution the chain is iterated on a
-lattice until it converges; with a distribution and a limited queue, or a trace, it is replayed with random
+The wait of each event follows from that of the previous one: W' = max(0, W + S − T) (D. V. Lindley,
+Proceedings of the Cambridge Philosophical Society 48 (1952)), plus the time to wake if the device slept.
+For one fixed service time this is replayed event by event, exactly. For a distribution the chain is iterated on a
+lattice until it converges. For a distribution with a limited queue, or a trace, it is replayed with random
 services.
 """
 
@@ -20,8 +20,10 @@ from arenite.host.duty.poisson_queue import kingman_bound
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
 from arenite.host.duty.service import ServiceTimes
 
+#: The number of replayed events with random services, and the number close to saturation.
 _REPLAYED, _REPLAYED_LONG = 60_000, 400_000
-_CHAIN_TO = 0.95  # utilisation above which the chain of D/G/1 takes too long to converge
+#: Above this utilization, the chain of D/G/1 takes too long to converge.
+_MAX_CHAIN_UTILIZATION = 0.95
 
 
 def periodic(
@@ -31,8 +33,9 @@ def periodic(
     queue: int | None,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """One event every ``period_s``. Raises ``UsageError`` when an unlimited queue would grow without end."""
-    if not service.fixed and queue is None and service.mean_s <= _CHAIN_TO * period_s:
+    """Return the figures for one event every ``period_s``. Raises ``UsageError`` if an unlimited queue never stops
+    growing."""
+    if not service.fixed and queue is None and service.mean_s <= _MAX_CHAIN_UTILIZATION * period_s:
         return _dg1(period_s, service, sleep, percentiles)
     return replay(PeriodicEvents(period_s), service, sleep, queue, percentiles)
 
@@ -52,8 +55,12 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
         split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
     )
     woken = split(np.array([sleep.wake_s]), np.ones(1), step, size)
-    idle = (per_period - np.arange(per_period)) * step  # of an event that ends at these cells of its period
-    asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)  # share of the cell
+    idle = (
+        per_period - np.arange(per_period)
+    ) * step  # idle time of an event that ends in this cell of its period
+    asleep = np.clip(
+        (idle - sleep.linger_s) / step + 0.5, 0, 1
+    )  # share of the cell in which the device sleeps
     wait = np.eye(1, size)[0]
     done, sleeps = wait, 0.0
     for _ in range(8000):
@@ -75,7 +82,7 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
     return Queueing(
         method=f"D/G/1{' with waking' if sleep.wake_s else ''}: Lindley's chain on a lattice",
         offered=rho,
-        utilisation=rho,
+        utilization=rho,
         waking=waking,
         lingering=lingering,
         sleeping=max(1 - rho - waking - lingering, 0.0),
@@ -96,17 +103,17 @@ def replay(
     percentiles: Sequence[float] = PERCENTILES,
     seed: int = 1,
 ) -> Queueing:
-    """Events served one after the other, without a distribution being known.
+    """Serve the events one after the other and return the figures.
 
-    Exact for a fixed service; else 60,000 events (400,000 close to saturation) with random services. A trace
-    is repeated whole, at least twice, the first time not counted. Raises ``UsageError`` when an unlimited
-    queue would grow without end.
+    The result is exact for a fixed service. Otherwise 60,000 events (400,000 close to saturation) have random
+    services. A trace is repeated completely, at least twice; the first time does not count. Raises ``UsageError`` if
+    an unlimited queue never stops growing.
     """
     offered = events.rate_hz * service.mean_s
-    level = (
+    max_offered = (
         1 + 1e-9 if isinstance(events, PeriodicEvents) and service.fixed and not sleep.wake_s else 1 - 1e-9
     )
-    if queue is None and offered > level:
+    if queue is None and offered > max_offered:
         raise unstable(offered)
     rng = np.random.default_rng(seed)
     if isinstance(events, RecordedEvents):
@@ -114,11 +121,11 @@ def replay(
         rounds = 1 + max(1, -(-_REPLAYED // length) if not service.fixed else -(-2000 // length))
         count, skip = rounds * length, length
     else:
-        drawn = _REPLAYED if offered < _CHAIN_TO or queue is not None else _REPLAYED_LONG
+        drawn = _REPLAYED if offered < _MAX_CHAIN_UTILIZATION or queue is not None else _REPLAYED_LONG
         count, skip = (12_000, 2000) if service.fixed else (drawn, drawn // 15)
     arrivals = events.arrivals(count, rng)
     times = service.draw(count, rng)
-    # From one multiple of the period to another, so that each share is over whole periods.
+    # The measured time goes from one multiple of the period to another, so each share is over complete periods.
     if isinstance(events, RecordedEvents):
         begin, end = events.duration_s, count // skip * events.duration_s
     else:
@@ -133,7 +140,9 @@ def replay(
     def within(a: float, b: float) -> float:
         return max(0.0, min(b, end) - max(a, begin))
 
-    slack = 1e-6 * min(service.mean_s, 1 / events.rate_hz)  # two times that differ by rounding are the same
+    slack = 1e-6 * min(
+        service.mean_s, 1 / events.rate_hz
+    )  # times that differ only by rounding count as equal
     for i, (now, time) in enumerate(zip(arrivals.tolist(), times.tolist(), strict=True)):
         while inside and inside[0] <= now + slack:
             inside.popleft()
@@ -169,7 +178,7 @@ def replay(
     return Queueing(
         method=method,
         offered=offered,
-        utilisation=shares[0],
+        utilization=shares[0],
         waking=shares[1],
         lingering=shares[2],
         sleeping=max(1 - sum(shares), 0.0),

@@ -1,4 +1,4 @@
-"""Poisson events and unlimited queue: M/D/1 and M/G/1, with waking; bounds for events that come periodically.
+"""Poisson events and an unlimited queue: M/D/1 and M/G/1, with a time to wake up; a bound for periodic events.
 
 Sources. Little's law: J. D. C. Little, Operations Research 9 (1961). Mean wait of M/G/1: F. Pollaczek (1930) and A. Y.
 Khinchine (1932). Distribution for a fixed service: A. K. Erlang (1909) and C. D. Crommelin (1932), here in the sum of
@@ -19,13 +19,15 @@ from arenite.host.duty.events import Floats
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
 from arenite.host.duty.service import ServiceTimes
 
-_MOST_CELLS = 1 << 20
-_EXACT_TO = 0.98  # utilisation from which the lattice is used: the exact sum grows with 1 / (1 − ρ)²
-_TAIL = 30.0  # range of the lattice in mean waits; e^-30 of the probability is beyond
+_MAX_CELLS = 1 << 20
+#: Above this utilization the lattice is used, because the number of terms of the exact sum grows with 1 / (1 − ρ)².
+_MAX_EXACT_UTILIZATION = 0.98
+#: Range of the lattice in mean waits. The probability of a longer wait is e^-30.
+_TAIL = 30.0
 
 
 def poisson_terms(mean: float, count: int) -> Floats:
-    """P(0), …, P(count − 1) of a Poisson distribution."""
+    """Return P(0), …, P(count − 1) of a Poisson distribution."""
     if mean <= 0:
         value: Floats = np.eye(1, count)[0]
         return value
@@ -35,52 +37,56 @@ def poisson_terms(mean: float, count: int) -> Floats:
 
 
 def md1_mean_wait(rate_hz: float, service_s: float) -> float:
-    """ρ·s / (2·(1 − ρ)), Pollaczek and Khinchine with a fixed service."""
+    """Return ρ·s / (2·(1 − ρ)), the formula of Pollaczek and Khinchine for a fixed service."""
     rho = rate_hz * service_s
     return rho * service_s / (2 * (1 - rho))
 
 
 def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep()) -> float:  # noqa: B008
-    """λ·E[S²] / (2·(1 − ρ)), plus, with waking V, (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
+    """Return λ·E[S²] / (2·(1 − ρ)), plus, with a time to wake V, (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
-    chance = math.exp(-rate_hz * sleep.linger_s)  # the next event arrives only after the device sleeps
-    first = chance * sleep.wake_s
-    return wait + (2 * first + rate_hz * chance * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
+    sleep_probability = math.exp(
+        -rate_hz * sleep.linger_s
+    )  # that the device falls asleep before the next event
+    first = sleep_probability * sleep.wake_s
+    return wait + (2 * first + rate_hz * sleep_probability * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
 
 
 def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
-    """Chances that a departure leaves 0, …, ``states`` − 1 events behind.
+    """Return the probabilities that a departure leaves 0, …, ``states`` − 1 events behind.
 
-    ``arrivals[k]``, ``first[k]``: chance of k arrivals during a service, and during the first one after an empty time
-    (its waking included). By cuts between neighbouring states, all terms positive. With a limited number of places
-    the same chances hold up to a factor (J. Keilson, 1966), here normalised over ``states``.
+    ``arrivals[k]`` and ``first[k]`` are the probabilities of k arrivals during a service, and during the first one
+    after an empty time (with its waking). The computation cuts between neighbouring states, so all terms are positive.
+    With a limited number of places the same probabilities hold up to a factor (J. Keilson, 1966); here they are
+    normalized over ``states``.
     """
     if arrivals[0] < 1e-250:  # no departure ever leaves the device without a queue
         value: Floats = np.eye(1, states, states - 1)[0]
         return value
     above = np.maximum(1 - np.cumsum(arrivals), 0.0)
     above_first = np.maximum(1 - np.cumsum(first), 0.0)
-    chances = np.zeros(states)
-    chances[0] = 1.0
+    probabilities = np.zeros(states)
+    probabilities[0] = 1.0
     for j in range(states - 1):
-        up = chances[0] * above_first[j] + chances[1 : j + 1] @ above[j:0:-1]
-        chances[j + 1] = up / arrivals[0]
-        if chances[j + 1] > 1e200:
-            chances /= chances[j + 1]
-    return np.asarray(chances / chances.sum())
+        up = probabilities[0] * above_first[j] + probabilities[1 : j + 1] @ above[j:0:-1]
+        probabilities[j + 1] = up / arrivals[0]
+        if probabilities[j + 1] > 1e200:
+            probabilities /= probabilities[j + 1]
+    return np.asarray(probabilities / probabilities.sum())
 
 
 def md1_wait_cdf(rate_hz: float, service_s: float, states: int) -> tuple[Floats, float]:
-    """Cumulative chances of at most 0, 1, … waiting events (Franx's Q), and ρ, for ``md1_percentile``."""
+    """Return the probabilities of at most 0, 1, … waiting events (Franx's Q), and ρ, for ``md1_cdf``."""
     rho = rate_hz * service_s
     arrivals = poisson_terms(rho, states + 1)
-    chances = departure_states(arrivals, arrivals, states)
-    chances *= (1 - rho) / chances[0]
-    return np.asarray(np.minimum(np.cumsum(chances)[1:], 1.0)), rho
+    probabilities = departure_states(arrivals, arrivals, states)
+    probabilities *= (1 - rho) / probabilities[0]
+    return np.asarray(np.minimum(np.cumsum(probabilities)[1:], 1.0)), rho
 
 
 def md1_cdf(wait_s: float, service_s: float, waiting: Floats, rho: float) -> float:
-    """P(wait ≤ ``wait_s``): e^-u · Σ Q(k − 1 − j)·u^j / j! with u = λ·(k·s − wait), k = ⌊wait / s⌋ + 1 (Franx 2001)."""
+    """Return P(wait ≤ ``wait_s``): e^-u · Σ Q(k − 1 − j)·u^j / j! with u = λ·(k·s − wait), k = ⌊wait / s⌋ + 1 (Franx
+    2001)."""
     k = int(wait_s / service_s) + 1
     if k > waiting.size:
         return 1.0
@@ -89,7 +95,7 @@ def md1_cdf(wait_s: float, service_s: float, waiting: Floats, rho: float) -> flo
 
 
 def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[float]) -> dict[float, float]:
-    """Exact waits of M/D/1 in s; 0 where the percentile is at most the chance 1 − ρ of no wait."""
+    """Return exact waits of M/D/1 in s. A wait is 0 if the percentile is at most the probability 1 − ρ of no wait."""
     rho = rate_hz * service_s
     states = int(_TAIL / (1 - rho)) + 20
     waiting, rho = md1_wait_cdf(rate_hz, service_s, states)
@@ -108,37 +114,38 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
 
 
 def _spread(wake_s: float, step: float, size: int) -> Floats:
-    """Uniform distribution over 0 … ``wake_s`` on a lattice: by its cumulative chance at the cells' edges."""
+    """Return the uniform distribution over 0 … ``wake_s`` on a lattice, from its cumulative probability at the cells'
+    edges."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
     return np.asarray(np.diff(edges, prepend=0.0), np.float64)
 
 
 def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Floats, float]:
-    """Distribution of the wait of M/G/1 with waking, as masses on a lattice and its step in s.
+    """Return the distribution of the wait of M/G/1 with a time to wake, as masses on a lattice and its step in s.
 
-    The wait is the sum of that of M/G/1, a geometric number of residual services (Pollaczek and Khinchine), and of the
-    waking: V itself, or with the odds λ·E[V] the residual of V (Takagi). Error of a percentile:
-    about a step, 1 % of a service.
+    The wait is a sum of two parts. The first is the wait of M/G/1, a geometric number of residual services (Pollaczek
+    and Khinchine). The second comes from the time to wake V: V itself, or with the odds λ·E[V] the residual of V
+    (Takagi). The error of a percentile is about one step, 1 % of a service.
     """
     mean, rho = service.mean_s, rate_hz * service.mean_s
     residual_mean = service.square_s2 / (2 * mean)
     longest = float(service.points[-1])
     reach = max(_TAIL * residual_mean / (1 - rho), 0) + longest + sleep.wake_s
-    step = max(mean / 100, reach / _MOST_CELLS)
+    step = max(mean / 100, reach / _MAX_CELLS)
     size = 1 << math.ceil(math.log2(reach / step + 4))
     edges = (np.arange(size) + 0.5) * step
     times = service.points
     running = np.concatenate(([0.0], np.cumsum(times)))
     below = np.searchsorted(times, edges, side="right")
-    # E[min(S, x)] / E[S], the cumulative chance of the residual service.
+    # E[min(S, x)] / E[S], the cumulative probability of the residual service.
     cumulative = (running[below] + (times.size - below) * edges) / running[-1]
     residual = np.fft.rfft(np.diff(cumulative, prepend=0.0))
     wait = (1 - rho) / (1 - rho * residual)
     if sleep.wake_s > 0:
-        chance = math.exp(-rate_hz * sleep.linger_s)
-        odds = rate_hz * chance * sleep.wake_s
-        extra = chance * split(np.array([sleep.wake_s]), np.ones(1), step, size)
-        extra[0] += 1 - chance
+        sleep_probability = math.exp(-rate_hz * sleep.linger_s)
+        odds = rate_hz * sleep_probability * sleep.wake_s
+        extra = sleep_probability * split(np.array([sleep.wake_s]), np.ones(1), step, size)
+        extra[0] += 1 - sleep_probability
         extra += odds * _spread(sleep.wake_s, step, size)
         wait = wait * np.fft.rfft(extra / (1 + odds))
     return np.maximum(np.fft.irfft(wait, size), 0.0), step
@@ -147,15 +154,15 @@ def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Fl
 def shares(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, empty: float, served: float
 ) -> dict[str, Any]:
-    """Shares of time of a queue with Poisson events that is empty for the share ``empty``."""
-    chance = math.exp(-rate_hz * sleep.linger_s)
-    wakes = rate_hz * empty * chance
+    """Return the shares of time of a queue with Poisson events that is empty for the share ``empty``."""
+    sleep_probability = math.exp(-rate_hz * sleep.linger_s)
+    wakes = rate_hz * empty * sleep_probability
     return {
         "offered": rate_hz * service.mean_s,
-        "utilisation": served * service.mean_s,
+        "utilization": served * service.mean_s,
         "waking": wakes * sleep.wake_s,
-        "lingering": empty * (1 - chance),
-        "sleeping": empty * chance,
+        "lingering": empty * (1 - sleep_probability),
+        "sleeping": empty * sleep_probability,
         "wakes_per_s": wakes,
         "served_per_s": served,
     }
@@ -164,14 +171,15 @@ def shares(
 def unlimited_queue(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequence[float] = PERCENTILES
 ) -> Queueing:
-    """Poisson events and an unlimited queue. Raises ``UsageError`` when the device cannot keep up."""
+    """Return the figures for Poisson events and an unlimited queue. Raises ``UsageError`` if the device cannot keep
+    up."""
     rho = rate_hz * service.mean_s
     if rho >= 1:
         raise unstable(rho)
-    chance = math.exp(-rate_hz * sleep.linger_s)
-    empty = (1 - rho) / (1 + rate_hz * chance * sleep.wake_s)
+    sleep_probability = math.exp(-rate_hz * sleep.linger_s)
+    empty = (1 - rho) / (1 + rate_hz * sleep_probability * sleep.wake_s)
     kind = "D" if service.fixed else "G"
-    if service.fixed and not sleep.wake_s and rho <= _EXACT_TO:
+    if service.fixed and not sleep.wake_s and rho <= _MAX_EXACT_UTILIZATION:
         method = "M/D/1: exact (Franx 2001)"
         waits = md1_percentiles(rate_hz, service.mean_s, percentiles)
     else:
@@ -190,6 +198,6 @@ def unlimited_queue(
 
 
 def kingman_bound(period_s: float, service: ServiceTimes) -> float:
-    """Upper bound of the mean wait of D/G/1 without waking, in s: Var(S) / (2·T·(1 − ρ)) (Kingman 1962)."""
+    """Return an upper bound of the mean wait of D/G/1 without waking, in s: Var(S) / (2·T·(1 − ρ)) (Kingman 1962)."""
     variance = max(service.square_s2 - service.mean_s**2, 0.0)
     return variance / (2 * period_s * (1 - service.mean_s / period_s))

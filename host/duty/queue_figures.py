@@ -1,4 +1,4 @@
-"""The figures of a queue, whichever way they are computed: shares of time, waits, drops."""
+"""The figures of a queue, which every method of computation returns: shares of time, waits, drops."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
 @dataclass(frozen=True)
 class Sleep:
-    """The sleep of the device: it stays awake for ``linger_s`` after its last event; then waking takes
-    ``wake_s`` before a service starts."""
+    """The sleep of the device. It stays awake for ``linger_s`` after its last event. After sleep it needs ``wake_s``
+    before a service starts."""
 
     wake_s: float = 0.0
     linger_s: float = 0.0
@@ -30,20 +30,20 @@ class Sleep:
 class Queueing:
     """Long-run figures of one device that serves events in their order.
 
-    ``utilisation``, ``waking``, ``lingering`` and ``sleeping`` are shares of time that add up to 1. A wait
-    lasts from an event to the start of its service, waking included; dropped events have none.
-    ``queue_mean``: events waiting on average, by Little's law (accepted rate × mean wait).
+    ``utilization``, ``waking``, ``lingering`` and ``sleeping`` are shares of time that add up to 1. A wait
+    lasts from an event to the start of its service, including the time to wake. Dropped events have no wait.
+    ``queue_mean`` is the average number of waiting events, by Little's law (accepted rate × mean wait).
     """
 
     method: str
-    offered: float  # event rate × mean service time; above 1 the device cannot serve all
-    utilisation: float
+    offered: float  # event rate × mean service time; above 1 the device cannot serve all events
+    utilization: float
     waking: float
     lingering: float
     sleeping: float
     wakes_per_s: float
     served_per_s: float
-    dropped: float  # share of events that found no place
+    dropped: float  # share of events that found the queue full
     wait_mean_s: float
     wait_percentiles_s: dict[float, float]
     notes: tuple[str, ...] = ()
@@ -54,15 +54,15 @@ class Queueing:
 
 
 def checked_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
-    """The percentiles as floats in 0 < p < 100. Raises ``UsageError``."""
+    """Return the percentiles as floats. Raises ``UsageError`` unless each is between 0 and 100."""
     for p in percentiles:
         if not 0 < positive("percentile", p) < 100:
-            raise UsageError(f"A percentile is between 0 and 100, not {p:g}.")
+            raise UsageError(f"A percentile must be between 0 and 100, not {p:g}.")
     return tuple(map(float, percentiles))
 
 
 def places(queue: int | None) -> int | None:
-    """The checked number of waiting places; None: no limit. Raises ``UsageError``."""
+    """Check the number of waiting places and return it. None means no limit. Raises ``UsageError``."""
     if queue is not None and (isinstance(queue, bool) or not isinstance(queue, int) or queue < 0):
         raise UsageError(f"The queue must be a whole number of places or none, not {queue!r}.")
     return queue
@@ -70,18 +70,18 @@ def places(queue: int | None) -> int | None:
 
 def unstable(offered: float) -> UsageError:
     return UsageError(
-        f"The device cannot keep up: its utilisation would be {offered:.3g}, so waits grow without end.",
+        f"The device cannot keep up: its utilization would be {offered:.3g}, so waits would never stop growing.",
         "Shorten the service, choose fewer events, or limit the queue to see how many are dropped.",
     )
 
 
 def lattice_percentiles(masses: Floats, step: float, percentiles: Sequence[float]) -> dict[float, float]:
-    """Percentiles of a distribution with ``masses[i]`` near ``i * step``, each spread evenly over its step."""
+    """Return percentiles of a distribution with ``masses[i]`` near ``i * step``, each spread evenly over its step."""
     cumulative = np.cumsum(masses)
     cumulative /= cumulative[-1]
     # Cell i reaches from (i - ½) to (i + ½) steps; no cell is below 0.
     right = (np.arange(masses.size) + 0.5) * step
-    # Up to half of the first cell is the chance of no wait at all, which is not spread.
+    # Up to half of the first cell is the probability of no wait at all, which is not spread.
     return {
         p: 0.0 if p / 100 <= cumulative[0] else float(np.interp(p / 100, cumulative, right))
         for p in percentiles
@@ -89,9 +89,11 @@ def lattice_percentiles(masses: Floats, step: float, percentiles: Sequence[float
 
 
 def split(values: Floats, weights: Floats, step: float, size: int) -> Floats:
-    """Masses of ``weights`` at ``values`` on a lattice, each shared by its two neighbours so that the mean stays."""
-    where = values / step
-    low = np.floor(where + 1e-9).astype(np.int64)
-    part = np.clip(where - low, 0.0, 1.0)
+    """Return the masses of ``weights`` at ``values`` on a lattice. Each is split between its two neighbours, so the
+    mean does not change."""
+    position = values / step
+    low = np.floor(position + 1e-9).astype(np.int64)
+    part = np.clip(position - low, 0.0, 1.0)
+    part = np.clip(position - low, 0.0, 1.0)
     out = np.bincount(low, weights * (1 - part), size) + np.bincount(low + 1, weights * part, size)
     return np.asarray(out[:size], np.float64)

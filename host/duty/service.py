@@ -12,28 +12,28 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.host.duty.events import Floats, positive
 
-#: More measured times than this are replaced by this many means of neighbours, which keeps the mean.
+#: A longer list of measured times is replaced by this number of means of neighbouring times. The mean does not change.
 MAX_POINTS = 256
 
 
 @dataclass(frozen=True)
 class ServiceTimes:
-    """Equally likely service times in s; a single one is a fixed time."""
+    """Equally likely service times in s. One time alone is a fixed service time."""
 
     times_s: tuple[float, ...]
 
     def __post_init__(self) -> None:
         if not self.times_s:
             raise UsageError(
-                "The list of service times is empty.", "Give seconds per event, or measured times."
+                "The list of service times is empty.", "Give seconds per event or measured times."
             )
         for time in self.times_s:
             positive("service time", time)
 
     @classmethod
     def of(cls, value: float | Iterable[float] | ServiceTimes) -> ServiceTimes:
-        """A service from seconds, from measured seconds, or from a service. Raises ``UsageError`` for other
-        values."""
+        """Return service times from seconds, from measured seconds, or from service times. Raises ``UsageError`` for
+        other values."""
         if isinstance(value, ServiceTimes):
             return value
         if isinstance(value, (int, float, np.number)):
@@ -46,9 +46,9 @@ class ServiceTimes:
 
     @classmethod
     def lognormal(cls, mean_s: float, variation: float) -> ServiceTimes:
-        """Mean ``mean_s`` and coefficient of variation ``variation``, as 256 equally likely quantiles.
+        """Return 256 equally likely quantiles with mean ``mean_s`` and coefficient of variation ``variation``.
 
-        The quantiles cut the farthest tail, which makes the variation slightly smaller (2 % at 0.5).
+        The quantiles cut off the end of the tail, so the variation is slightly smaller (2 % at 0.5).
         """
         positive("mean service time", mean_s)
         sigma = float(np.sqrt(np.log1p(positive("variation", variation) ** 2)))
@@ -58,11 +58,11 @@ class ServiceTimes:
 
     @cached_property
     def points(self) -> Floats:
-        """At most ``MAX_POINTS`` equally likely times in s, ascending, with the mean of all."""
+        """At most ``MAX_POINTS`` equally likely times in s, ascending, with the mean of all times."""
         times = np.sort(np.asarray(self.times_s, dtype=np.float64))
         if times.size <= MAX_POINTS:
             return times
-        # Means over equal shares of the sorted times, from their running sum, which keeps the mean exactly.
+        # Means over equal shares of the sorted times, from their running sum. This keeps the mean exactly.
         running = np.concatenate(([0.0], np.cumsum(times)))
         edges = np.linspace(0, times.size, MAX_POINTS + 1)
         return np.diff(np.interp(edges, np.arange(times.size + 1), running)) * MAX_POINTS / times.size
@@ -77,11 +77,11 @@ class ServiceTimes:
 
     @property
     def square_s2(self) -> float:
-        """Second moment in s²."""
+        """The second moment in s²."""
         return float(np.mean(np.square(self.times_s)))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:
-        """``count`` independent service times in s."""
+        """Draw ``count`` independent service times in s."""
         if self.fixed:
             return np.full(count, self.times_s[0])
         return rng.choice(np.asarray(self.times_s), count)

@@ -1,8 +1,8 @@
-"""Discrete-event simulation of a device that sleeps between events: independent of the formulas, to check
+"""Simulate a device that sleeps between events, event by event. The code is independent of the formulas, to check
 them.
 
-A heap of events in time (arrival, awake, departure, asleep) drives a small state machine; it shares no code
-with poisson_queue.py, finite_queue.py or periodic_events.py. The first part is left out as warm-up; means
+A heap of events in time (arrival, awake, departure, asleep) drives a small state machine. It shares no code
+with poisson_queue.py, finite_queue.py or periodic_events.py. The first part is left out as warm-up. Means
 over consecutive batches give the confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and
 Analysis, chapter 9).
 """
@@ -23,9 +23,9 @@ from arenite.host.duty.queue_figures import PERCENTILES, Sleep
 from arenite.host.duty.service import ServiceTimes
 
 _BATCHES = 20
-_STUDENT = 2.093  # 97.5 % of Student's t with 19 degrees of freedom
-# The order at the same moment: a place is free, or the device still awake, for an event that arrives at that
-# moment.
+_STUDENT = 2.093  # 97.5 % quantile of Student's t with 19 degrees of freedom
+# The order of events at the same time. An event that arrives when another one departs finds its place free, and one
+# that arrives when the device would fall asleep finds it awake.
 _DEPARTURE, _AWAKE, _ARRIVAL, _ASLEEP = range(4)
 _SLEEPING, _WAKING, _BUSY, _LINGERING = range(4)
 
@@ -43,7 +43,7 @@ class SimulatedQueue:
     """Figures of a simulation, as in ``Queueing``."""
 
     events: int
-    utilisation: MeanEstimate
+    utilization: MeanEstimate
     waking: MeanEstimate
     lingering: MeanEstimate
     sleeping: MeanEstimate
@@ -63,10 +63,9 @@ def simulate(
     warmup: float = 0.1,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> SimulatedQueue:
-    """Simulate ``count`` events, of which the share ``warmup`` is left out. The same seed gives the same
-    figures."""
+    """Simulate ``count`` events and leave out the share ``warmup`` of them. The same seed gives the same figures."""
     rng = np.random.default_rng(seed)
-    # Whole ticks, a millionth of the shortest time or less: sums are exact, so that equal times stay equal.
+    # Times are whole ticks of a millionth of the shortest time or less. So sums are exact, and equal times stay equal.
     tick = 10.0 ** (math.floor(math.log10(min(service.mean_s, 1 / events.rate_hz))) - 6)
     arrivals = np.rint(events.arrivals(count, rng) / tick).astype(np.int64).tolist()
     times = np.rint(service.draw(count, rng) / tick).astype(np.int64).tolist()
@@ -85,29 +84,29 @@ def simulate(
     rows: list[list[int]] = []
     push, pop = heapq.heappush, heapq.heappop
     while heap:
-        now, kind, which = pop(heap)
-        if kind == _ASLEEP and (which != epoch or state != _LINGERING):
+        now, kind, number = pop(heap)
+        if kind == _ASLEEP and (number != epoch or state != _LINGERING):
             continue  # an event arrived before the device fell asleep
         before = state
         if kind == _ARRIVAL:
-            if which in marks:
+            if number in marks:
                 snapshot = spent.copy()
                 snapshot[state] += now - since
                 rows.append([now, *snapshot, wakes, drops, len(waits)])
-            if which + 1 < count:
-                push(heap, (arrivals[which + 1], _ARRIVAL, which + 1))
+            if number + 1 < count:
+                push(heap, (arrivals[number + 1], _ARRIVAL, number + 1))
             if state == _SLEEPING:
                 wakes += 1
-                waiting.append(which)
+                waiting.append(number)
                 state = _WAKING
                 push(heap, (now + wake, _AWAKE, 0))
             elif state == _LINGERING:
                 waits.append(0)
                 state = _BUSY
-                push(heap, (now + times[which], _DEPARTURE, 0))
+                push(heap, (now + times[number], _DEPARTURE, 0))
             # While the device wakes, the first event has the place in service.
             elif len(waiting) < room + (state == _WAKING):
-                waiting.append(which)
+                waiting.append(number)
             else:
                 drops += 1
         elif kind == _ASLEEP:
@@ -141,20 +140,20 @@ def _figures(
     spans = table[:, 0]
     shares = [_estimate(table[:, 1 + state] / spans) for state in range(4)]
     edges = [int(row[-1]) for row in rows]
-    whole = waits[edges[0] : edges[-1]]
+    all_waits = waits[edges[0] : edges[-1]]
     batches = [waits[a:b] for a, b in pairwise(edges) if b > a]
     estimates = {}
     for p in percentiles:
         batch_values = np.array([np.quantile(batch, p / 100, method="inverted_cdf") for batch in batches])
-        # Over all waits together: a mean over batches' percentiles is biased.
+        # The percentile is over all waits together, because a mean over the batches' percentiles is biased.
         estimates[p] = MeanEstimate(
-            float(np.quantile(whole, p / 100, method="inverted_cdf")), _estimate(batch_values).half
+            float(np.quantile(all_waits, p / 100, method="inverted_cdf")), _estimate(batch_values).half
         )
     return SimulatedQueue(
         events=count,
         sleeping=shares[_SLEEPING],
         waking=shares[_WAKING],
-        utilisation=shares[_BUSY],
+        utilization=shares[_BUSY],
         lingering=shares[_LINGERING],
         wakes_per_s=_estimate(table[:, 5] / (spans * tick)),
         dropped=_estimate(table[:, 6] / per_batch),

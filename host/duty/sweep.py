@@ -1,5 +1,4 @@
-"""Battery life and power over the mean time between events: the same events, closer together or farther
-apart."""
+"""Compute battery life and power for the same events at shorter and longer times between them."""
 
 from __future__ import annotations
 
@@ -16,17 +15,17 @@ from arenite.profiles.batteries import Battery
 
 @dataclass(frozen=True)
 class SweepPoint:
-    """``period_s``: mean time between events. ``days``: None without a battery."""
+    """The figures for one mean time between events, ``period_s``. ``days`` is None without a battery."""
 
     period_s: float
     power_w: float
-    utilisation: float
+    utilization: float
     dropped: float
     days: float | None
 
 
 def scale_period(events: Events, factor: float) -> Events:
-    """The same events with ``factor`` times the time between them."""
+    """Return the same events with ``factor`` times the time between them."""
     if isinstance(events, PeriodicEvents):
         return PeriodicEvents(events.period_s * factor)
     if isinstance(events, PoissonEvents):
@@ -45,12 +44,12 @@ def sweep(
     points: int = 41,
     decades: float = 2.0,
 ) -> list[SweepPoint]:
-    """``points`` periods around that of ``events``, ``decades`` to either side; a period that the device
-    cannot keep up with is left out."""
+    """Return the figures at ``points`` periods around that of ``events``, up to ``decades`` to either side. Periods at
+    which the device cannot keep up are left out."""
     results = []
     mean = 1 / events.rate_hz
-    # The distribution of the wait is not needed: one service time, the mean, gives the same shares of an
-    # unlimited queue.
+    # The distribution of the wait is not needed. For an unlimited queue, a fixed service time of the mean gives the
+    # same shares.
     fixed = service if queue is not None else replace(service, times_s=(service.mean_s,))
     for k in range(points):
         factor = 10 ** (decades * (2 * k / (points - 1) - 1))
@@ -58,11 +57,11 @@ def sweep(
             q = queueing(scale_period(events, factor), fixed, queue, power.sleep, (50.0,))
         except UsageError:
             continue
-        watts = sum(power.parts_w(q.sleeping, q.utilisation, q.lingering, q.wakes_per_s).values())
+        watts = sum(power.parts_w(q.sleeping, q.utilization, q.lingering, q.wakes_per_s).values())
         days = None
         if battery is not None:
             life: BatteryLife = battery_life(battery, watts, max(power.highest_w, watts), regulator, celsius)
             days = life.days
         if math.isfinite(watts):
-            results.append(SweepPoint(mean * factor, watts, q.utilisation, q.dropped, days))
+            results.append(SweepPoint(mean * factor, watts, q.utilization, q.dropped, days))
     return results

@@ -1,6 +1,6 @@
-"""Disassembles a firmware's basic blocks with the toolchain's own disassembler.
+"""Disassemble a firmware's basic blocks with the toolchain's own disassembler.
 
-Only blocks that ran are disassembled, from their bytes placed end to end: each block is a whole number of
+Only blocks that ran are disassembled, from their bytes placed end to end. Each block contains only complete
 instructions, so literals and padding between functions cannot misalign the disassembler.
 """
 
@@ -17,7 +17,7 @@ from arenite.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 
-#: Instruction sets as objdump names them, by core; the longest prefix that matches counts.
+#: Architecture and option of objdump, by the prefix of a core's name. The longest matching prefix counts.
 _MACHINES = {
     "cortex-m0": ("armv6s-m", "force-thumb"),
     "cortex-m23": ("armv8-m.base", "force-thumb"),
@@ -35,7 +35,7 @@ _LINE = re.compile(r"^ *([0-9a-f]+):\t([0-9a-f ]+?) *\t(.*)$")
 
 @dataclass(frozen=True)
 class Instruction:
-    """One machine instruction: its mnemonic as disassembled, operands as text, its length in bytes."""
+    """One machine instruction: its mnemonic and operands as objdump prints them, and its length in bytes."""
 
     mnemonic: str
     operands: str
@@ -43,8 +43,7 @@ class Instruction:
 
 
 def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tuple[Instruction, ...]]:
-    """The instructions of each block, in order. Raises ``ToolError`` when the disassembler is missing or
-    fails."""
+    """Return the instructions of each block, in order. Raises ``ToolError`` if the disassembler is missing or fails."""
     unique = sorted(set(blocks), key=lambda b: (b.start, b.end))
     image = _Image(elf)
     parts = [image.bytes_at(b.start, b.end - b.start) for b in unique]
@@ -66,7 +65,7 @@ def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tu
 
 
 class _Image:
-    """The bytes of an ELF's sections at the addresses where they run."""
+    """The bytes of an ELF file's sections at the addresses where they run."""
 
     def __init__(self, elf: Path) -> None:
         from elftools.elf.elffile import ELFFile
@@ -86,7 +85,7 @@ class _Image:
 
 
 def _listing(code: bytes, core: str) -> dict[int, Instruction]:
-    """Maps the offset to the instruction."""
+    """Return the instructions by their offset in ``code``."""
     machine, option = next(
         _MACHINES[k] for k in sorted(_MACHINES, key=len, reverse=True) if core.startswith(k)
     )
@@ -110,7 +109,7 @@ def _listing(code: bytes, core: str) -> dict[int, Instruction]:
         if match := _LINE.match(line):
             digits = match[2].replace(" ", "")
             mnemonic, _, operands = match[3].partition("\t")
-            # The text after a comment sign is the disassembler's own remark.
+            # objdump adds a remark behind a comment sign.
             operands = re.split(r"\s*[;@#] |\s*<|\s+//", operands, maxsplit=1)[0].strip()
             listing[int(match[1], 16)] = Instruction(mnemonic.strip(), operands, len(digits) // 2)
     return listing

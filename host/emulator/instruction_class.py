@@ -1,6 +1,7 @@
-"""Timing classes: what an instruction costs depends on its class, on how many items it moves, and on its neighbours.
+"""Timing classes: the cost of an instruction depends on its class, the number of items that it moves, and its
+neighbours.
 
-Each instruction set has a classifier (``classifiers.py`` chooses it); ``profiles/timing/`` holds the cost of each class
+Each instruction set has a classifier (``classifiers.py`` chooses it). ``profiles/timing/`` holds the cost of each class
 on each core.
 """
 
@@ -14,9 +15,13 @@ from arenite.host.emulator.disassembly import Instruction
 
 @dataclass(frozen=True)
 class TimingClass:
-    """``items``: registers or vector elements that it moves one by one, else 1.
+    """The timing class of one instruction.
 
-    ``reads``, ``writes``: registers. ``address``: those of ``reads`` that make up a memory address.
+    Attributes:
+        name: a class of the tables in ``profiles/timing/``.
+        items: number of registers or vector elements that it moves one by one, otherwise 1.
+        reads, writes: registers.
+        address: the registers among ``reads`` that form a memory address.
     """
 
     name: str

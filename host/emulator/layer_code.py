@@ -1,4 +1,4 @@
-"""The addresses of a firmware's layers, from its symbols, by which a profile tells the layers apart."""
+"""Read the addresses of a firmware's layers from its symbols. A profile uses them to assign counts to layers."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ _HALF = re.compile(r"layer_\d+_second")
 
 @dataclass(frozen=True)
 class SegmentLayers:
-    """A segment: the layer whose function runs it, and the layer of each row in the order in which they are
-    computed.
+    """A segment: the layer whose function runs it, and the layer of each row in the order of computation.
 
-    ``streamed_input``: it runs as its input arrives, without a layer function.
+    ``streamed_input``: True if it runs while its input arrives, without a layer function.
     """
 
     first: int
@@ -27,27 +26,27 @@ class SegmentLayers:
 
 
 def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
-    """The segments of a model; layers are numbered among those that have code."""
+    """Return the segments of a model. Layers are numbered among those that have code."""
     segments = []
     for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
         count = len(segment.stages)
-        order = tuple(first + which for which in segment.schedule if which < count)
+        order = tuple(first + stage for stage in segment.schedule if stage < count)
         segments.append(SegmentLayers(first, order, code.streamed_input))
     return tuple(segments)
 
 
 @dataclass(frozen=True)
 class LayerCode:
-    """Addresses of a firmware.
+    """The addresses of a firmware's layers.
 
-    ``entries``: where counting begins, and the position in ``orders`` of the code that runs from there.
+    ``entries``: addresses where counting begins, each with the position in ``orders`` of the code that runs from there.
     ``orders``: the layer of each run, in order. ``callers``: address and bytes of the functions that call the
     entries. ``split``: the function that marks the end of a row. ``count``: the number of layers.
 
-    On two cores: ``halves`` are the layers of which the second core computes a half; in ``orders`` such a
+    On two cores, ``halves`` are the layers of which the second core computes a half. In ``orders``, such a
     half is numbered after all layers. ``joins``: address and bytes of the function in which the first core
-    waits, and ``serves``: of the function in which the second core waits.
+    waits. ``serves``: the same for the second core.
     """
 
     entries: tuple[tuple[int, int], ...]
@@ -61,8 +60,8 @@ class LayerCode:
 
 
 def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
-    """Read the addresses from an ELF's symbols and its table of layers; raises ``ToolError`` for an ELF
-    without them."""
+    """Read the addresses from an ELF file's symbols and its table of layers. Raises ``ToolError`` for an ELF without
+    them."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -77,7 +76,7 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
             symbols = {s.name: s for s in named if s["st_size"]}
             layers = symbols.get("layers")
             if layers is None or "ar_infer" not in symbols:
-                raise ToolError(f"{path} does not name its layers.", "Build the project again.")
+                raise ToolError(f"{path} has no symbols for its layers.", "Build the project again.")
             section = elf.get_section(layers["st_shndx"])
             start = layers["st_value"] - section["sh_addr"]
             data = section.data()[start : start + layers["st_size"]]
@@ -101,7 +100,7 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
 
 
 def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int, int]:
-    """Maps a layer to the address of the function of its second half."""
+    """Return the address of the function of each layer's second half, by layer."""
     halves = {
         words.index(spans[name.removesuffix("_second")][0]): span[0]
         for name, span in spans.items()
@@ -113,7 +112,7 @@ def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int
 def _entries(
     words: Sequence[int], segments: Sequence[SegmentLayers], spans: dict[str, tuple[int, int]]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Addresses at which the same order of layers begins or continues."""
+    """Yield the addresses at which a group of layers begins or continues, and the order of its layers."""
     starts = {s.first: s.order for s in segments if not s.streamed_input}
     for position, address in enumerate(words):
         if address:

@@ -1,8 +1,8 @@
 """Start a board in QEMU, with its serial port as a pseudo-terminal.
 
-Two measures make it fast and exact. QEMU polls a pseudo-terminal that no program has open only once per
+Two measures make it fast and exact. QEMU checks a pseudo-terminal that no program has opened only once per
 second, so the port is opened while QEMU waits in ``--preconfig``, before the machine exists. ``-icount``
-gives every instruction the same virtual time, so that the board's own timer counts instructions.
+gives every instruction the same virtual time, so the board's own timer counts instructions.
 """
 
 from __future__ import annotations
@@ -25,11 +25,13 @@ from arenite.profiles.boards import Board
 
 _PACKAGES = {"arm": "qemu-system-arm", "riscv32": "qemu-system-misc", "xtensa": "qemu-system-misc"}
 _PORT = re.compile(rb"char device redirected to (\S+)")
-_GO = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconfig"}\n'
+_LEAVE_PRECONFIG = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconfig"}\n'
 
 
 @dataclass
 class RunningEmulator:
+    """A running machine. ``transport`` is its open serial port, ``port`` the name of that port."""
+
     """A running machine: ``transport`` is its open serial port, ``port`` the name of that port."""
 
     board: Board
@@ -38,11 +40,11 @@ class RunningEmulator:
 
     @property
     def port(self) -> str:
-        """Path of the pseudo-terminal."""
+        """The path of the pseudo-terminal."""
         return self.transport.port
 
     def stop(self) -> None:
-        """End the machine and close its port; a second call does nothing."""
+        """Stop the machine and close its port. A second call does nothing."""
         self.transport.close()
         if self.process.poll() is None:
             self.process.kill()
@@ -56,11 +58,11 @@ class RunningEmulator:
 def command_line(
     board: Board, elf: Path | None, extra: tuple[str, ...] = (), *, icount: bool = True
 ) -> list[str]:
-    """The command that runs ``elf`` on ``board``, or an empty board; without ``icount`` the board's timer has
-    no meaning.
+    """Return the command that runs ``elf`` on ``board``, or a board with empty memory. Without ``icount`` the board's
+    timer has no meaning.
 
     Raises:
-        UsageError: not an emulated board.
+        UsageError: it is not an emulated board.
         ToolError: QEMU is not installed.
     """
     emulator = board.emulator
@@ -69,7 +71,7 @@ def command_line(
     program = f"qemu-system-{emulator.system}"
     if shutil.which(program) is None:
         package = _PACKAGES.get(emulator.system, program)
-        raise ToolError(f"The emulator {program} is missing.", f"Install it: apt install {package}")
+        raise ToolError(f"The emulator {program} is not installed.", f"Install it: apt install {package}")
     serial = ["-serial", "null"] * emulator.serial_index + ["-serial", "chardev:line"]
     return [
         program,
@@ -85,8 +87,9 @@ def command_line(
     ]
 
 
-def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
-    """Wait for the name of the serial port. Raises ToolError with QEMU's last line when it does not appear."""
+def _read_port_name(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
+    """Wait for the name of the serial port and return it. Raises ToolError with a line of QEMU's output if none
+    comes."""
     assert process.stdout is not None
     received = b""
     end = time.monotonic() + timeout_s
@@ -102,7 +105,7 @@ def _read_until(process: subprocess.Popen[bytes], program: str, timeout_s: float
     message = next(
         (line for line in lines if line.startswith(program)), lines[-1] if lines else "it printed no message."
     )
-    raise ToolError(f"{program} did not start: {message}", "`arenite doctor` checks the emulators.")
+    raise ToolError(f"{program} did not start: {message}", "Run `arenite doctor` to check the emulators.")
 
 
 @contextmanager
@@ -115,12 +118,12 @@ def start(
         board: an emulated board.
         elf: the firmware.
         extra: more arguments for QEMU (a plugin, a trace).
-        icount: the board's timer counts instructions; without it QEMU is faster, and the timer has no meaning.
-        timeout_s: for QEMU to start.
+        icount: True if the board's timer must count instructions. Otherwise QEMU is faster and the timer has no
+        meaning. timeout_s: seconds to wait for QEMU's start.
 
     Raises:
         ToolError: QEMU is missing or does not start.
-        UsageError: not an emulated board, or the file does not exist.
+        UsageError: it is not an emulated board, or the file does not exist.
     """
     if not Path(elf).is_file():
         raise UsageError(f"The firmware {elf} does not exist.", "Build it with `arenite build`.")
@@ -130,11 +133,11 @@ def start(
 
 @contextmanager
 def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[RunningEmulator]:
-    """The emulated ``board`` with empty memory, halted, and with a GDB server on the Unix socket ``gdb``.
+    """Start the emulated ``board`` with empty memory, halted, and with a GDB server on the Unix socket ``gdb``.
 
     Raises:
         ToolError: QEMU is missing or does not start.
-        UsageError: not an emulated board.
+        UsageError: it is not an emulated board.
     """
     extra = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
     with _running(command_line(board, None, extra), board, timeout_s) as running:
@@ -142,9 +145,9 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
 
 @contextmanager
-def _ends_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill ``process`` when this process dies without cleaning up: the pipe to a waiting shell closes then.
-    Linux' own signal at a parent's death would come when the thread that started the process ends."""
+def _killed_with_this_process(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Kill ``process`` if this process dies without cleaning up, because the pipe to a waiting shell closes then.
+    Linux's own signal at a parent's death would come when the thread that started the process ends."""
     command = ["sh", "-c", 'read -r _; kill -9 "$1"', "sh", str(process.pid)]
     with subprocess.Popen(
         command,
@@ -164,18 +167,18 @@ def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[Run
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
-    running: RunningEmulator | None = None
+    emulator: RunningEmulator | None = None
     try:
-        port = _read_until(process, command[0], timeout_s)
-        running = RunningEmulator(board, process, SerialTransport(port, board.uart.baud))
+        port = _read_port_name(process, command[0], timeout_s)
+        emulator = RunningEmulator(board, process, SerialTransport(port, board.uart.baud))
         assert process.stdin is not None
-        process.stdin.write(_GO)
+        process.stdin.write(_LEAVE_PRECONFIG)
         process.stdin.flush()
-        with _ends_with_us(process):
-            yield running
+        with _killed_with_this_process(process):
+            yield emulator
     finally:
-        if running is not None:
-            running.stop()
+        if emulator is not None:
+            emulator.stop()
         else:
             process.kill()
             process.wait()

@@ -1,15 +1,15 @@
-"""The mark of an emulated board, seen from outside: when its pin rose and fell.
+"""Record when the mark pin of an emulated board rose and fell.
 
 Firmware with a mark (``--mark``) raises a pin while an inference computes. QEMU's log shows every write to the register
-behind it, and the reads of the board's counter between them, which is where virtual time comes from:
+of that pin. Between the writes it shows the reads of the board's counter, which give the virtual time:
 
-    with start(board, elf, extra=marks.arguments(board, log)) as machine:
+    with start(board, elf, extra=mark_pin.arguments(board, log)) as machine:
         ...
-    for mark in marks.read_marks(board, log):
-        print(mark.virtual_s, mark.on)
+    for edge in mark_pin.read_marks(board, log):
+        print(edge.virtual_s, edge.on)
 
-The Netduino's pins are no device in QEMU, only a place that logs what is written there: its marks have an order but no
-time.
+QEMU does not emulate the Netduino's pins and only logs the writes to them. So the log gives the order of its marks but
+no time.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _COUNTER_BITS = 32
 class PinEdge:
     """A rising (``on``) or falling edge of the pin.
 
-    ``virtual_s``: seconds of the board's own time since its counter was first read, as of the latest read
-    before the edge, a few dozen instructions away; ``wall_s``: seconds since 1970 on this computer, unrelated
-    to the board's time. None where QEMU does not report it.
+    ``virtual_s``: seconds of the board's own time since the first read of its counter, taken from the latest read
+    before the edge, a few dozen instructions earlier. ``wall_s``: seconds since 1970 on this computer, unrelated
+    to the board's time. Each is None if QEMU does not report it.
     """
 
     on: bool
@@ -42,10 +42,13 @@ class PinEdge:
 
 
 @dataclass(frozen=True)
-class _Watch:
-    """``options``: of QEMU. ``edge``: a log line for a write to the pin's register; ``level`` computes from
-    it and the number of the pin its new level, None when it does not change. ``counter``: a read of the
-    counter (``value``)."""
+class _PinLog:
+    """How QEMU logs a board's mark pin.
+
+    ``options``: options of QEMU. ``edge``: pattern of a log line for a write to the pin's register. ``level`` computes
+    the pin's new level from its match and the pin number; None means no change. ``counter``: pattern of a read of the
+    counter, whose group ``value`` is the count.
+    """
 
     options: tuple[str, ...]
     edge: str
@@ -66,7 +69,7 @@ def _stm32_pin(match: re.Match[str], pin: int) -> bool | None:
     value = int(match["value"], 16)
     if ord(match["port"]) - ord("A") != pin >> 4:
         return None
-    # Setting wins over resetting.
+    # If both bits are written, the set bit has priority over the reset bit.
     return True if value >> (pin & 15) & 1 else False if value >> (16 + (pin & 15)) & 1 else None
 
 
@@ -75,29 +78,29 @@ def _traced(*events: str) -> tuple[str, ...]:
 
 
 _FPGAIO = r"mps2_fpgaio_write .* offset 0x0 data (?P<value>0x[0-9a-f]+)"
-_MPS2 = _Watch(
+_MPS2 = _PinLog(
     _traced("mps2_fpgaio_write", "cmsdk_apb_timer_read"),
     _WALL + _FPGAIO,
     _led,
     r"cmsdk_apb_timer_read .* offset 0x4 data (?P<value>0x[0-9a-f]+)",
     counts_down=True,
 )
-_WATCHES = {
+_PIN_LOGS = {
     "mps2": _MPS2,
     "an505": _MPS2,
-    "an547": _Watch(
+    "an547": _PinLog(
         _traced("mps2_fpgaio_write", "sse_counter_control_read"),
         _WALL + _FPGAIO,
         _led,
         r"sse_counter_control_read .* offset 0x8 data (?P<value>0x[0-9a-f]+)",
     ),
-    "nrf51": _Watch(
+    "nrf51": _PinLog(
         _traced("nrf51_gpio_write", "nrf51_timer_read"),
         _WALL + r"nrf51_gpio_write offset 0x(?P<register>508|50c) value (?P<value>0x[0-9a-f]+)",
         _nrf51_pin,
         r"nrf51_timer_read .*\b0x540 data (?P<value>0x[0-9a-f]+)",
     ),
-    "stm32f4": _Watch(
+    "stm32f4": _PinLog(
         ("-d", "unimp"),
         r"^GPIO(?P<port>[A-I]): unimplemented device write \(size 4, offset 0x018, value (?P<value>0x[0-9a-f]+)",
         _stm32_pin,
@@ -105,49 +108,49 @@ _WATCHES = {
 }
 
 
-def _watch(board: Board) -> tuple[_Watch, int, float]:
-    """How to observe the mark of ``board``, its usual pin, and the ticks of its counter per second."""
+def _pin_log(board: Board) -> tuple[_PinLog, int, float]:
+    """Return how QEMU logs the mark of ``board``, its default pin, and the ticks of its counter per second."""
     family = family_named(board.emulator.family) if board.emulator is not None else None
-    if board.emulator is None or family is None or board.emulator.family not in _WATCHES:
+    if board.emulator is None or family is None or board.emulator.family not in _PIN_LOGS:
         raise UsageError(
             f"The mark of {board.name} cannot be observed.",
             "Use an emulated board with pins: not riscv32 or xtensa.",
         )
-    return _WATCHES[board.emulator.family], family.mark_pins[0], family.ticks_per_us * 1e6
+    return _PIN_LOGS[board.emulator.family], family.mark_pins[0], family.ticks_per_us * 1e6
 
 
 def arguments(board: Board, log: Path) -> tuple[str, ...]:
-    """QEMU's arguments (``extra`` of ``machine.start``) with which ``log`` records the marks of ``board``.
+    """Return QEMU's arguments (``extra`` of ``machine.start``) that record the marks of ``board`` in ``log``.
 
     Raises ``UsageError`` for a board without pins.
     """
-    return ("-D", str(log), *_watch(board)[0].options)
+    return ("-D", str(log), *_pin_log(board)[0].options)
 
 
 def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[PinEdge]:
-    """The edges in ``log`` so far, from the first rising one on; ``pin``: of ``--mark PIN``.
+    """Yield the edges in ``log`` so far, from the first rising one on. ``pin`` is the pin of ``--mark PIN``.
 
-    Raises ``UsageError`` for a board without pins, ``OSError`` when the log does not exist.
+    Raises ``UsageError`` for a board without pins, ``OSError`` if the log does not exist.
     """
-    watch, usual, hertz = _watch(board)
-    number = usual if pin is None else pin
-    latest: int | None = None  # the counter, extended past its 32 bits from its first read on
-    first = 0  # its value then
+    pin_log, default_pin, ticks_hz = _pin_log(board)
+    number = default_pin if pin is None else pin
+    latest: int | None = None  # the counter, extended beyond its 32 bits from its first read on
+    first = 0  # the counter at its first read
     level = False
     for line in log.read_text("utf-8", "replace").splitlines():
-        if watch.counter is not None and (read := re.search(watch.counter, line)):
-            value = int(read["value"], 16) * (-1 if watch.counts_down else 1)
+        if pin_log.counter is not None and (read := re.search(pin_log.counter, line)):
+            value = int(read["value"], 16) * (-1 if pin_log.counts_down else 1)
             if latest is None:
                 latest = first = value
             latest += (value - latest) % (1 << _COUNTER_BITS)
-        elif edge := re.match(watch.edge, line):
-            new = watch.level(edge, number)
+        elif edge := re.match(pin_log.edge, line):
+            new = pin_log.level(edge, number)
             if new is None or new == level:
                 continue
             level = new
             wall = edge.groupdict().get("wall")
             yield PinEdge(
                 new,
-                None if latest is None else (latest - first) / hertz,
+                None if latest is None else (latest - first) / ticks_hz,
                 None if wall is None else float(wall),
             )

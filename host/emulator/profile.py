@@ -1,4 +1,4 @@
-"""Estimated cycles of one inference, layer by layer: blocks counted in QEMU, weighted by the core's timing
+"""Estimate the cycles of one inference, layer by layer: block counts from QEMU, weighted with the core's timing
 table."""
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class Profile:
-    """``layers``: one count per layer that has code; on two cores, of the first core's work, without waiting.
+    """Estimated cycles of one inference.
 
-    ``second``: the second core's work, by layer. ``join``, ``serve``: one pass through the whole function in
-    which the first core waits for the second, and the second for the first: the most that they spend beside
-    waiting.
+    Attributes:
+        layers: one count per layer that has code. On two cores it is the first core's work, without waiting.
+        second: the second core's work, by layer.
+        join: one pass through the function in which the first core waits for the second one. It is an upper bound of
+            what the function needs besides waiting.
+        serve: the same for the function in which the second core waits for the first one.
     """
 
     timing: TimingTable
@@ -50,8 +53,8 @@ class Profile:
         return total
 
     def critical(self, figure: Callable[[CycleCount], float]) -> list[float]:
-        """How long each layer lasts in ``figure`` (its cycles, or instructions): with a half on each core, as
-        long as the longer half, plus the barrier."""
+        """Return the duration of each layer in ``figure`` (its cycles or instructions). A layer with a half on each
+        core takes as long as the longer half, plus the barrier."""
         return [
             figure(first)
             if (second := self.second.get(k)) is None
@@ -61,7 +64,7 @@ class Profile:
 
     @property
     def cycles(self) -> float:
-        """Cycles of one inference, start to end."""
+        """The cycles of one inference from start to end."""
         return sum(self.critical(lambda count: count.cycles))
 
 
@@ -70,8 +73,8 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
     inference.
 
     Raises:
-        ToolError: no C compiler for the plugin, no disassembler, or QEMU does not load the plugin.
-        ProfileError: no timing table for the core.
+        ToolError: there is no C compiler for the plugin or no disassembler, or QEMU does not load the plugin.
+        ProfileError: there is no timing table for the core.
     """
     timing = load_timing(board.core)
     library = compiled_plugin(cache_directory() / "plugins")
@@ -94,30 +97,31 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         timing,
         tuple(cycles_by_layer[: code.count]),
         second,
-        *(_cycles(one, instructions, timing) for one in passes),
+        *(_cycles(single_pass, instructions, timing) for single_pass in passes),
     )
 
 
 def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
-    """The counts of each layer.
+    """Return the counts of each layer.
 
-    Every run that ends at a split is the next of its order; the code after the last split of a phase belongs
-    to the layer before it. Raises ``ToolError`` when the runs do not match the order.
+    A run that ends at a split belongs to the next layer of its order. The code after the last split of a phase belongs
+    to the layer before it. Raises ``ToolError`` if the runs do not match the order.
     """
     layers: list[dict[Block, BlockRuns]] = [{} for _ in range(code.count + len(code.halves))]
-    at = [0] * len(code.orders)
+    positions = [0] * len(code.orders)
     for run in runs:
         group = code.entries[run.entry][1]
         order = code.orders[group]
-        if at[group] == len(order) and (run.split or len(order) == 1):
+        position = positions[group]
+        is_complete = run.split or len(order) == 1
+        if position == len(order) and is_complete:
             raise ToolError("The emulator's plugin counted more than one inference.")
-        whole = run.split or len(order) == 1
-        layer = order[at[group] if whole else max(at[group] - 1, 0)]
-        at[group] += whole
+        layer = order[position if is_complete else max(position - 1, 0)]
+        positions[group] += is_complete
         for block, count in run.counts.items():
-            old = layers[layer].get(block, BlockRuns(0, 0))
-            layers[layer][block] = BlockRuns(old.count + count.count, old.taken + count.taken)
-    if at != [len(order) for order in code.orders]:
+            earlier = layers[layer].get(block, BlockRuns(0, 0))
+            layers[layer][block] = BlockRuns(earlier.count + count.count, earlier.taken + count.taken)
+    if positions != [len(order) for order in code.orders]:
         raise ToolError("The emulator's plugin did not record a run of every layer.")
     return layers
 

@@ -1,8 +1,8 @@
-"""Estimated cycles of straight-line code: a core's timing table over classes of instructions.
+"""Estimate the cycles of straight-line code from a core's timing table over classes of instructions.
 
-The tables in ``profiles/timing/`` hold the cost of each class, and the rules between neighbours: a taken
-branch refills the pipeline, a load straight after a load is pipelined, vector instructions of different
-groups overlap. They apply to memory without wait states. An estimate, never a measurement.
+The tables in ``profiles/timing/`` hold the cost of each class, and rules for neighbouring instructions: a taken
+branch refills the pipeline, a load directly after a load is pipelined, vector instructions of different
+groups overlap. They apply to memory without wait states. The result is an estimate, not a measurement.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from arenite.host.emulator.instruction_class import TimingClass
 
 DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
 KINDS = ("estimated", "assumed")
-#: ``taken``: a block ends with a jump. ``pipelined``: a load or store right behind a load. ``load_use``: reads what the
-#: instruction before loaded. ``address``: its address is what the instruction before computed. ``dual_issue``: issued
-#: together with the one before. ``overlap``: a vector instruction whose successor uses another part of the vector unit.
+#: ``taken``: a block ends with a jump. ``pipelined``: a load or store directly behind a load. ``load_use``: an
+#: instruction reads what the previous one loaded. ``address``: an instruction's address was computed by the previous
+#: one. ``dual_issue``: an instruction is issued together with the previous one. ``overlap``: a vector instruction is
+#: followed by one that uses another part of the vector unit.
 RULES = ("taken", "pipelined", "load_use", "address", "dual_issue", "overlap")
 
 _LOADS = frozenset({"load", "load_literal", "load_double", "fpu_load"})
@@ -41,9 +42,9 @@ _VECTOR_GROUPS = {
 
 @dataclass(frozen=True)
 class CycleCost:
-    """``cycles + per_item * items`` of a class, or the cycles that a rule adds; and the source of the number.
+    """The cost of a class, ``cycles + per_item * items``, or the cycles that a rule adds; and the source of the number.
 
-    ``taken``: the cycles that a jump by an instruction of the class adds, where they differ from the rule
+    ``taken``: the cycles that a jump by an instruction of the class adds, if they differ from the rule
     ``taken``.
     """
 
@@ -91,9 +92,9 @@ class CycleCount:
 
 @dataclass(frozen=True)
 class TimingTable:
-    """One core's table.
+    """One core's timing table.
 
-    ``plain_cpi``: its result per instruction for compiled scalar code. ``other_cpi``: the assumption for
+    ``plain_cpi``: estimated cycles per instruction of compiled scalar code. ``other_cpi``: the value assumed for
     another engine's kernels, which may use vectors.
     """
 
@@ -103,10 +104,10 @@ class TimingTable:
     other_cpi: float
     classes: Mapping[str, CycleCost]
     rules: Mapping[str, CycleCost]
-    never_second: frozenset[str]  # classes that are not issued together with the instruction before
+    never_second: frozenset[str]  # classes that are not issued together with the previous instruction
 
     def block(self, instructions: Sequence[Instruction]) -> CycleCount:
-        """One run through ``instructions`` that continues directly after them.
+        """Return the count of one run through ``instructions`` that continues directly after them.
 
         Raises ``ProfileError`` for a class that the table does not contain.
         """
@@ -128,7 +129,7 @@ class TimingTable:
         return result
 
     def taken(self, last: Instruction) -> float:
-        """Cycles that a jump adds to those of ``last``, the instruction that jumps."""
+        """Return the cycles that a jump adds to those of ``last``, the instruction that jumps."""
         own = self.classes[classifier(self.core)(last).name].taken
         return self.rules["taken"].cycles if own is None else own
 
@@ -139,24 +140,24 @@ class TimingTable:
         return entry.cycles + entry.per_item * kind.items
 
     def _neighbours(self, result: CycleCount, before: TimingClass, kind: TimingClass, cost: float) -> None:
-        def hold(rule: str) -> None:
+        def apply(rule: str) -> None:
             result.rules.setdefault(rule, CycleTally()).add(1, self.rules[rule].cycles)
 
         loaded = before.name in _LOADS
         if "pipelined" in self.rules and loaded and before.name != "load_double" and cost > 1:
             if kind.name in _PIPELINED and not before.writes & kind.address:
-                hold("pipelined")
+                apply("pipelined")
         elif "load_use" in self.rules and loaded and before.writes & kind.reads:
-            hold("load_use")
+            apply("load_use")
         if "address" in self.rules and not loaded and before.writes & kind.address:
-            hold("address")
+            apply("address")
         if "overlap" in self.rules:
             groups = _VECTOR_GROUPS.get(before.name), _VECTOR_GROUPS.get(kind.name)
             if None not in groups and groups[0] != groups[1]:
-                hold("overlap")
+                apply("overlap")
 
     def _pair(self, before: TimingClass, kind: TimingClass) -> bool:
-        """Whether ``kind`` is issued in the same cycle as ``before``."""
+        """Return whether ``kind`` is issued in the same cycle as ``before``."""
         if kind.name in self.never_second or before.name.startswith(
             ("branch", "call", "compare_branch", "it")
         ):
@@ -168,7 +169,7 @@ class TimingTable:
 
 @cache
 def load_timing(core: str) -> TimingTable:
-    """The table of ``core``. Raises ``ProfileError`` when it is missing or malformed."""
+    """Return the timing table of ``core``. Raises ``ProfileError`` if it is missing or malformed."""
     path = DIRECTORY / f"{core}.toml"
     try:
         data = tomllib.loads(path.read_text("utf-8"))
@@ -179,7 +180,7 @@ def load_timing(core: str) -> TimingTable:
     return _parsed(data, path.name)
 
 
-def _parsed(data: Mapping[str, Any], where: str) -> TimingTable:
+def _parsed(data: Mapping[str, Any], file_name: str) -> TimingTable:
     try:
         sources = data["sources"]
         timing = TimingTable(
@@ -192,10 +193,10 @@ def _parsed(data: Mapping[str, Any], where: str) -> TimingTable:
             frozenset(data.get("never_second", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ProfileError(f"{where}: {error} is missing or malformed.") from error
+        raise ProfileError(f"{file_name}: {error} is missing or malformed.") from error
     unknown = [name for name in timing.rules if name not in RULES]
     if unknown or "taken" not in timing.rules:
-        raise ProfileError(f"{where}: the rules must be some of {', '.join(RULES)}, and include 'taken'.")
+        raise ProfileError(f"{file_name}: the rules must be some of {', '.join(RULES)}, and include 'taken'.")
     return timing
 
 

@@ -1,6 +1,6 @@
 """The host's side of the Arenite protocol: one request, one reply.
 
-Every request is repeated until its reply arrives, so a lost or damaged frame costs a resend, never a result.
+Every request is repeated until its reply arrives, so a lost or damaged frame costs only a resend and no result.
 A repeated INFER does not run twice, because the device remembers the sequence number of the request that it
 ran.
 """
@@ -21,9 +21,12 @@ PROTOCOL_VERSION = 1
 HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG = range(1, 10)
 DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER = range(6)
 OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
-_LEAST_PART, _GROW_AFTER = 16, 32  # bytes of data; requests in a row that were answered at once
-_AGAIN = "Build and flash the firmware again with this version of Arenite."
-_LAST_LINES = 4  # of a device's log, quoted in an error
+#: The smallest frame in bytes of data, and the number of consecutive requests answered at once before frames grow
+#: again.
+_MIN_PART, _GROW_AFTER = 16, 32
+_REBUILD_HINT = "Build and flash the firmware again with this version of Arenite."
+#: The number of last lines of a device's log that an error quotes.
+_LOG_LINES = 4
 START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
 
 
@@ -36,11 +39,11 @@ class HealthUnavailableError(DeviceError):
 
 
 class InputLostError(DeviceError):
-    """A device that takes its input row by row missed a part of it."""
+    """A device that takes its input row by row did not receive a part of it."""
 
 
 class DeviceRestartedError(DeviceError):
-    """The device restarted and lost its session; ``by_fault``: a fault of its firmware was the reason."""
+    """The device restarted and lost its session. ``by_fault``: True if a fault of its firmware was the reason."""
 
     by_fault = False
 
@@ -64,13 +67,13 @@ class DeviceInfo:
     outputs: tuple[TensorInfo, ...]
     layer_count: int
     arena_bytes: int
-    chunk_bytes: int  # most data that one frame carries
-    tick_hz: int  # of the device's counter; 0 when the board's profile states it
+    chunk_bytes: int  # the most data bytes in one frame
+    tick_hz: int  # frequency of the device's counter; 0 if the board's profile states it
 
 
 @dataclass(frozen=True)
 class InferenceTicks:
-    """Counter ticks of one inference: all layers, and before the first layer."""
+    """Counter ticks of one inference: of all layers, and of the work before the first layer."""
 
     total: int
     init: int
@@ -80,36 +83,36 @@ class InferenceTicks:
 class DeviceMemory:
     """The state of the device's own RAM."""
 
-    stack_used: int  # high-water mark, bytes; 0 when the port cannot tell
+    stack_used: int  # high-water mark in bytes; 0 if the port cannot measure it
     stack_bytes: int  # reserved
-    guards_damaged: int  # of the guard words around the arena
+    guards_damaged: int  # number of damaged guard words around the arena
     started_by: str
     health: health.Health | None = (
-        None  # None where the firmware does not report it or the caller did not request it
+        None  # None if the firmware does not report it or the caller did not request it
     )
 
     @property
     def stack_overflowed(self) -> bool:
-        """The paint is gone down to the last word: the stack may have left its region."""
+        """Whether the stack may have left its region, because it has overwritten the last painted word."""
         return 0 < self.stack_bytes <= self.stack_used
 
 
 @dataclass
 class LinkStatistics:
-    """Counts of the transmission errors that were repaired."""
+    """Numbers of requests and of repaired transmission errors."""
 
     requests: int = 0
     resent: int = 0
-    damaged: int = 0  # frames that arrived broken here, or that the device reported as broken
-    stale: int = 0  # answers to earlier requests
+    damaged: int = 0  # frames that arrived damaged here, or that the device reported as damaged
+    stale: int = 0  # replies to earlier requests
 
 
 class DeviceClient:
     """One device on one transport.
 
-    ``resend_s``: seconds to wait for an answer before a request is sent again; ``attempts``: how often a
-    request is sent; ``infer_timeout_s``: the longest time of an inference (its request is still repeated
-    meanwhile, in case it was lost).
+    ``resend_s``: seconds to wait for an answer before a request is sent again. ``attempts``: how often a
+    request is sent. ``infer_timeout_s``: the time limit of an inference. Meanwhile its request is still repeated, in
+    case it was lost.
     """
 
     def __init__(
@@ -122,15 +125,15 @@ class DeviceClient:
         self._decoder = FrameDecoder()
         self._sequence = 0
         self._chunk = 240
-        self._part = 240  # bytes of data in a frame; adapts to the noise
-        self._in_a_row = 0  # requests that were answered at once
+        self._part = 240  # bytes of data in a frame; adapts to transmission errors
+        self._in_a_row = 0  # consecutive requests that were answered at once
         self.statistics = LinkStatistics()
 
     def hello(self, timeout_s: float = 10.0) -> DeviceInfo:
         """Open a session with the device and read its description.
 
         Raises:
-            DeviceError: nothing answers, or the device speaks another protocol or another version of it.
+            DeviceError: nothing answers, or the device uses another protocol or another version of it.
         """
         self._transport.discard_input()
         resend = min(self._resend_s, 0.1)  # the device may still be starting
@@ -138,20 +141,20 @@ class DeviceClient:
         version = reply[0] if reply else None
         if version != PROTOCOL_VERSION:
             raise DeviceError(
-                f"The device on {self._transport.port} speaks version {version} of the protocol, this program version"
-                f" {PROTOCOL_VERSION}.",
-                "Build and flash the firmware again with this version of Arenite.",
+                f"The device on {self._transport.port} uses version {version} of the protocol, but this program uses"
+                f" version {PROTOCOL_VERSION}.",
+                _REBUILD_HINT,
             )
         try:
             _, n_inputs, n_outputs, _, layers, chunk, arena, model_hash, tick_hz = struct.unpack_from(
                 "<BBBBHHI8sI", reply
             )
-            # A long model name fills the frame, and the board's is cut off.
+            # A long model name fills the frame, so the board's name is cut off.
             model, board, *_ = [*reply[24:].split(b"\0"), b""]
         except (struct.error, ValueError) as error:
             raise DeviceError(
                 f"The device on {self._transport.port} sent a malformed description of itself.",
-                "Build and flash it again.",
+                "Build and flash the firmware again.",
             ) from error
         self._chunk = max(1, min(chunk, 240))
         self._part = min(self._part, self._chunk)
@@ -185,8 +188,8 @@ class DeviceClient:
     def write_input(self, index: int, data: bytes) -> None:
         """Write ``data`` into input ``index``, from its first byte on.
 
-        A device that takes the input row by row computes while the rows arrive. When it has lost a part, the
-        whole input is sent again and the inference starts over.
+        A device that takes the input row by row computes while the rows arrive. If a part was lost, the complete
+        input is sent again and the inference starts over.
         """
         for _ in range(self._attempts - 1):
             try:
@@ -203,27 +206,26 @@ class DeviceClient:
             offset += len(part)
 
     def infer(self, *, fresh: bool = True) -> InferenceTicks:
-        """Run one inference; ``fresh`` resets the state that is carried between inferences to its first
-        value."""
+        """Run one inference. ``fresh`` first resets the state that the model keeps between inferences."""
         reply = self._exchange(INFER, bytes([int(fresh), 0]), timeout_s=self._infer_timeout_s)
         total, init = struct.unpack("<QI", reply)
         return InferenceTicks(total, init)
 
     def read_output(self, index: int, nbytes: int) -> bytes:
-        """The first ``nbytes`` bytes of output ``index``."""
+        """Return the first ``nbytes`` bytes of output ``index``."""
         return self._read(OF_OUTPUTS, index, nbytes)
 
     def layer_ticks(self, layer_count: int) -> tuple[int, ...]:
-        """Ticks of each layer in the latest inference."""
+        """Return the ticks of each layer in the latest inference."""
         return struct.unpack(f"<{layer_count}I", self._read(OF_TICKS, 0, 4 * layer_count))
 
     def memory(self) -> DeviceMemory:
-        """Stack high-water mark, guard words, and why the device last started."""
+        """Return the stack's high-water mark, the guard words, and the reason of the device's last start."""
         used, reserved, damaged, reason = struct.unpack("<4I", self._exchange(MEMORY, bytes(2)))
         return DeviceMemory(used, reserved, damaged, _reason(reason))
 
     def health(self) -> health.Health:
-        """The device's health: why it started, its uptime, guard words, stack, watchdog.
+        """Return the device's health: the reason of its start, its uptime, guard words, stack, watchdog.
 
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
@@ -232,14 +234,13 @@ class DeviceClient:
             return health.parse_health(self._exchange(HEALTH, bytes(2)))
         except ValueError as error:
             raise DeviceError(
-                f"The device on {self._transport.port} sent a malformed health report.", _AGAIN
+                f"The device on {self._transport.port} sent a malformed health report.", _REBUILD_HINT
             ) from error
 
     def log(self, *, clear: bool = False) -> list[LogEntry]:
-        """The device's log, the oldest entry first: all entries since power was lost or the log was cleared.
+        """Return the device's log, oldest entry first: all entries since power was lost or the log was cleared.
 
-        ``clear``: the device then deletes the entries that were read; an entry that it writes meanwhile
-        stays.
+        With ``clear`` the device then deletes the entries that were read. Entries that it wrote meanwhile stay.
 
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
@@ -281,7 +282,7 @@ class DeviceClient:
             part = self._exchange(READ, bytes([kind, index]) + struct.pack("<II", len(data), length))
             if len(part) != length:
                 raise DeviceError(
-                    f"The device sent {len(part)} bytes, {length} were requested.", "Flash it again."
+                    f"The device sent {len(part)} bytes, but {length} were requested.", "Flash it again."
                 )
             data += part
         return data
@@ -291,7 +292,7 @@ class DeviceClient:
     ) -> bytes:
         """Send one request until its reply arrives, and return the reply's data.
 
-        With ``timeout_s`` the request is repeated until that time is over, otherwise ``attempts`` times.
+        With ``timeout_s`` the request is repeated during that time, otherwise ``attempts`` times.
         """
         self._sequence = (self._sequence + 1) & 0xFF
         self.statistics.requests += 1
@@ -311,24 +312,22 @@ class DeviceClient:
         raise self._no_answer(command, self.statistics.damaged - damaged_before, sent)
 
     def _adapt(self, sent: int) -> None:
-        """Use smaller frames on a noisy transport: when every hundredth byte is damaged, hardly any frame of
-        253 bytes arrives whole."""
+        """Use smaller frames if the connection is noisy: if every hundredth byte is damaged, hardly any frame of
+        253 bytes arrives intact."""
         self._in_a_row = self._in_a_row + 1 if sent == 1 else 0
         if sent > 1:
-            self._part = max(self._part // 2, min(_LEAST_PART, self._chunk))
+            self._part = max(self._part // 2, min(_MIN_PART, self._chunk))
         elif self._in_a_row >= _GROW_AFTER:
             self._part, self._in_a_row = min(self._part * 2, self._chunk), 0
 
     def _await_reply(self, command: int, until: float) -> bytes | None:
-        """The reply to the latest request; None when it is time to send the request again."""
+        """Return the reply to the latest request, or None if it is time to send the request again."""
         resend = False
         while (remaining := until - time.monotonic()) > 0 and not resend:
-            # All frames that arrived together are read first: error replies to earlier frames may precede the
-            # reply.
+            # Read all frames that arrived together first: error replies to earlier frames may precede the reply.
             for frame in self._decoder.feed(self._transport.read(remaining)):
                 if isinstance(frame, DamagedFrame) or frame[1] == BAD_FRAME:
-                    # A request or a reply was lost: send again at once, unless the device is busy with an
-                    # inference.
+                    # A request or a reply was lost. Send it again at once, unless the device is busy with an inference.
                     self.statistics.damaged += 1
                     resend = resend or command != INFER or not isinstance(frame, DamagedFrame)
                 elif frame[0] == self._sequence and frame[2] == command:
@@ -346,12 +345,12 @@ class DeviceClient:
         if status == BAD_RANGE:
             raise DeviceError(
                 f"The device on {self._transport.port} does not have this tensor, or the tensor is smaller.",
-                "Its firmware was built from another model: flash it again.",
+                "Its firmware was built from another model. Flash it again.",
             )
         if status == OUT_OF_ORDER:
             raise InputLostError(
-                f"The device on {self._transport.port} did not receive the whole input.",
-                "Send it again, from its first row.",
+                f"The device on {self._transport.port} did not receive the complete input.",
+                "Send it again from its first row.",
             )
         if status == BAD_COMMAND and command in (HEALTH, LOG):
             raise HealthUnavailableError(
@@ -359,11 +358,12 @@ class DeviceClient:
                 "Generate it with --health.",
             )
         raise DeviceError(
-            f"The device on {self._transport.port} refused command {command} with code {status}.", _AGAIN
+            f"The device on {self._transport.port} refused command {command} with code {status}.",
+            _REBUILD_HINT,
         )
 
     def _restarted(self) -> DeviceRestartedError:
-        """The error for a device that lost its session, with the reason of its restart."""
+        """Return the error for a device that lost its session, with the reason of its restart."""
         try:
             self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
             reason = self.memory().started_by
@@ -371,12 +371,12 @@ class DeviceClient:
             reason = "an unknown reason"
         by_fault = reason in (_reason(health.FAULT), _reason(health.WATCHDOG))
         hint = (
-            "Check its supply and cable; if the fault happens again it is a bug: please report it"
+            "Check its supply and cable. If the fault happens again it is a bug: please report it"
             " with the model."
         )
         try:
             reason = self.health().started_by
-            lines = "; ".join(str(entry) for entry in self.log()[-_LAST_LINES:])
+            lines = "; ".join(str(entry) for entry in self.log()[-_LOG_LINES:])
             hint += f" Its log ends with: {lines}." if lines else ""
         except DeviceError:
             pass  # the firmware has no health reports, or the connection is gone
@@ -392,12 +392,12 @@ class DeviceClient:
             return DeviceError(
                 f"The connection on {port} is too noisy: {damaged} frames arrived damaged in {sent}"
                 " attempts.",
-                "Check cable, speed and ground, and check that the device runs Arenite firmware.",
+                "Check the cable, the baud rate and the ground connection, and that the device runs Arenite firmware.",
             )
         if command == HELLO:
             return DeviceError(
-                f"Nothing answers on {port}.",
-                "Is the firmware flashed, and is this the right port and speed?",
+                f"No device answers on {port}.",
+                "Check that the firmware is flashed, and that port and baud rate are right.",
             )
         return DeviceError(
             f"The device on {port} does not respond: request {self._sequence} had no answer after"

@@ -1,6 +1,6 @@
-"""Consistent Overhead Byte Stuffing: encodes a packet of any bytes as one without zero bytes.
+"""Consistent Overhead Byte Stuffing: encode any packet of bytes without zero bytes.
 
-Each run of non-zero bytes is preceded by its length plus one; a zero then only ever ends a packet (Cheshire
+Each run of non-zero bytes is preceded by its length plus one, so a zero only occurs at the end of a packet (Cheshire
 and Baker, "Consistent Overhead Byte Stuffing", IEEE/ACM Transactions on Networking 7(2), 1999).
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 
 def encode(data: bytes) -> bytes:
-    """``data`` without zero bytes, at most ``len(data) + len(data) // 254 + 1`` long; no delimiter is added."""
+    """Encode ``data`` without zero bytes. The result has at most ``len(data) + len(data) // 254 + 1`` bytes and no
+    delimiter."""
     out = bytearray()
     runs = data.split(b"\0")
     for index, run in enumerate(runs):
@@ -23,7 +24,7 @@ def encode(data: bytes) -> bytes:
 
 
 def decode(data: bytes) -> bytes:
-    """The packet that ``encode`` turned into ``data`` (no delimiter in it).
+    """Return the packet that ``encode`` turned into ``data``, which has no delimiter.
 
     Raises:
         ValueError: ``data`` is empty, has a zero byte, or ends within a run.

@@ -23,16 +23,16 @@ def follow(
     stop: Callable[[], bool] = lambda: False,
     every_s: float = POLL_S,
 ) -> Iterator[LogLine]:
-    """Yield entries of the log as they appear, and the health when it changes; the device is polled at least
+    """Yield the entries of the log when they appear, and the health when it changes. The device is polled at least
     once.
 
-    The arguments and the events of lost and found ports are those of ``monitor.watch``; ``every_s``: seconds
-    between polls.
+    The arguments and the events of lost and recovered ports are those of ``line_log.watch``. ``every_s`` is the time
+    between polls in seconds.
 
     Raises:
         HealthUnavailableError: the firmware has no log.
         PortGoneError: the cable was pulled, and ``reconnect`` is off.
-        DeviceError: nothing answers at the beginning.
+        DeviceError: the device does not answer at the beginning.
     """
     follower = LogFollower()
 
@@ -43,7 +43,7 @@ def follow(
 
 
 class LogFollower:
-    """The entries that were shown already, so that none is shown twice after a reconnection."""
+    """Remembers which entries were shown, so that none is shown twice after a reconnection."""
 
     def __init__(self) -> None:
         self.number = -1
@@ -51,11 +51,11 @@ class LogFollower:
         self.remarks: list[str] = []
 
     def news(self, client: DeviceClient) -> Iterator[LogLine]:
-        """The entries and the health that are new since the last call."""
+        """Yield the entries and the health that are new since the last call."""
         health = client.health()
         entries = client.log()
         if health.starts < self.start:
-            self.number = -1  # power was lost, and the count with it
+            self.number = -1  # power was lost, so the device counts from 0 again
         if health.starts != self.start:
             yield LogLine(time.time(), summary(health), "health")
         elif health.remarks != self.remarks:
@@ -70,7 +70,7 @@ class LogFollower:
 
 
 def summary(health: Health) -> str:
-    """The state of a device in one line."""
+    """Return the state of a device in one line."""
     dog = f"watchdog {health.watchdog_ms / 1000:g} s" if health.watchdog_ms else "no watchdog"
     return (
         f"start {health.starts} by {health.started_by}, up {health.uptime_ms / 1000:.1f} s,"
@@ -94,7 +94,7 @@ def _poll(
         except (PortGoneError, HealthUnavailableError):
             raise
         except DeviceError as error:
-            # The device restarted or hangs. Once it has answered, its silence is an event, not the end.
+            # The device restarted or hangs. If it has answered before, this is only an event in the log.
             if not patient:
                 raise
             greeted = False

@@ -1,7 +1,7 @@
 """Frames of the protocol: COBS packets with a CRC-32, between zero bytes.
 
-``docs/protocol.md`` has the layout. A receiver never loses more than the damaged frame: the next zero byte
-starts a new one.
+``docs/protocol.md`` describes the layout. A receiver never loses more than the damaged frame, because the next zero
+byte starts a new one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ MAX_ENCODED = 4096
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """``payload`` with its CRC, encoded, with a zero byte on both sides (the first one ends any noise before it)."""
+    """Encode ``payload`` and its CRC, with a zero byte on both sides. The first zero ends any noise before the
+    frame."""
     return b"\0" + cobs.encode(payload + zlib.crc32(payload).to_bytes(CRC_BYTES, "little")) + b"\0"
 
 
@@ -31,14 +32,13 @@ class DamagedFrame:
 
 
 class FrameDecoder:
-    """Splits a stream of bytes into frames, whatever pieces it arrives in."""
+    """Splits a stream of bytes into frames. The bytes may arrive in pieces of any length."""
 
     def __init__(self) -> None:
         self._pending = bytearray()
 
     def feed(self, data: bytes) -> Iterator[bytes | DamagedFrame]:
-        """Payloads of the frames that ``data`` completes, with a :class:`DamagedFrame` in place of each
-        damaged one."""
+        """Yield the payload of each frame that ``data`` completes, and a :class:`DamagedFrame` for each damaged one."""
         self._pending += data
         while True:
             end = self._pending.find(0)
@@ -55,7 +55,7 @@ class FrameDecoder:
 
 
 def decode_packet(packet: bytes) -> bytes | DamagedFrame:
-    """The payload of one encoded frame (without delimiters), or a :class:`DamagedFrame`."""
+    """Return the payload of one encoded frame (without delimiters), or a :class:`DamagedFrame`."""
     try:
         frame = cobs.decode(packet)
     except ValueError:

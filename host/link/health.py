@@ -1,6 +1,6 @@
-"""The health and the log of a device, as text.
+"""Parse the health report and the log of a device, and describe them in text.
 
-Firmware that was generated with ``--health`` answers the requests HEALTH and LOG; ``docs/protocol.md`` has
+Firmware that was generated with ``--health`` answers the requests HEALTH and LOG. ``docs/protocol.md`` describes
 the layout.
 """
 
@@ -23,7 +23,7 @@ CAUSES = (
     "an unknown reason",
 )
 FAULT, WATCHDOG, BROWN_OUT = 2, 3, 4
-POWER_ON, ASKED = 0, 1
+POWER_ON, REQUEST = 0, 1
 
 _REPORT = struct.Struct("<14I")
 _ENTRY = struct.Struct("<5I")
@@ -40,7 +40,7 @@ _FAULTS: dict[int, dict[int, str]] = {
         5: "a forbidden access while an exception was entered",
         9: "an instruction fetch from an address without memory",
         10: "an access to an address without memory",
-        11: "a store to an address without memory, a little earlier",
+        11: "a store to an address without memory, a few instructions earlier",
         12: "an address without memory during the return from an exception",
         13: "an address without memory while the stack was written: it overflowed",
         17: "an undefined instruction",
@@ -80,14 +80,14 @@ START, TRAP, HANG, GUARD, STACK, BAD_FRAME, OUT_OF_ORDER, BAD_REQUEST = range(1,
 
 
 def fault_text(architecture: int, number: int) -> str:
-    """The kind of a fault as text; ``number`` is the core's own fault number."""
+    """Describe the kind of a fault. ``number`` is the core's own fault number."""
     if architecture == CORTEX_M and number == 0:
         return "a fault that is not defined for this core"
     return _FAULTS.get(architecture, {}).get(number, f"fault {number}")
 
 
 def cause_text(cause: int) -> str:
-    """The cause of a device's start, as text."""
+    """Describe the cause of a device's start."""
     return CAUSES[cause] if cause < len(CAUSES) else f"reason {cause}"
 
 
@@ -102,21 +102,21 @@ class Health:
     uptime_ms: int
     inferences: int  # since the start
     cause: int
-    hardware: int  # the register that holds the cause of a reset, where the device has one
+    hardware: int  # the register that holds the cause of a reset, if the device has one
     architecture: int
     fault: str | None
     pc: int
     address: int
     guards_damaged: int  # words around the arena that were overwritten
     stack_margin: int  # bytes of the stack that were never used
-    starts: int  # this start's number since power was lost
+    starts: int  # number of starts since power was lost, this one included
     bad_frames: int
     watchdog_ms: int  # 0: no watchdog
-    log_entries: int  # written since the log was last cleared; at most the number that the log still holds
+    log_entries: int  # entries in the log that were written since it was last cleared
 
     @property
     def started_by(self) -> str:
-        """Why the device started, as text, with the details of a fault."""
+        """The cause of the device's start in words, with the details of a fault."""
         text = cause_text(self.cause)
         if self.cause == FAULT:
             text += f": {self.fault}"
@@ -127,24 +127,24 @@ class Health:
 
     @property
     def remarks(self) -> list[str]:
-        """Problems of the device, the most serious one first; empty when it is well."""
+        """Problems of the device, the most serious one first. The list is empty if there are none."""
         remarks = []
         if self.guards_damaged:
             remarks.append(f"{self.guards_damaged} guard words around the arena are overwritten.")
         if self.stack_margin == 0:
             remarks.append("The stack is full to its last word and may have overflowed.")
-        if self.cause not in (POWER_ON, ASKED):
-            remarks.append(f"It started because of {self.started_by}.")
+        if self.cause not in (POWER_ON, REQUEST):
+            remarks.append(f"The device started because of {self.started_by}.")
         return remarks
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON: every field, and the cause as text."""
+        """Return the report as JSON: every field, and the cause in words."""
         return {**asdict(self), "started_by": self.started_by, "remarks": self.remarks}
 
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One entry of a device's log; ``ms``: milliseconds since start number ``start``."""
+    """One entry of a device's log. ``ms`` counts milliseconds since start number ``start``."""
 
     number: int
     start: int
@@ -157,7 +157,7 @@ class LogEntry:
 
     @property
     def text(self) -> str:
-        """The event as text."""
+        """The event in words."""
         if self.code == START:
             return f"started because of {cause_text(self.first)}"
         if self.code in (TRAP, HANG):
@@ -185,7 +185,7 @@ class LogEntry:
 
 
 def parse_health(data: bytes) -> Health:
-    """Parse the answer to HEALTH. Raises ``ValueError`` when it is too short."""
+    """Parse the answer to HEALTH. Raises ``ValueError`` if it is too short."""
     if len(data) < _REPORT.size:
         raise ValueError(f"a health report of {len(data)} bytes, which is too short")
     ms, inferences, cause, hardware, architecture, fault_number, *rest = _REPORT.unpack_from(data)
@@ -194,7 +194,7 @@ def parse_health(data: bytes) -> Health:
 
 
 def parse_log(data: bytes, architecture: int) -> list[LogEntry]:
-    """The entries in one answer to LOG."""
+    """Parse the entries in one answer to LOG."""
     entries = []
     for number, ms, code, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
         entries.append(

@@ -1,7 +1,7 @@
-"""The output of a device, line by line with the time of arrival: a plain text log, or the log of Arenite
+"""Read the output of a device line by line, with the time of arrival: a plain text log, or the log of Arenite
 firmware.
 
-Arenite firmware sends only answers; other firmware, a boot ROM and a crash report send lines without a
+Arenite firmware only answers requests. Other firmware, a boot ROM and a crash report send lines without a
 request.
 """
 
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGoneError, SerialTransport
 
-#: A longer line, or a line that does not end, is shown in parts.
+#: A longer line is shown in parts.
 MAX_LINE_BYTES = 2000
 QUIET_S = 0.3  # after this time without data an incomplete line is shown
 RETRY_S = 0.25
-_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """``text`` without its line end; ``at``: seconds since 1970 at its first byte; ``event``: the line is
-    from the host ("connected", "lost"), not from the device."""
+    """One line without its line end. ``at``: seconds since 1970 when its first byte arrived. ``event``: set if the line
+    comes from the host ("connected", "lost") and not from the device."""
 
     at: float
     text: str
@@ -33,14 +33,14 @@ class LogLine:
 
 
 def readable(data: bytes) -> str:
-    """UTF-8 text without colours; other bytes and control characters as ``\\xNN``, so that no output controls
-    the terminal."""
-    text = _COLOURS.sub("", data.decode("utf-8", "backslashreplace"))
+    """Return UTF-8 text without color codes. Other bytes and control characters become ``\\xNN``, so the output cannot
+    control the terminal."""
+    text = _COLORS.sub("", data.decode("utf-8", "backslashreplace"))
     return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)
 
 
 class LineReader:
-    """Splits bytes into lines; a line ends with LF or CR LF, and CR and LF may arrive separately."""
+    """Splits bytes into lines. A line ends with LF or CR LF, and CR and LF may arrive separately."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
@@ -49,8 +49,8 @@ class LineReader:
         self._latest = 0.0
 
     def feed(self, data: bytes) -> Iterator[LogLine]:
-        """The lines that ``data`` completes; call it also with empty ``data``, so that an incomplete line is
-        shown in time."""
+        """Yield the lines that ``data`` completes. Also call it with empty ``data``, so that it can yield an incomplete
+        line after ``QUIET_S``."""
         now = self._clock()
         if data:
             if not self._pending:
@@ -66,7 +66,7 @@ class LineReader:
             yield from self.rest()
 
     def rest(self) -> Iterator[LogLine]:
-        """The text of an incomplete last line."""
+        """Yield the text of an incomplete last line."""
         if self._pending:
             yield self._line(len(self._pending))
             self._pending = b""
@@ -78,12 +78,12 @@ class LineReader:
 def watch(
     find: Callable[[], str], baud: int, *, reconnect: bool = False, stop: Callable[[], bool] = lambda: False
 ) -> Iterator[LogLine]:
-    """Every line that arrives on the port that ``find`` names, until ``stop`` returns true.
+    """Yield every line that arrives on the port that ``find`` returns, until ``stop`` returns true.
 
     Args:
-        find: returns the port; called again after a loss, because USB may name the port differently.
+        find: returns the port. It is called again after a loss, because USB may name the port differently.
         baud: the port's speed.
-        reconnect: when the port disappears, wait until it is back; a line with an event reports both.
+        reconnect: when the port disappears, wait until it is back. A line with an event reports both.
         stop: called a few times per second.
 
     Raises:
@@ -103,9 +103,9 @@ def read_with_reconnect(
     reconnect: bool,
     stop: Callable[[], bool],
 ) -> Iterator[LogLine]:
-    """The lines that ``read`` yields from the port, and with ``reconnect`` also from the port after each
-    reconnection; ``read`` has a parameter for whether it is the first time. Lines with an event report lost
-    and found ports. Raises the errors of ``watch`` and of ``read``."""
+    """Yield the lines that ``read`` yields from the port and, with ``reconnect``, from the port after each
+    reconnection. The second argument of ``read`` is True for the first connection. Lines with an event report lost
+    and recovered ports. Raises the errors of ``watch`` and of ``read``."""
     first = True
     while first or not stop():
         try:

@@ -1,7 +1,7 @@
-"""Client of the MLPerf Tiny monitor: text commands that end in ``%``, answers that end in ``m-ready``.
+"""Client of the MLPerf Tiny monitor. Its text commands end in ``%``, its answers in ``m-ready``.
 
-The monitor has no checksums and no sequence numbers, so damaged bytes may pass for data. A lost answer is an
-error; ``connect`` finds the start of a command again. A caller that needs a reliable result asks more than
+The monitor has no checksums and no sequence numbers, so damaged bytes can look like data. A lost answer raises an
+error; ``connect`` synchronizes with the start of a command again. A caller that needs a reliable result asks more than
 once, as ``host/bench/devices/monitor_answers.py`` does.
 """
 
@@ -17,8 +17,7 @@ from arenite.host.link.transport import PortGoneError, Transport
 
 READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
-#: A monitor answers "name" within this time; on a noisy transport many short attempts succeed sooner than few
-#: long ones.
+#: Time limit for the answer to "name". On a noisy connection many short attempts succeed sooner than few long ones.
 _CONNECT_S = 0.5
 _LAP = re.compile(r"m-lap-us-(\d+)")
 
@@ -34,7 +33,7 @@ class MonitorInfo:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """One ``infer``: device time of all its inferences together, and the first output as real numbers."""
+    """The result of one ``infer``: device time of all its inferences together, and the first output as real numbers."""
 
     inferences: int
     microseconds: int
@@ -58,7 +57,7 @@ class MonitorClient:
         while True:
             self._transport.discard_input()
             self._pending = b""
-            # The first '%' ends any half command that the device may hold; its answer to that is dropped.
+            # The first '%' ends any incomplete command in the device. The answer to that command is dropped.
             self._transport.write(b"%name%")
             try:
                 answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _CONNECT_S)
@@ -74,23 +73,23 @@ class MonitorClient:
                 if time.monotonic() > end:
                     raise DeviceError(
                         f"No MLPerf monitor answers on {self._transport.port}.",
-                        "Was the firmware generated with --protocol mlperf, and is this the right port?",
+                        "Check that the firmware was generated with --protocol mlperf, and that the port is right.",
                     ) from None
 
     def load(self, data: bytes) -> None:
-        """Make ``data`` (all inputs, one after the other) the input of the following inferences."""
+        """Set ``data`` (all inputs, one after the other) as the input of the following inferences."""
         self._request(f"db load {len(data)}")
         answer = ""
         for at in range(0, len(data), _HEX_BYTES_PER_COMMAND):
             answer = self._request(f"db {data[at : at + _HEX_BYTES_PER_COMMAND].hex()}")
         if "m-load-done" not in answer:
             raise DeviceError(
-                f"The device on {self._transport.port} lost a part of the input.",
-                "Run again; check cable and speed.",
+                f"The device on {self._transport.port} did not receive a part of the input.",
+                "Check the cable and the baud rate, and run again.",
             )
 
     def infer(self, times: int = 1, warm_up: int = 0) -> MonitorRun:
-        """Run ``warm_up`` inferences, then ``times`` that are timed."""
+        """Run ``warm_up`` inferences, then ``times`` inferences that are timed."""
         answer = self._request(f"infer {times} {warm_up}", self._infer_timeout_s)
         laps = [int(match) for match in _LAP.findall(answer)]
         if len(laps) != 2 or "m-infer-done" not in answer:
@@ -102,11 +101,11 @@ class MonitorClient:
         return MonitorRun(times, laps[1] - laps[0], self._results(answer))
 
     def results(self) -> tuple[float, ...]:
-        """The first output of the latest inference, as the device prints it: real numbers to three decimals."""
+        """Return the first output of the latest inference as the device prints it: real numbers with three decimals."""
         return self._results(self._request("results"))
 
     def raw_outputs(self) -> bytes:
-        """All outputs of the latest inference, one after the other (a command of Arenite's own monitor)."""
+        """Return all outputs of the latest inference, one after the other (a command of Arenite's own monitor)."""
         text = self._field(self._request("raw"), "m-raw")
         try:
             return bytes.fromhex(text)
@@ -114,11 +113,11 @@ class MonitorClient:
             raise self._garbled(text) from error
 
     def timestamp_us(self) -> int:
-        """The device's clock."""
+        """Return the time of the device's clock."""
         match = _LAP.search(self._request("timestamp"))
         if match is None:
             raise DeviceError(
-                f"The device on {self._transport.port} has no clock.", "Reset it and run again."
+                f"The device on {self._transport.port} sent no timestamp.", "Reset it and run again."
             )
         return int(match.group(1))
 
@@ -136,24 +135,24 @@ class MonitorClient:
         )
 
     def _field(self, answer: str, name: str) -> str:
-        """The text in brackets after ``name``."""
+        """Return the text in brackets after ``name``."""
         match = re.search(re.escape(name) + r"-\[([^\]]*)\]", answer)
         if match is None:
             raise DeviceError(
                 f"The device on {self._transport.port} did not send {name}: {answer.strip()[:80]!r}.",
-                "Was its firmware generated by this version of Arenite?",
+                "Build and flash the firmware again with this version of Arenite.",
             )
         return match.group(1)
 
     def _request(self, command: str, timeout_s: float | None = None) -> str:
-        """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and when nothing
+        """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and if nothing
         arrives."""
         self._transport.write(command.encode("ascii") + b"%")
         answer = self._until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
         if error := re.search(r"^e-\[([^\]]*)\]", answer, re.MULTILINE):
             raise DeviceError(
                 f"The device on {self._transport.port} refused '{command[:30]}': {error.group(1)}.",
-                "Run again; if it happens again, reset the device.",
+                "Run again. If it happens again, reset the device.",
             )
         return answer
 

@@ -1,6 +1,6 @@
-"""Finds the serial port of a board: ``--port auto``, by the USB ids of the board's profile.
+"""Find the serial port of a board by the USB ids of its profile, for ``--port auto``.
 
-A port is chosen only when it is the only one that can belong to the board. Otherwise the error lists the
+A port is chosen only if it is the only one that can belong to the board. Otherwise the error lists the
 ports with their ids, names and serial numbers, and the boards that each could belong to.
 """
 
@@ -14,7 +14,7 @@ from arenite.host.link.usb import UsbPort, serial_ports, usb_devices
 from arenite.profiles.boards import Board, all_boards
 
 AUTO = "auto"
-#: ``usb:SERIAL`` is the port of the device with this serial number.
+#: Prefix of ``usb:SERIAL``, the port of the device with this serial number.
 BY_SERIAL = "usb:"
 #: Ids of the chips in USB-to-serial adapters, which do not identify the board behind them.
 ADAPTERS = {
@@ -29,7 +29,7 @@ ADAPTERS = {
     "2e8a:000c": "Raspberry Pi Debug Probe",
     "04d8:00dd": "Microchip MCP2221",
 }
-_SHOWN = 3  # names of boards in a row of the table
+_MAX_NAMES = 3  # names of boards in a row of the table
 
 
 def matches(board: Board, port: UsbPort) -> bool:
@@ -41,7 +41,7 @@ def matches(board: Board, port: UsbPort) -> bool:
     serial = device.serial.upper()
     if usb.serials:
         return serial.startswith(tuple(s.upper() for s in usb.serials))
-    # Serial numbers tell boards with one id apart: this device is one of the others.
+    # Other boards may have the same id and certain serial numbers. A device with such a number is one of those boards.
     return not any(
         device.id in other.usb.ids and serial.startswith(tuple(s.upper() for s in other.usb.serials))
         for other in all_boards()
@@ -50,20 +50,20 @@ def matches(board: Board, port: UsbPort) -> bool:
 
 
 def could_be(port: UsbPort) -> list[str]:
-    """Names of all boards that ``port`` can belong to."""
+    """Return the names of all boards that ``port`` can belong to."""
     return [board.name for board in all_boards() if not board.emulated and matches(board, port)]
 
 
 def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -> str:
-    """Path of the only port that can belong to ``board``.
+    """Return the path of the only port that can belong to ``board``.
 
     Args:
         board: a real board.
-        root: the folder that contains ``sys`` and ``dev``; tests pass their own.
-        upload: accept a port that only an uploader can use where there is no other.
+        root: the folder that contains ``sys`` and ``dev``; tests pass another folder.
+        upload: if there is no other port, accept one that only an uploader can use.
 
     Raises:
-        DeviceError: no such port exists; the message lists the ports that do.
+        DeviceError: no such port exists. The message lists the ports that exist.
         UsageError: several ports match, or the board is emulated.
     """
     if board.emulated:
@@ -77,7 +77,7 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
     if matching_ports:
         raise UsageError(
             f"{len(matching_ports)} ports can belong to {board.name}:\n{describe(matching_ports)}",
-            f"Name one: --port {matching_ports[0].path}, or by its serial number, --port"
+            f"Choose one: --port {matching_ports[0].path}, or by its serial number, --port"
             f" {BY_SERIAL}{matching_ports[0].device.serial or 'SERIAL'}.",
         )
     raise _none_found(board, ports, root)
@@ -87,21 +87,21 @@ def _none_found(board: Board, ports: Sequence[UsbPort], root: Path | None) -> De
     boot = [device for device in usb_devices(root) if device.id in board.usb.boot]
     if boot:
         tools = [tool for tool in ("uf2", "dfu") if tool in board.upload_tools]
-        way = f"Flash it: arenite flash DIR --tool {tools[0]}." if tools else "Flash it, or reset it."
+        hint = f"Flash it: arenite flash DIR --tool {tools[0]}." if tools else "Flash it, or reset it."
         return DeviceError(
             f"{board.name} has no serial port now because it is in its bootloader ({boot[0].id}"
             f" {boot[0].product}).",
-            way,
+            hint,
         )
     requirement = "a USB-to-serial adapter" if board.usb.adapter else " or ".join(board.usb.ids)
     if not ports:
         return DeviceError(
             f"No port for {board.name}: no USB device with a serial port is connected.",
-            f"Plug it in ({requirement}); the cable must carry data.",
+            f"Connect it ({requirement}). Use a cable that carries data.",
         )
     return DeviceError(
         f"None of the ports can belong to {board.name} ({requirement}). The ports are:\n{describe(ports)}",
-        "Plug the board in, choose the right --board, or name its --port.",
+        "Connect the board, choose the right --board, or give the port with --port.",
     )
 
 
@@ -109,7 +109,7 @@ def resolve_port(
     board: Board, port: str | None, root: Path | None = None, *, upload: bool = False
 ) -> str | None:
     """Resolve the value of ``--port``: ``auto`` and ``usb:SERIAL`` become a path, anything else is returned
-    as it is.
+    unchanged.
 
     Raises:
         DeviceError, UsageError: as :func:`find_port`.
@@ -122,7 +122,7 @@ def resolve_port(
 
 
 def by_serial(serial: str, root: Path | None = None) -> str:
-    """Path of the only port of the device with this serial number.  Raises DeviceError or UsageError as find_port."""
+    """Return the path of the only port of the device with this serial number. Raises the errors of ``find_port``."""
     ports = serial_ports(root)
     matching_ports = [port for port in ports if serial and port.device.serial.lower() == serial.lower()]
     if len(matching_ports) == 1:
@@ -130,19 +130,23 @@ def by_serial(serial: str, root: Path | None = None) -> str:
     if matching_ports:
         raise UsageError(
             f"The device with the serial number {serial} has {len(matching_ports)} ports:\n{describe(matching_ports)}",
-            f"Name one: --port {matching_ports[0].path}.",
+            f"Choose one: --port {matching_ports[0].path}.",
         )
-    table = f" Here are:\n{describe(ports)}" if ports else ""
-    raise DeviceError(f"No USB device has the serial number {serial}.{table}", "Is the board plugged in?")
+    table = f" The ports are:\n{describe(ports)}" if ports else ""
+    raise DeviceError(
+        f"No USB device has the serial number {serial}.{table}", "Check that the board is connected."
+    )
 
 
 def describe(ports: Iterable[UsbPort]) -> str:
-    """A table as text: port, id, product, serial number, and the boards that the port could belong to."""
-    shown = list(ports)
-    of_device = [(port.device.location, port.device.serial) for port in shown]
-    several = {device for device in of_device if of_device.count(device) > 1}
+    """Return a table as text: port, id, product, serial number, and the boards that the port could belong to."""
+    listed_ports = list(ports)
+    devices = [(port.device.location, port.device.serial) for port in listed_ports]
+    with_several_ports = {device for device in devices if devices.count(device) > 1}
     rows = [("port", "id", "product", "serial number", "could be")]
-    rows += [_row(port, device in several) for port, device in zip(shown, of_device, strict=True)]
+    rows += [
+        _row(port, device in with_several_ports) for port, device in zip(listed_ports, devices, strict=True)
+    ]
     widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
     return "\n".join(
         "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
@@ -151,9 +155,11 @@ def describe(ports: Iterable[UsbPort]) -> str:
 
 
 def _row(port: UsbPort, one_of_several: bool) -> tuple[str, str, str, str, str]:
-    """``one_of_several``: the device has more ports, and only the interface number tells them apart."""
+    """Return one row of the table. If the device has several ports, ``one_of_several``, it contains the interface
+    number."""
     names = could_be(port)
-    boards = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    boards = ", ".join(names[:_MAX_NAMES])
+    boards += f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     if port.device.id in ADAPTERS:
         boards = f"any board behind a {ADAPTERS[port.device.id]} adapter"
     product = port.device.product or port.device.maker or "-"

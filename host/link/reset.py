@@ -1,6 +1,6 @@
-"""Restart a board from outside: by the control lines of its serial port, or by the power of its USB socket.
+"""Restart a board by the control lines of its serial port, or by the power of its USB socket.
 
-No method needs the firmware's help, so each also works on a board that hangs.
+No method needs the firmware's help, so each one also works on a board that hangs.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from arenite.errors import AreniteError, DeviceError, ToolError, UsageError
 from arenite.host.link.usb import UsbDevice, serial_ports
 from arenite.profiles.boards import Board
 
-#: All methods; ``power`` switches the socket off and on, ``1200bps`` starts the bootloader.
+#: All methods. ``power`` switches the socket off and on, ``1200bps`` starts the bootloader.
 KINDS = ("dtr", "rts", "esp", "usb-jtag", "break", "1200bps", "power")
-_GONE_S = 5.0  # a board that recognised the 1200-baud touch leaves the bus within about a second
+_GONE_S = 5.0  # a board that recognized the request at 1200 baud leaves the bus within about a second
 
 
 class ControlLines(Protocol):
-    """The functions of an open serial port that are used here (pyserial's names)."""
+    """The functions of an open serial port that this module uses (pyserial's names)."""
 
     @property
     def dtr(self) -> bool: ...
@@ -48,8 +48,11 @@ def _pulse(lines: ControlLines, name: str, seconds: float = 0.1) -> None:
 
 
 def _esp(lines: ControlLines, seconds: float = 0.1) -> None:
-    """EN follows RTS and IO0 follows DTR through two transistors, each low only while its line alone is
-    asserted: with DTR released the chip starts its program, not its ROM loader."""
+    """Reset an ESP board through its two transistors.
+
+    EN follows RTS and IO0 follows DTR, each low only while its line alone is asserted. Because DTR is released, the
+    chip starts its program and not its ROM loader.
+    """
     lines.dtr = False
     lines.rts = True
     time.sleep(seconds)
@@ -58,12 +61,12 @@ def _esp(lines: ControlLines, seconds: float = 0.1) -> None:
 
 
 def apply_reset(lines: ControlLines, kind: str) -> None:
-    """Apply the reset ``kind`` (from the profile's ``reset``) to an open port. Raises OSError where the port
-    lacks the lines."""
+    """Apply the reset ``kind`` (from the profile's ``reset``) to an open port. Raises OSError if the port does not have
+    the lines."""
     if kind in ("dtr", "rts"):
         _pulse(lines, kind)
     elif kind in ("esp", "usb-jtag"):
-        # The USB peripheral of the chip recognises the same sequence, at the pace of its polls.
+        # The USB peripheral of the chip recognizes the same sequence, but more slowly, because the host polls it.
         _esp(lines, 0.2 if kind == "usb-jtag" else 0.1)
     elif kind == "break":
         lines.send_break(0.25)  # debug probes reset their target when the host sends a break
@@ -75,7 +78,7 @@ def reset(kind: str, port: str, root: Path | None = None) -> None:
     """Reset the board on ``port`` by ``kind`` (one of KINDS).
 
     Raises:
-        DeviceError: the port does not exist, or it lacks the lines.
+        DeviceError: the port does not exist, or it does not have the lines.
         ToolError: uhubctl is missing or failed.
     """
     if kind == "power":
@@ -96,17 +99,16 @@ def reset(kind: str, port: str, root: Path | None = None) -> None:
 
 
 def touch_1200(port: str, *, wait_s: float = _GONE_S) -> None:
-    """Open ``port`` at 1200 baud and release DTR, which starts the bootloader on boards with USB of their
-    own.
+    """Open ``port`` at 1200 baud and release DTR. This starts the bootloader on boards with built-in USB.
 
     Raises:
-        DeviceError: the port does not exist, or the board stays on it.
+        DeviceError: the port does not exist, or it does not disappear.
     """
     port_lines = _open(port, 1200)
     try:
         port_lines.dtr = False
     except OSError:
-        pass  # already gone, or a port without lines: only the disappearance of the port counts
+        pass  # the port is already gone or has no lines: only its disappearance counts
     finally:
         port_lines.close()
     end = time.monotonic() + wait_s
@@ -114,7 +116,7 @@ def touch_1200(port: str, *, wait_s: float = _GONE_S) -> None:
         if time.monotonic() > end:
             raise DeviceError(
                 f"The board on {port} did not start its bootloader after the request at 1200 baud.",
-                "Start it by hand: press reset twice, or hold BOOT while plugging the board in.",
+                "Start it by hand: press reset twice, or hold BOOT while connecting the board.",
             )
         time.sleep(0.05)
 
@@ -125,12 +127,12 @@ def _open(port: str, baud: int) -> serial.Serial:
     except (serial.SerialException, OSError, ValueError) as error:
         raise DeviceError(
             f"Cannot open {port}: {error}.",
-            "Is the board plugged in, and does no other program use the port?",
+            "Check that the board is connected and that no other program uses the port.",
         ) from error
 
 
 def socket_of(device: UsbDevice) -> tuple[str, str]:
-    """The hub, as uhubctl names it, and the number of its socket: 1-1.4 is socket 4 of hub 1-1, 3-2 is socket
+    """Return the hub, as uhubctl names it, and the number of its socket: 1-1.4 is socket 4 of hub 1-1, 3-2 is socket
     2 of hub 3."""
     upper, dot, last = device.location.rpartition(".")
     if dot:
@@ -138,22 +140,23 @@ def socket_of(device: UsbDevice) -> tuple[str, str]:
     bus, dash, number = device.location.partition("-")
     if not (dash and number.isdigit()):
         raise DeviceError(
-            f"The USB socket of {device.product or device.id} is unknown.", "Replug it by hand."
+            f"The USB socket of {device.product or device.id} is unknown.",
+            "Disconnect and connect it by hand.",
         )
     return bus, number
 
 
 def power_command(port: str, root: Path | None = None, seconds: float = 2.0) -> list[str]:
-    """The uhubctl command that switches the power of the socket of ``port`` off and on."""
+    """Return the uhubctl command that switches the power of the socket of ``port`` off and on."""
     devices = {serial_port.path: serial_port.device for serial_port in serial_ports(root)}
     if port not in devices:
-        raise DeviceError(f"{port} is not on USB: its power cannot be switched.", "Switch it by hand.")
+        raise DeviceError(f"{port} is not on USB, so its power cannot be switched.", "Switch it by hand.")
     hub, number = socket_of(devices[port])
     return ["uhubctl", "--location", hub, "--ports", number, "--action", "cycle", "--delay", f"{seconds:g}"]
 
 
 def power_cycle(port: str, root: Path | None = None) -> None:
-    """Switch the power of the board's socket off for two seconds; needs a hub that can switch power.
+    """Switch the power of the board's socket off for two seconds. This needs a hub that can switch power.
 
     Raises:
         DeviceError: the port is not on USB, or the hub cannot switch power.
@@ -161,13 +164,13 @@ def power_cycle(port: str, root: Path | None = None) -> None:
     """
     command = power_command(port, root)
     if shutil.which(command[0]) is None:
-        raise ToolError("The tool uhubctl is missing.", "Install it: apt install uhubctl")
+        raise ToolError("The tool uhubctl is not installed.", "Install it: apt install uhubctl")
     process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     if process.returncode:
         lines = (process.stderr.strip() or process.stdout.strip() or "it printed no message").splitlines()
         raise DeviceError(
             f"The power of {port} cannot be switched: {lines[0]}",
-            "Only some hubs can switch power; https://github.com/mvp/uhubctl lists them. The command"
+            "Only some hubs can switch power. https://github.com/mvp/uhubctl lists them. The command"
             " may need root or a udev rule.",
         )
 
@@ -175,17 +178,17 @@ def power_cycle(port: str, root: Path | None = None) -> None:
 def recover_board(board: Board, port: str, root: Path | None = None) -> str | None:
     """Restart a board that does not answer, by the gentlest method that is available.
 
-    Tries the profile's reset, then the power of its socket. Returns the method that was applied (it does not
-    check that the board answers), or None where there is none. The caller waits for the port and opens a
+    It tries the profile's reset, then the power of the socket. Returns the method that was applied (it does not
+    check that the board answers), or None if there is none. The caller waits for the port and opens a
     session afterwards.
     """
-    ways = [board.targets.reset] if board.targets.reset else []
+    methods = [board.targets.reset] if board.targets.reset else []
     if shutil.which("uhubctl"):
-        ways.append("power")
-    for way in ways:
+        methods.append("power")
+    for method in methods:
         try:
-            reset(way, port, root)
+            reset(method, port, root)
         except AreniteError:
             continue
-        return way
+        return method
     return None

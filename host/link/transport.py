@@ -22,7 +22,8 @@ class Transport(Protocol):
     port: str
 
     def read(self, timeout_s: float) -> bytes:
-        """The bytes that have arrived; waits up to ``timeout_s`` for the first byte, then may return nothing."""
+        """Return the bytes that have arrived. Waits up to ``timeout_s`` for the first byte; without one, returns
+        none."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -35,15 +36,15 @@ class Transport(Protocol):
         """Release the port."""
 
 
-def _ports_here() -> list[str]:
+def _existing_ports() -> list[str]:
     return sorted(glob.glob("/dev/ttyACM*") + glob.glob("/dev/ttyUSB*") + glob.glob("/dev/cu.usb*"))
 
 
 class SerialTransport:
-    """A serial port opened by pyserial; also the context manager that closes it."""
+    """A serial port opened by pyserial. It is also the context manager that closes it."""
 
     def __init__(self, port: str, baud: int = 115200) -> None:
-        """Open ``port``. Raises DeviceError when it is missing, busy or forbidden."""
+        """Open ``port``. Raises DeviceError if it is missing, busy or forbidden."""
         self.port = port
         try:
             self._serial = serial.Serial(port, baud, timeout=0, write_timeout=10)
@@ -52,11 +53,11 @@ class SerialTransport:
 
     def _open_error(self, error: Exception) -> DeviceError:
         if not os.path.exists(self.port):
-            ports = _ports_here()
+            ports = _existing_ports()
             hint = (
                 f"The ports are: {', '.join(ports)}."
                 if ports
-                else "No board is connected. Plug it in, or use a qemu_* board."
+                else "No board is connected. Connect it, or use a qemu_* board."
             )
             return DeviceError(f"There is no serial port {self.port}.", hint)
         if isinstance(getattr(error, "errno", None), int) and error.errno == 13:  # type: ignore[attr-defined]
@@ -64,11 +65,11 @@ class SerialTransport:
                 f"No permission to open {self.port}.", "Add yourself to the group 'dialout' and log in again."
             )
         return DeviceError(
-            f"Cannot open the serial port {self.port}: {error}.", "Is another program using it?"
+            f"Cannot open the serial port {self.port}: {error}.", "Check that no other program uses it."
         )
 
     def read(self, timeout_s: float) -> bytes:
-        """See :class:`Transport`.  Raises PortGoneError when the port has gone."""
+        """See :class:`Transport`. Raises PortGoneError if the port has disappeared."""
         try:
             self._serial.timeout = timeout_s
             data = self._serial.read(1)
@@ -77,8 +78,8 @@ class SerialTransport:
             raise self._gone(error) from error
 
     def write(self, data: bytes) -> None:
-        """See :class:`Transport`. Raises PortGoneError when the port has gone, DeviceError when it accepts
-        nothing for 10 s."""
+        """See :class:`Transport`. Raises PortGoneError if the port has disappeared, DeviceError if it accepts
+        no byte for 10 s."""
         try:
             self._serial.write(data)
         except serial.SerialTimeoutException as error:
@@ -96,10 +97,12 @@ class SerialTransport:
             raise self._gone(error) from error
 
     def _gone(self, error: Exception) -> PortGoneError:
-        return PortGoneError(f"The serial port {self.port} disappeared: {error}.", "Was the board unplugged?")
+        return PortGoneError(
+            f"The serial port {self.port} disappeared: {error}.", "Check the cable and the board's power."
+        )
 
     def close(self) -> None:
-        """Close the port; a second call does nothing."""
+        """Close the port. A second call does nothing."""
         self._serial.close()
 
     def __enter__(self) -> Self:

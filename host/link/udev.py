@@ -1,15 +1,15 @@
-"""Rules for udev, from the profiles: the user at the computer may use its boards and debug probes, and
-ModemManager does not probe their ports (it sends data to every new port for seconds, which the firmware would
-receive as noise)."""
+"""Write udev rules from the profiles. With them, the user at the computer may use its boards and debug probes, and
+ModemManager does not probe their ports. (It sends data to every new port for seconds, which the firmware would
+receive as noise.)"""
 
 from __future__ import annotations
 
 from arenite.host.link.ports import ADAPTERS
 from arenite.profiles.boards import all_boards
 
-PLACE = "/etc/udev/rules.d/70-arenite.rules"
+RULES_FILE = "/etc/udev/rules.d/70-arenite.rules"
 _HEAD = f"""\
-# USB ids of the boards that Arenite knows. To be put into {PLACE}, then:
+# USB ids of the boards that Arenite knows. Put this file into {RULES_FILE}, then run:
 #   udevadm control --reload && udevadm trigger
 # The number in the file's name has to be below 73, where uaccess is applied.
 ACTION=="remove", GOTO="arenite_end"
@@ -23,14 +23,14 @@ _RULE = (
 
 
 def rules() -> str:
-    """The text of the rules file, for the ids of every profile and of the usual USB-to-serial adapters, with
-    comments."""
+    """Return the text of the rules file, with comments: rules for the ids of every profile and of the common
+    USB-to-serial adapters."""
     names: dict[str, list[str]] = {id: [f"{maker} adapter"] for id, maker in ADAPTERS.items()}
     for board in all_boards():
         for id in (*board.usb.ids, *board.usb.boot, *(board.targets.dfu.ids if board.targets.dfu else ())):
-            known = names.setdefault(id, [])
-            if board.name not in known:
-                known.append(board.name)
+            board_names = names.setdefault(id, [])
+            if board.name not in board_names:
+                board_names.append(board.name)
     text = _HEAD
     for id in sorted(names):
         vendor, product = id.split(":")

@@ -1,6 +1,6 @@
-"""USB devices of this computer, and the serial ports that belong to them.
+"""List the USB devices of this computer, and the serial ports that belong to them.
 
-On Linux the source is sysfs below ``root``, for which tests pass a folder of their own; on other systems it
+On Linux the source is sysfs below ``root``, for which tests pass another folder. On other systems it
 is pyserial.
 """
 
@@ -15,8 +15,8 @@ ROOT = Path("/")
 
 @dataclass(frozen=True)
 class UsbDevice:
-    """``id`` is vendor and product, ``vvvv:pppp``; ``location`` the bus and the ports on the way, as in
-    ``1-1.4``."""
+    """A USB device. ``id`` is vendor and product, ``vvvv:pppp``. ``location`` is the bus and the ports up to the
+    device, as in ``1-1.4``."""
 
     id: str
     product: str = ""
@@ -27,7 +27,7 @@ class UsbDevice:
 
 @dataclass(frozen=True)
 class UsbPort:
-    """A serial port of a device; ``interface`` (a number, or "") tells several ports of one device apart."""
+    """A serial port of a device. ``interface`` (a number, or "") distinguishes several ports of one device."""
 
     path: str
     device: UsbDevice
@@ -35,7 +35,7 @@ class UsbPort:
 
 
 def usb_devices(root: Path | None = None) -> list[UsbDevice]:
-    """All USB devices except hubs, in the order of location; without sysfs only those with a serial port."""
+    """Return all USB devices except hubs, ordered by location. Without sysfs, return only those with a serial port."""
     root = ROOT if root is None else root
     if not _has_sysfs(root):
         return list({port.device.location: port.device for port in serial_ports(root)}.values())
@@ -44,7 +44,7 @@ def usb_devices(root: Path | None = None) -> list[UsbDevice]:
 
 
 def serial_ports(root: Path | None = None) -> list[UsbPort]:
-    """Serial ports that belong to a USB device, sorted by path."""
+    """Return the serial ports that belong to a USB device, sorted by path."""
     root = ROOT if root is None else root
     if not _has_sysfs(root):
         return _by_pyserial()
@@ -60,7 +60,7 @@ def _has_sysfs(root: Path) -> bool:
 
 
 def _port(entry: Path, root: Path) -> UsbPort | None:
-    """The port behind an entry of ``/sys/class/tty``; None for a terminal that is not on USB."""
+    """Return the port behind an entry of ``/sys/class/tty``, or None for a terminal that is not on USB."""
     path, interface = entry.resolve(), ""
     while path != path.parent:
         if (path / "bInterfaceNumber").is_file():
@@ -78,7 +78,7 @@ def _is_device(folder: Path) -> bool:
 
 def _device(folder: Path) -> UsbDevice | None:
     vendor, product = _text(folder / "idVendor").lower(), _text(folder / "idProduct").lower()
-    if not (vendor and product) or _text(folder / "bDeviceClass") == "09":  # a hub, or unplugged meanwhile
+    if not (vendor and product) or _text(folder / "bDeviceClass") == "09":  # unplugged meanwhile, or a hub
         return None
     return UsbDevice(
         id=f"{vendor}:{product}",
@@ -90,7 +90,7 @@ def _device(folder: Path) -> UsbDevice | None:
 
 
 def _text(path: Path) -> str:
-    """Contents of an attribute; empty when it does not exist or the device was unplugged meanwhile."""
+    """Return the contents of an attribute, or "" if it does not exist or the device was unplugged meanwhile."""
     try:
         return path.read_text("utf-8", "replace").strip()
     except OSError:

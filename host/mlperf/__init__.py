@@ -1,1 +1,1 @@
-"""MLPerf Tiny: its accuracy, performance and energy modes."""
+"""MLPerf Tiny: the accuracy, performance and energy modes."""

@@ -1,5 +1,5 @@
-"""The accuracy mode: runs every sample once, except those of an interrupted run, and checks the quality
-against the floor."""
+"""The accuracy mode: run every sample once, skip those that an interrupted run has answered, and compare the quality
+with the required minimum."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
 
-#: After this many missing samples in a row the run stops: the connection does not work.
-GIVE_UP = 5
+#: The run stops after this many unanswered samples in a row, because the connection does not work.
+MAX_UNANSWERED = 5
 
 
 def run_accuracy(
@@ -38,11 +38,11 @@ def run_accuracy(
     journal: Journal,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Run the samples that ``journal`` lacks, check all answers, and write the folder; returns the mode's
+    """Run the samples that ``journal`` lacks, check all answers, and write the folder. Returns the mode's
     part of the result.
 
-    ``inputs``: the bytes of each sample. Raises ``DeviceError`` when the device is gone; its answers until
-    then are kept.
+    ``inputs``: the bytes of each sample. Raises ``DeviceError`` if the device disappears; the answers up to
+    then stay in the journal.
     """
     expected = []
     for k, sample in enumerate(config.samples.inputs):
@@ -56,8 +56,8 @@ def run_accuracy(
             repeated = _answer_samples(project, elf, config, inputs, expected, journal, progress)
     except DeviceError as error:
         hint = (
-            f"{len(journal.answers)} of {len(inputs)} samples are stored: with --resume the run"
-            " continues from there."
+            f"{len(journal.answers)} of {len(inputs)} samples are stored. Give --resume to continue the run"
+            " from there."
         )
         error.hint = f"{error.hint} {hint}".strip()
         raise
@@ -74,7 +74,7 @@ def _answer_samples(
     journal: Journal,
     progress: Progress,
 ) -> int:
-    """Start the device and run every sample that ``journal`` lacks; returns how many runs had to be repeated."""
+    """Start the device and run every sample that ``journal`` lacks. Returns the number of repeated runs."""
     in_a_row = 0
     with open_device(project, elf, config.port) as transport:
         client = MonitorClient(transport)
@@ -88,7 +88,7 @@ def _answer_samples(
             in_a_row = in_a_row + 1 if answer is None else 0
             if answer is not None:
                 journal.add(k, answer)
-            elif in_a_row >= GIVE_UP:
+            elif in_a_row >= MAX_UNANSWERED:
                 break
     return feeder.statistics.repeated
 
@@ -100,7 +100,7 @@ def _check_answers(
     journal: Journal,
     counts: dict[str, int],
 ) -> dict[str, Any]:
-    """Count the answers, compare with the floor, and write the folder."""
+    """Count the answers, compare the quality with the minimum, and write the folder."""
     generated, board, samples = project.generated, project.board, config.samples
     tensors = output_tensors(generated)
     answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
@@ -130,8 +130,8 @@ def _check_answers(
     notes = []
     if missing:
         notes.append(
-            f"{missing} samples have no reliable answer: the connection damages data. Repair it, and"
-            " run the same command again to retry only these."
+            f"{missing} samples have no reliable answer because the connection damages data. Repair the connection and"
+            " run the same command again to retry only these samples."
         )
     return {
         "samples": len(samples),
@@ -149,18 +149,18 @@ def _check_answers(
 def _quality(
     config: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]
 ) -> float | None:
-    """The quality over the samples that were answered."""
+    """Return the quality over the samples that were answered."""
     labels = config.samples.labels
     assert labels is not None
-    chosen = np.array(list(answers))
+    answered = np.array(list(answers))
     graph = generated.model.main
     first = output_tensors(generated)[0]
     if config.task.metric == "top-1":
-        return accuracy([o[0] for o in answers.values()], labels[chosen], first)
+        return accuracy([o[0] for o in answers.values()], labels[answered], first)
     model_input: Tensor = graph.tensors[graph.inputs[0]]
     scores = [
         anomaly_score(real_values(config.samples.inputs[k][0], model_input), real_values(o[0], first))
         for k, o in answers.items()
     ]
-    merged, at = per_recording(scores, None if config.recordings is None else config.recordings[chosen])
-    return auc(merged, labels[chosen][at])
+    merged, at = per_recording(scores, None if config.recordings is None else config.recordings[answered])
+    return auc(merged, labels[answered][at])

@@ -15,8 +15,11 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class MlperfConfig:
-    """One run. ``recordings``: per sample, the recording that it is a window of (ad01); ``results``: the top
-    folder."""
+    """The configuration of one run.
+
+    ``recordings``: for each sample, the recording that it is a window of (ad01). ``results``: the folder for the
+    results of all runs.
+    """
 
     task: Task
     mode: str
@@ -26,16 +29,14 @@ class MlperfConfig:
     port: str | None = None
     resume: bool = True
     results: Path = Path("results")
-    journals: Path | None = None  # None: in the cache
-    meter: Meter | None = None  # of the energy mode; not open yet
+    journals: Path | None = None  # None: a folder in the cache
+    meter: Meter | None = None  # for the energy mode; not open yet
     mark: str | None = (
-        None  # the pin of the energy mode's timestamps; None: the ordinary monitor with its lap times
+        None  # pin for the energy mode's timestamps; None: the ordinary monitor with its lap times
     )
-    mark_input: int | None = (
-        None  # the meter's input that the pin is connected to; None: the input is detected
-    )
-    window_s: float = WINDOW_S  # of the energy mode; shorter windows are for tests, and not valid
+    mark_input: int | None = None  # the meter's input that the pin is connected to; None: it is detected
+    window_s: float = WINDOW_S  # for the energy mode; shorter windows are for tests, and not valid
 
     def folder(self, board: Board) -> Path:
-        """The folder for the results of this run."""
+        """Return the folder for the results of this run."""
         return self.results / board.name / self.task.benchmark / self.mode

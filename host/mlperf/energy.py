@@ -1,9 +1,9 @@
 """The energy mode: the median of five windows of at least ten seconds and ten inferences, measured by a
 meter.
 
-Each window is a recording of its own. The falling edges of the device's pin mark its start and end when a
-digital input of the meter is connected to the pin; otherwise the lines of the serial port do, and their few
-milliseconds of delay are small beside ten seconds.
+Each window is a separate recording. If a digital input of the meter is connected to the device's pin, the pin's falling
+edges mark the start and end of the window. Otherwise the lines of the serial port do; their delay of a few
+milliseconds is small compared to ten seconds.
 """
 
 from __future__ import annotations
@@ -36,15 +36,13 @@ from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 EDGES, LINES = "falling edges", "serial timestamps"
 #: Seconds recorded before and after each window.
 IDLE_MARGIN_S = 0.5
-#: A window is planned this much longer than the rule, because inferences and clocks vary a little.
+#: Factor to the window's length in the rules, because inferences and clocks vary a little.
 MARGIN = 1.03
-#: Two edges belong to a window when their distance equals that of the serial port's lines within this share
-#: or time.
+#: Two edges belong to a window if their distance equals that of the serial port's lines within this share or this time.
 NEAR_SHARE, NEAR_S = 0.05, 0.1
-#: The most that the current may move a window of the serial lines: USB and the start of a recording delay by
-#: less.
+#: The largest shift of a window of the serial lines by the current: USB and the start of a recording delay by less.
 MAX_EDGE_SHIFT_S = 0.2
-#: Windows that may turn out too short.
+#: The number of windows that may be too short before the measurement fails.
 MAX_REPEATS = 10
 
 
@@ -56,9 +54,10 @@ def measure_windows(
     bit: int | None,
     progress: Callable[[int, int], None],
 ) -> list[EnergyWindow]:
-    """Five windows of ``window_s`` or more, one input for each, from the first again when there are fewer.
+    """Measure five windows of ``window_s`` or more, each with another input. If there are fewer, it starts again with
+    the first.
 
-    ``meter`` is open. Raises ``DeviceError`` when device or meter fail, or windows stay too short.
+    ``meter`` is open. Raises ``DeviceError`` if device or meter fail, or windows stay too short.
     """
     client.load(inputs[0])
     inference_s = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
@@ -71,13 +70,13 @@ def measure_windows(
         if window.seconds >= window_s:
             windows.append(window)
             continue
-        # Faster than before, as an emulator on a busy computer may be: repeat this window with more
+        # The device was faster than before, as an emulator on a busy computer can be. Repeat this window with more
         # inferences.
         repeats += 1
         if repeats > MAX_REPEATS:
             raise DeviceError(
                 f"Windows of {count} inferences are still shorter than {window_s:g} s.",
-                "Its speed changes too much from run to run; run nothing else beside it.",
+                "The device's speed changes too much from run to run. Stop other programs.",
             )
         count = math.ceil(count * max(window_s * MARGIN / window.seconds, 1.1))
     progress(WINDOWS, WINDOWS)
@@ -97,13 +96,13 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
     if window.start_s < trace.time_s[0] or window.end_s > trace.time_s[-1] + 0.01:
         raise DeviceError(
             f"The recording of {trace.seconds:.1f} s does not cover the window of {run.seconds:.1f} s.",
-            "Another program or a slow USB hub may keep samples back; try another port.",
+            "Another program or a slow USB hub may delay samples. Try another USB port.",
         )
     return EnergyWindow(run, method, measure(trace, InferenceWindows((window,), method)), outputs)
 
 
 def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
-    """The last two falling edges, as the official runner takes them, if they fit the serial port's lines."""
+    """Return the last two falling edges, as the official runner does, if they agree with the serial port's lines."""
     if trace.marks is not None:
         for input_bit in range(8) if bit is None else (bit,):
             edges = falling_edges(trace, input_bit)
@@ -138,10 +137,10 @@ def run_energy(
     progress: Progress,
     draw: Draw | None,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the result.
+    """Measure the windows, compare their last outputs, and write the folder. Returns the mode's part of the result.
 
-    ``draw`` makes an SVG of a window for the folder; None leaves the pictures out.
-    Raises ``DeviceError`` when device or meter fail, ``UsageError`` where the folder cannot be written.
+    ``draw`` returns an SVG of a window for the folder; None leaves the pictures out.
+    Raises ``DeviceError`` if device or meter fail, ``UsageError`` if the folder cannot be written.
     """
     windows = measure_windows(
         client,
@@ -162,9 +161,9 @@ def run_energy(
             " is connected to"
         )
     if config.window_s < WINDOW_S:
-        invalid.append(f"windows of {config.window_s:g} s, the rules ask for {WINDOW_S:g} s")
+        invalid.append(f"windows of {config.window_s:g} s, but the rules require {WINDOW_S:g} s")
     if exact != len(windows):
-        invalid.append(f"{len(windows) - exact} windows ended with other bytes than LiteRT's")
+        invalid.append(f"the outputs of {len(windows) - exact} windows differ from LiteRT's")
     energies = np.array([window.uj_per_inference for window in windows])
     write_energy(config.folder(project.board), windows, float(np.median(energies)), invalid, draw)
     p25, median, p75 = (float(v) for v in np.quantile(energies, [0.25, 0.5, 0.75]))

@@ -1,4 +1,4 @@
-"""The energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a
+"""Write the energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a
 picture of each window.
 
 The lines are those that the runner prints and that its submission checker looks for
@@ -33,7 +33,7 @@ def write_energy(
     """Write the files of the energy mode into ``folder``.
 
     ``median_uj``: energy per inference in microjoules. ``invalid``: the reasons why the result cannot be submitted.
-    ``draw``: makes the picture of a window, None for no pictures. Raises ``UsageError`` where writing is not allowed.
+    ``draw``: returns the picture of a window; None for no pictures. Raises ``UsageError`` if writing is not allowed.
     """
     now = datetime.now()
     lines = []

@@ -1,8 +1,8 @@
 """The monitor in the energy mode: the times at which inferences begin and end, by this computer's clock.
 
-In the energy mode the device reports no times itself: its timestamps are edges on a pin. The ordinary monitor
-reports lap times. Both send a line before the first inference and after the last, and the arrival of these
-lines is recorded here.
+In the energy mode the device reports no times in its answers: its timestamps are edges on a pin. The ordinary monitor
+reports lap times. Both send a line before the first inference and after the last, and this module records when these
+lines arrive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from arenite.errors import DeviceError
 from arenite.host.link.mlperf_monitor import READY, MonitorClient
 
-#: Inferences before the timed ones.
+#: Number of inferences before the timed ones.
 WARM_UP = 10
 _LAP = re.compile(rb"m-lap-us-\d+\r\n")
 _START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-done\r\n")
@@ -22,7 +22,7 @@ _START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-don
 
 @dataclass(frozen=True)
 class TimedRun:
-    """``start_s`` and ``end_s`` by ``time.monotonic``, each late by the delay of the connection."""
+    """Start and end of a run by ``time.monotonic``. Both are late by the delay of the connection."""
 
     inferences: int
     start_s: float
@@ -34,12 +34,12 @@ class TimedRun:
 
 
 class EnergyMonitor(MonitorClient):
-    """One monitor of either kind on one transport."""
+    """A client of the ordinary monitor or that of the energy mode, on one transport."""
 
     def timed(self, times: int, warm_up: int) -> TimedRun:
         """Run ``warm_up`` inferences, then ``times`` inferences between the two recorded times.
 
-        Raises ``DeviceError`` when the device does not answer, or sends an unexpected answer.
+        Raises ``DeviceError`` if the device does not answer, or sends an unexpected answer.
         """
         self._transport.write(f"infer {times} {warm_up}%".encode("ascii"))
         text = b""
@@ -55,12 +55,12 @@ class EnergyMonitor(MonitorClient):
                 )
             text += self._transport.read(0.2)
             now = time.monotonic()
-            # The lap time after the first line is a millisecond late, the one before the last line as much
-            # early.
+            # The lap time after the first line is a millisecond late, and the one before the last line a
+            # millisecond early.
             started = now if started is None and _START.search(text) else started
             ended = now if ended is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else ended
-        # The inferences took less time than the connection takes to report them: only the command's own time
-        # is known.
+        # If both lines arrived together, the inferences took less time than the connection needs to report them, and
+        # only the time of the command is known.
         started = sent if started == ended else started
         if started is None or ended is None:
             reply_text = text.decode("ascii", "replace").strip()[:80]

@@ -10,8 +10,7 @@ from arenite.host.mlperf.energy_monitor import TimedRun
 
 @dataclass(frozen=True)
 class EnergyWindow:
-    """One window: its run, the method that found its bounds, and its energy; ``outputs`` after its last
-    inference."""
+    """One window: its run, the method that found its bounds, its energy, and the outputs of its last inference."""
 
     run: TimedRun
     method: str
@@ -20,7 +19,7 @@ class EnergyWindow:
 
     @property
     def seconds(self) -> float:
-        """Length of the window by the meter's clock."""
+        """The length of the window by the meter's clock."""
         return float(self.result.duration_s[0])
 
     @property

@@ -1,7 +1,7 @@
-"""The folder of results: ``<results>/<system>/<benchmark>/<mode>`` with results.txt, results.json and log.txt.
+"""Write the results folder: ``<results>/<system>/<benchmark>/<mode>`` with results.txt, results.json and log.txt.
 
-The layout and the lines that its checker looks for are those of github.com/mlcommons/tiny (tools/submission) and of
-its rounds of results (github.com/mlcommons/tiny_results_v1.3).
+The layout, and the lines that the submission checker looks for, are those of github.com/mlcommons/tiny
+(tools/submission) and of its published results (github.com/mlcommons/tiny_results_v1.3).
 """
 
 from __future__ import annotations
@@ -18,48 +18,49 @@ _RULE = "-" * 57
 
 
 def stamped(text: str, when: datetime) -> str:
-    """A line as the official runner writes it."""
+    """Return a line as the official runner writes it."""
     return f"{when:%m%d.%H%M%S} ulp-mlperf: {text}"
 
 
 def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
-    """The line with the quality that the submission checker reads."""
+    """Return the line with the quality that the submission checker reads."""
     if metric == "auc":
         return [stamped(f"AUC = {value:.3f}", when)]
     return [stamped(f"Top 1% = {100 * value:.1f}", when)]
 
 
 def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """``windows`` with inferences and seconds; ``median`` is in inferences per second of a real clock."""
-    own = [
+    """Return the lines for ``windows``, which have inferences and seconds. ``median`` is in inferences per second of a
+    real clock."""
+    figures = [
         (
             f"Runtime: {window['seconds']} sec.",
             f"Throughput: {window['inferences'] / window['seconds']} inf./sec.",
         )
         for window in windows
     ]
-    return _window_lines(windows, own, f"Median throughput is {median:>10.3f} inf./sec.", when)
+    return _window_lines(windows, figures, f"Median throughput is {median:>10.3f} inf./sec.", when)
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """The same for an emulated board, whose seconds are virtual: no line can be mistaken for a throughput by
-    the checker."""
-    own = [
+    """Return the lines for an emulated board, whose seconds are virtual. The checker cannot mistake a line for a
+    throughput."""
+    figures = [
         (
             f"Virtual runtime: {window['seconds']} sec.",
             f"Instructions per inference: {window['instructions']}",
         )
         for window in windows
     ]
-    return _window_lines(windows, own, f"Median is {median:.0f} instructions per inference.", when)
+    return _window_lines(windows, figures, f"Median is {median:.0f} instructions per inference.", when)
 
 
 def _window_lines(
-    windows: Sequence[dict[str, Any]], own: Sequence[tuple[str, str]], summary: str, when: datetime
+    windows: Sequence[dict[str, Any]], figures: Sequence[tuple[str, str]], summary: str, when: datetime
 ) -> list[str]:
-    """Each window with two lines of its ``own``, and the result of all windows between rules."""
+    """Return the lines of each window with its two ``figures``, and the result of all windows between rules."""
     lines = []
-    for k, (window, (first, second)) in enumerate(zip(windows, own, strict=True), 1):
+    for k, (window, (first, second)) in enumerate(zip(windows, figures, strict=True), 1):
         lines += [
             f"Performance results for window {k}",
             f"    # Inferences : {window['inferences']}",
@@ -72,7 +73,7 @@ def _window_lines(
 def write_results(
     folder: Path, lines: Sequence[str], entries: Sequence[dict[str, Any]], log: Sequence[str]
 ) -> None:
-    """Write the three files, each in one step. Raises ``UsageError`` where that is not allowed."""
+    """Write the three files, each in one step. Raises ``UsageError`` if that is not allowed."""
     write_atomic(folder / "results.txt", "\n".join(lines) + "\n")
     write_atomic(folder / "results.json", json.dumps(list(entries)) + "\n")
     write_atomic(folder / "log.txt", "\n".join(log) + "\n")

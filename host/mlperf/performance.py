@@ -1,6 +1,6 @@
-"""The performance mode: the median of five windows, each of ten seconds and ten inferences at least.
+"""The performance mode: the median of five windows, each of at least ten seconds and ten inferences.
 
-On an emulated board the seconds are virtual, and every instruction lasts equally long: the figure is then
+On an emulated board the seconds are virtual, and every instruction takes the same time. The figure is then
 instructions per inference, as ``arenite bench`` counts them.
 """
 
@@ -25,13 +25,13 @@ from arenite.host.mlperf.folder import emulated_lines, performance_lines, stampe
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 
 WARM_UP = 10
-#: A window is planned this much longer than the rule, because inferences differ a little in time.
+#: Factor to the window's length in the rules, because inferences differ a little in time.
 _MARGIN = 1.02
 
 
 @dataclass(frozen=True)
 class PerformanceWindow:
-    """One timed window, by the device's own clock; ``outputs`` are the bytes after its last inference."""
+    """One timed window, by the device's own clock. ``outputs`` are the bytes of its last inference."""
 
     inferences: int
     microseconds: int
@@ -43,16 +43,16 @@ class PerformanceWindow:
 
     @property
     def valid(self) -> bool:
-        """Whether the window is as long as the rules ask."""
+        """Whether the window is as long as the rules require."""
         return self.microseconds >= WINDOW_S * 1e6 and self.inferences >= WINDOW_INFERENCES
 
 
 def measure_windows(
     client: MonitorClient, inputs: Sequence[bytes], progress: Callable[[int, int], None]
 ) -> list[PerformanceWindow]:
-    """Five windows, one input for each, from the first again when there are fewer.
+    """Measure five windows, each with another input. If there are fewer, it starts again with the first.
 
-    Raises ``DeviceError`` when the device's clock stands still or goes backwards.
+    Raises ``DeviceError`` if the device's clock stops or goes backwards.
     """
     client.load(inputs[0])
     inference_us = client.infer(1, 1).microseconds
@@ -67,11 +67,11 @@ def measure_windows(
         if run.microseconds <= 0:
             raise DeviceError(
                 f"The device counted {run.microseconds} µs for {count} inferences.",
-                "Its clock does not run: flash it again.",
+                "Its clock does not run. Flash the firmware again.",
             )
         window = PerformanceWindow(count, run.microseconds, client.raw_outputs())
         if not window.valid:
-            # Shorter than planned after the first inference: repeat all windows with more inferences in each.
+            # The window is shorter than the first inference suggested. Repeat all windows with more inferences in each.
             count = math.ceil(count * max(WINDOW_S * 1e6 * _MARGIN / window.microseconds, 1.1))
             windows.clear()
             continue
@@ -81,7 +81,7 @@ def measure_windows(
 
 
 def median_us(windows: Sequence[PerformanceWindow]) -> float:
-    """Microseconds per inference of the window in the middle."""
+    """Return the microseconds per inference of the median window."""
     return statistics.median(w.us_per_inference for w in windows)
 
 
@@ -93,7 +93,7 @@ def run_performance(
     reference: Reference,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder; returns the mode's part of the
+    """Measure the windows, compare their last outputs, and write the folder. Returns the mode's part of the
     result."""
     board, emulator = project.board, project.board.emulator
     windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
@@ -122,7 +122,7 @@ def run_performance(
         throughput = {"median": 1e6 / median, "unit": "inferences per second"}
         lines = performance_lines(rows, 1e6 / median, now)
     if exact != len(windows):
-        lines.append(f"NOT VALID: {len(windows) - exact} windows ended with other bytes than LiteRT's.")
+        lines.append(f"NOT VALID: the outputs of {len(windows) - exact} windows differ from LiteRT's.")
     entries = [
         {
             "infer": {"iterations": w.inferences, "elapsed_time": w.microseconds, "warmups": WARM_UP},

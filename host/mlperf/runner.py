@@ -1,7 +1,7 @@
-"""MLPerf Tiny from one command: build the monitor firmware, start it, run a mode by the rules, write the
+"""Run MLPerf Tiny with one command: build the monitor firmware, start it, run a mode by the rules, write the
 results.
 
-The result is ``arenite.mlperf/1``. The device's outputs are compared with LiteRT's reference kernels byte by
+The result is ``arenite.mlperf/1``. The device's outputs are compared with those of LiteRT's reference kernels byte by
 byte.
 """
 
@@ -37,21 +37,21 @@ from arenite.profiles.boards import Board
 def run_mlperf(
     prepared: Prepared, board: Board, config: MlperfConfig, progress: Progress, draw: Draw | None = None
 ) -> dict[str, Any]:
-    """Run the mode of ``config`` on ``board``; ``progress(step, done, total)`` is called as it goes on.
+    """Run the mode of ``config`` on ``board``. ``progress(step, done, total)`` is called during the run.
 
-    ``draw`` makes the pictures of the energy mode's windows; None leaves them out.
+    ``draw`` returns the pictures of the energy mode's windows; None leaves them out.
     Raises ``UsageError`` for a configuration that cannot run, ``DoesNotFitError`` before the build, ``ToolError`` and
     ``DeviceError`` for a later failure. Answers that arrived before a failure are kept, and a later run resumes there.
     """
     if config.mode == "energy" and config.meter is None:
         raise UsageError(
             "The energy mode needs a meter.",
-            "Name it, as --meter ppk2 --meter-port /dev/ttyACM0; without a meter, `arenite energy`"
+            "Give one, for example --meter ppk2 --meter-port /dev/ttyACM0. Without a meter, `arenite energy`"
             " gives an estimate.",
         )
     labels = config.samples.labels
     if config.mode == "accuracy" and labels is None:
-        raise UsageError("The accuracy mode needs labels.", "Give y beside x in --data FILE.npz.")
+        raise UsageError("The accuracy mode needs labels.", "Add an array y besides x to --data FILE.npz.")
     if (
         config.mode == "accuracy"
         and labels is not None
@@ -62,7 +62,7 @@ def run_mlperf(
         )
     if not board.emulated and config.port is None:
         raise UsageError(
-            f"{board.name} is a real board.", "Name its serial port: --port auto, or --port NAME."
+            f"{board.name} is a real board.", "Give its serial port: --port auto, or --port NAME."
         )
     # The official runner chooses its script by the model's name.
     named = replace(
@@ -120,25 +120,27 @@ def run_mlperf(
 
 
 def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str]:
-    """The reasons why a result does not follow the rules."""
+    """Return the reasons why a result does not follow the rules."""
     task, graph = config.task, generated.model.main
     sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
     notes = []
     if board.emulated and config.mode != "energy":
-        notes.append("An emulated board: its time is virtual, so figures are instructions, not milliseconds.")
+        notes.append(
+            "The time of an emulated board is virtual, so figures are instructions, not milliseconds."
+        )
     if sizes != task.elements:
         notes.append(
-            f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}; this one"
-            f" takes {sizes[0]} and gives {sizes[1]}: at best a result of the open division."
+            f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}. This model"
+            f" takes {sizes[0]} and gives {sizes[1]}, so the result is at best one of the open division."
         )
     sample_count = len(config.samples) if config.recordings is None else len(np.unique(config.recordings))
     if config.mode == "accuracy" and task.samples is not None and sample_count != task.samples:
         notes.append(
-            f"The rules ask for all {task.samples} samples of the official set; these are {sample_count}."
+            f"The rules require all {task.samples} samples of the official set; these are {sample_count}."
         )
     if task.floor is None and config.mode == "accuracy":
         notes.append(
-            "The rules score sww01 on a stream, by at most 8 false positives and 8 false negatives;"
-            " this is the accuracy of single windows, which has no floor."
+            "The rules score sww01 on a stream, by at most 8 false positives and 8 false negatives."
+            " This is the accuracy of single windows, for which there is no minimum."
         )
     return notes

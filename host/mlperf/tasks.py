@@ -13,13 +13,20 @@ from arenite.errors import UsageError
 
 @dataclass(frozen=True)
 class Task:
-    """``benchmark`` names the folder of its results; ``floor`` is the quality that the closed division asks
-    for, None where the rules do not score single windows; ``samples`` is the size of the official set;
-    ``elements`` are the numbers of inputs and outputs of the reference model."""
+    """A task.
+
+    Attributes:
+        name: the task's name.
+        benchmark: the folder of its results.
+        metric: "top-1" or "auc".
+        floor: the minimal quality in the closed division; None if the rules do not score single windows.
+        samples: the size of the official set.
+        elements: the numbers of inputs and outputs of the reference model.
+    """
 
     name: str
     benchmark: str
-    metric: str  # "top-1" or "auc"
+    metric: str
     floor: float | None
     samples: int | None
     elements: tuple[int, int]
@@ -36,12 +43,13 @@ TASKS = {
     )
 }
 MODES = ("accuracy", "performance", "energy")
-#: The performance mode: windows, of which the median counts; their shortest time; their fewest inferences.
+#: In the performance mode: the number of windows, of which the median counts, and the minimal seconds and inferences
+#: of each.
 WINDOWS, WINDOW_S, WINDOW_INFERENCES = 5, 10.0, 10
 
 
 def task_named(name: str) -> Task:
-    """The task of this name. Raises ``UsageError`` when there is none."""
+    """Return the task with this name. Raises ``UsageError`` if there is none."""
     if name not in TASKS:
         raise UsageError(f"MLPerf Tiny has no task '{name}'.", f"The tasks are {', '.join(TASKS)}.")
     return TASKS[name]

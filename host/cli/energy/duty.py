@@ -290,7 +290,7 @@ def _show(prediction: Prediction, report: dict[str, Any]) -> None:
             "service",
             f"{report['service']['mean_ms']:.4g} ms ({report['service']['kind']}: {report['service']['source']})",
         ),
-        ("utilization", f"{100 * q.utilisation:.3g} %"),
+        ("utilization", f"{100 * q.utilization:.3g} %"),
         ("asleep", f"{100 * q.sleeping:.4g} %"),
         ("mean wait", span(q.wait_mean_s) if q.wait_mean_s else "0"),
         *((f"wait p{p:g}", span(v) if v else "0") for p, v in q.wait_percentiles_s.items()),

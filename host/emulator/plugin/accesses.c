@@ -1,19 +1,20 @@
-/* QEMU TCG plugin: the loads and stores of each line of the watched memories, in each phase of one inference.
+/* QEMU TCG plugin that counts the loads and stores of each line of some memories, in each phase of one inference.
  *
- * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted; it ends when
- * a block starts in one of the ranges of `idle`. The host gives it the entries of the layer functions, and the functions
- * that call them, so that each layer's phase lasts from its entry until it has returned.
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted. It ends when
+ * a block starts in one of the ranges of `idle`. The host passes the entries of the layer functions, and the functions
+ * that call them, so each layer's phase lasts from its entry until it has returned.
  *
  * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
  * memory=ADDRESS:BYTES:ADDRESS:BYTES:...
  *
- * Output, one record per line, numbers in decimal but for addresses:
- *     P phase                   the records that follow are of this phase
+ * Output, one record per line, numbers in decimal except addresses:
+ *     P phase                   the records that follow belong to this phase
  *     A address loads stores    accesses that begin in the LINE bytes at this address, in hexadecimal
  *     E                         the end of the phase
  *
  * Accesses are counted as QEMU executes them: a load of two or four words counts as two or four.
  */
+*/
 #include <stdio.h>
 
 #include "arguments.h"
@@ -23,7 +24,7 @@
 #define MAX_NUMBERS 65536
 #define LINE 16
 
-typedef struct {
+    typedef struct {
     uint64_t loads, stores;
 } line;
 
@@ -41,7 +42,7 @@ EXPORT int qemu_plugin_version = 1;
 
 static FILE *out;
 static unsigned phase; /* 0: nothing is counted */
-static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], given[64];
+static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], memory_ranges[64];
 static unsigned entry_count, idle_count, memory_count;
 static memory memories[32];
 
@@ -97,19 +98,19 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
 
 static void *zeroed(size_t count, size_t size)
 {
-    void *made = calloc(count, size);
-    if (!made) {
+    void *memory_block = calloc(count, size);
+    if (!memory_block) {
         fprintf(stderr, "accesses.c: out of memory\n");
         exit(1);
     }
-    return made;
+    return memory_block;
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     const size_t count = qemu_plugin_tb_n_insns(tb);
     const uint64_t start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
-    mark *m = zeroed(1, sizeof *m); /* QEMU gives no notice when it drops a block */
+    mark *m = zeroed(1, sizeof *m); /* never freed: QEMU gives no notice when it drops a block */
     (void)id;
     for (unsigned k = 0; k + 1 < idle_count; k += 2) {
         m->idle |= start >= idle[k] && start - idle[k] < idle[k + 1];
@@ -141,7 +142,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         } else if ((value = value_of(argv[k], "idle")) != 0) {
             idle_count = numbers(value, idle, MAX_NUMBERS);
         } else if ((value = value_of(argv[k], "memory")) != 0) {
-            ranges = numbers(value, given, 64) / 2;
+            ranges = numbers(value, memory_ranges, 64) / 2;
         }
     }
     if (!out || !entry_count || !idle_count || !ranges) {
@@ -150,8 +151,8 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
     }
     for (; memory_count < ranges; memory_count++) {
         memory *m = memories + memory_count;
-        m->start = given[2 * memory_count];
-        m->bytes = given[2 * memory_count + 1];
+        m->start = memory_ranges[2 * memory_count];
+        m->bytes = memory_ranges[2 * memory_count + 1];
         m->lines = zeroed(m->bytes / LINE + 1, sizeof(line));
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);

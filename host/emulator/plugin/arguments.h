@@ -1,4 +1,4 @@
-/* Reading the arguments of a plugin: "name=value", and lists of hexadecimal numbers between colons. */
+/* Reads the arguments of a plugin: "name=value", and lists of hexadecimal numbers between colons. */
 #ifndef AR_PLUGIN_ARGUMENTS_H
 #define AR_PLUGIN_ARGUMENTS_H
 
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The value of "name=value" when the name matches, else 0. */
+/* Returns the value of "name=value" if the name matches, otherwise 0. */
 static inline const char *value_of(const char *argument, const char *name)
 {
     const size_t length = strlen(name);
     return strncmp(argument, name, length) == 0 && argument[length] == '=' ? argument + length + 1 : 0;
 }
 
-/* Read the numbers between colons into `to`, at most `room`; returns their count. */
+/* Reads the numbers between colons into `to`, at most `room` of them, and returns their count. */
 static inline unsigned numbers(const char *text, uint64_t *to, unsigned room)
 {
     unsigned count = 0;

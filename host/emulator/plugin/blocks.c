@@ -1,24 +1,24 @@
-/* QEMU TCG plugin: how often each translation block ran in each phase of one inference, and how often it ended in a
- * jump.
+/* QEMU TCG plugin that counts how often each translation block ran in each phase of one inference, and how often it
+ * ended in a jump.
  *
- * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted; it ends when
- * a block starts in one of the ranges of `idle`. The host gives it the entries of the layer functions, and the functions
- * that call them, so that each layer's phase lasts from its entry until it has returned. A block that starts at `split`
- * cuts the phase in progress into runs.
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted. It ends when
+ * a block starts in one of the ranges of `idle`. The host passes the entries of the layer functions, and the functions
+ * that call them, so each layer's phase lasts from its entry until it has returned. A block that starts at `split`
+ * divides the current phase into runs.
  *
  * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
- * split=ADDRESS, waits=ADDRESS:BYTES:... (blocks in these ranges only wait for another core, and are not counted).
+ * split=ADDRESS, waits=ADDRESS:BYTES:... (blocks in these ranges only wait for another core and are not counted).
  *
- * Each core has a phase of its own; a phase that only the second core enters is written like any other.
+ * Each core has its own phase. A phase that only the second core enters is written like any other.
  *
- * Output, one record per line, numbers in decimal but for addresses:
+ * Output, one record per line, numbers in decimal except addresses:
  *     B id start end    a block: its first address, and the address after its last instruction, in hexadecimal
- *     P phase           the records that follow are of one run of the phase
+ *     P phase           the records that follow belong to one run of the phase
  *     C id count taken  how often the block ran, and how many of these runs ended in a jump
  *     S or E            the end of the run, at the split or at the end of the phase
- * A block precedes the first count of it.
+ * The B record of a block precedes its first C record.
  *
- * All cores must share one thread of QEMU. Run without -icount, under which a block that accesses a device starts a
+ * All cores must share one thread of QEMU. Run without -icount: with it, a block that accesses a device starts a
  * second time and would be counted twice.
  */
 #include <stdio.h>
@@ -33,9 +33,9 @@
 #define CORES 2
 
 typedef struct block {
-    struct block *next; /* all blocks, the latest first */
+    struct block *next; /* all blocks, newest first */
     uint64_t start, end;
-    uint64_t count[CORES], taken[CORES]; /* in the present run of a core's phase */
+    uint64_t count[CORES], taken[CORES]; /* in the current run of a core's phase */
     unsigned id;
     unsigned phase; /* the phase that begins here; 0: none */
     bool idle, split, wait, written;
@@ -46,13 +46,13 @@ EXPORT int qemu_plugin_version = 1;
 static FILE *out;
 static block *blocks;
 static block *previous[CORES];
-static unsigned known;
+static unsigned block_count;
 static unsigned phases[CORES]; /* 0: nothing is counted */
 static enum { THUMB, RISC_V, XTENSA } target;
 static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], waits[MAX_NUMBERS], split[1];
 static unsigned entry_count, idle_count, wait_count, split_count;
 
-/* End the present run of a core's phase: write its counts, and clear them. */
+/* Ends the current run of a core's phase: writes its counts and clears them. */
 static void write_run(unsigned core, char end)
 {
     fprintf(out, "P %u\n", phases[core]);
@@ -97,7 +97,7 @@ static void on_block(unsigned int core, void *userdata)
     }
 }
 
-/* The length of an instruction in bytes, from its first bytes: QEMU does not keep those on a second page. */
+/* Returns the length of an instruction in bytes, from its first bytes: QEMU does not keep those on a second page. */
 static unsigned bytes_of(const struct qemu_plugin_insn *insn)
 {
     const uint8_t *data = qemu_plugin_insn_data(insn);
@@ -106,7 +106,7 @@ static unsigned bytes_of(const struct qemu_plugin_insn *insn)
         return data[1] >= 0xE8 ? 4 : 2;
     case RISC_V:
         return (data[0] & 3) == 3 ? 4 : 2;
-    default: /* XTENSA: opcodes from 8 on are the narrow ones */
+    default: /* XTENSA: opcodes from 8 on are the short ones */
         return (data[0] & 15) >= 8 ? 2 : 3;
     }
 }
@@ -115,7 +115,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     const size_t count = qemu_plugin_tb_n_insns(tb);
     const struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
-    /* QEMU gives no notice when it drops a block, so its record stays: a retranslation makes a second one. */
+    /* QEMU gives no notice when it drops a block, so its record stays: a new translation adds a second record. */
     block *b = calloc(1, sizeof *b);
     (void)id;
     if (!b) {
@@ -124,7 +124,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     }
     b->start = qemu_plugin_insn_vaddr(qemu_plugin_tb_get_insn(tb, 0));
     b->end = qemu_plugin_insn_vaddr(last) + bytes_of(last);
-    b->id = known++;
+    b->id = block_count++;
     for (unsigned k = 0; k + 1 < idle_count; k += 2) {
         b->idle |= b->start >= idle[k] && b->start - idle[k] < idle[k + 1];
     }

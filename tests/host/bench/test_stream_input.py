@@ -105,7 +105,7 @@ def test_parts_out_of_order_are_rejected_and_the_input_is_sent_again(device: Dev
         device._exchange(WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", offset) + part)
 
     write(0, data[:100])
-    with pytest.raises(InputLostError, match="whole input"):
+    with pytest.raises(InputLostError, match="complete input"):
         write(200, data[200:300])
     with pytest.raises(InputLostError):
         device.infer()
@@ -146,7 +146,7 @@ def test_a_streamed_input_cannot_be_read_back(device: DeviceClient) -> None:
 
 def test_the_mlperf_monitor_cannot_stream(tmp_path: Path) -> None:
     generated_model = generated("qemu_mps2_an386", True)
-    with pytest.raises(UsageError, match="keeps the whole input"):
+    with pytest.raises(UsageError, match="keeps the complete input"):
         write_project(
             tmp_path / "p",
             model_sources(generated_model),

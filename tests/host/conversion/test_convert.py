@@ -217,7 +217,7 @@ def test_impossible_requests_raise_an_error(request_: ConversionRequest, tmp_pat
     ):
         with pytest.raises(UsageError, match="'float16' has float activations"):
             convert(invalid_request)
-    with pytest.raises(UsageError, match="9 samples cannot calibrate"):
+    with pytest.raises(UsageError, match="9 samples are too few to calibrate"):
         convert(replace(request_, calibration_samples=9))
     source = save(classifier(), tmp_path / "quantised.tflite")
     with pytest.raises(UsageError, match="its layers cannot be quantized one by one"):

@@ -64,7 +64,7 @@ def simulate_until_accurate(
 def simulated_w(power: PowerStates, simulated: SimulatedQueue) -> float:
     return (
         power.sleep_w * simulated.sleeping.mean
-        + power.active_w * simulated.utilisation.mean
+        + power.active_w * simulated.utilization.mean
         + power.lingering_w * simulated.lingering.mean
         + (power.waking_j + power.enter_j) * simulated.wakes_per_s.mean
     )
@@ -77,7 +77,7 @@ def differences(
     q = prediction.queueing
     min_wait_s = 0.02 * service.mean_s
     pairs = {
-        "utilisation": (q.utilisation, simulated.utilisation.mean, 0.0),
+        "utilisation": (q.utilization, simulated.utilization.mean, 0.0),
         "power": (prediction.power_w, simulated_w(power, simulated), 0.0),
         "mean wait": (q.wait_mean_s, simulated.wait_mean_s.mean, min_wait_s),
         "dropped": (q.dropped, simulated.dropped.mean, 0.01),

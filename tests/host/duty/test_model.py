@@ -57,7 +57,7 @@ def test_dropped_events_add_a_warning() -> None:
 def test_errors_name_the_value() -> None:
     with pytest.raises(UsageError, match="exchanged"):
         PowerStates(sleep_w=1.0, active_w=0.1)
-    with pytest.raises(UsageError, match="peak of"):
+    with pytest.raises(UsageError, match="peak power of"):
         PowerStates(sleep_w=0.0, active_w=0.1, peak_w=0.05)
     with pytest.raises(UsageError, match="time to wake"):
         PowerStates(sleep_w=0.0, active_w=0.1, wake_s=-1)
@@ -67,7 +67,7 @@ def test_errors_name_the_value() -> None:
         predict(PoissonEvents(1.0), 0.1, -1, POWER)
     with pytest.raises(UsageError, match="percentile"):
         predict(PoissonEvents(1.0), 0.1, None, POWER, percentiles=(101,))
-    with pytest.raises(UsageError, match="Periodic, Poisson or Trace"):
+    with pytest.raises(UsageError, match="PeriodicEvents, PoissonEvents or RecordedEvents"):
         predict(3.0, 0.1, None, POWER)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="cannot keep up"):
         predict(PoissonEvents(20.0), 0.1, None, POWER)

@@ -86,7 +86,7 @@ def test_the_prediction_agrees_with_the_board(
     assert 0 <= observed.wake_s - wake * service_s < 0.01 * service_s
     recorded_events = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
     q = queueing(recorded_events, service, queue, Sleep(observed.wake_s, linger * service_s))
-    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
+    assert q.utilization == pytest.approx(observed.utilization, rel=TOLERANCE)
     assert q.wait_mean_s == pytest.approx(observed.wait_mean_s, rel=TOLERANCE, abs=0.02 * service_s)
     assert q.dropped == pytest.approx(observed.dropped, rel=TOLERANCE, abs=0.0005)
     assert q.sleeping == pytest.approx(observed.shares["sleeping"], rel=TOLERANCE, abs=0.01)
@@ -109,7 +109,7 @@ def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoar
     half_interval = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
     q = queueing(PoissonEvents(rate), ServiceTimes.of([float(s) for s in observed.services_s]), None, Sleep())
     assert abs(q.wait_mean_s - np.mean(means)) < half_interval + 0.02 * service_s
-    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
+    assert q.utilization == pytest.approx(observed.utilization, rel=TOLERANCE)
 
 
 @pytest.mark.slow
@@ -126,7 +126,7 @@ def test_the_prediction_agrees_with_other_boards(tmp_path: Path, name: str) -> N
     assert service.mean_s == pytest.approx(service_s, rel=0.02)
     recorded_events = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
     q = queueing(recorded_events, service, 2, Sleep(observed.wake_s))
-    assert q.utilisation == pytest.approx(observed.utilisation, rel=TOLERANCE)
+    assert q.utilization == pytest.approx(observed.utilization, rel=TOLERANCE)
     assert q.wait_mean_s == pytest.approx(observed.wait_mean_s, rel=TOLERANCE)
     assert q.dropped == pytest.approx(observed.dropped, abs=1 / 150)
 

@@ -109,7 +109,7 @@ def test_a_long_queue_agrees_with_an_unlimited_one(service: ServiceTimes, sleep:
 
 def test_overload_drops_all_events_above_the_capacity() -> None:
     figures = finite_queue(1e6, ServiceTimes.of(1.0), NO_SLEEP, 4)
-    assert figures.utilisation == pytest.approx(1.0) and figures.dropped == pytest.approx(1 - 1e-6)
+    assert figures.utilization == pytest.approx(1.0) and figures.dropped == pytest.approx(1 - 1e-6)
     assert figures.wait_mean_s == pytest.approx(
         4.0, rel=0.01
     )  # an accepted event is the last in a full queue
@@ -119,11 +119,11 @@ def test_overload_drops_all_events_above_the_capacity() -> None:
 def test_periodic_events() -> None:
     idle_half = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
     assert idle_half.wait_mean_s == pytest.approx(0.02) and idle_half.wakes_per_s == pytest.approx(10.0)
-    assert (idle_half.utilisation, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
+    assert (idle_half.utilization, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
     fully_busy = periodic(
         0.1, ServiceTimes.of(0.1), NO_SLEEP, 0
     )  # service ends just in time, so no event is dropped
-    assert fully_busy.dropped == 0 and fully_busy.utilisation == pytest.approx(1.0)
+    assert fully_busy.dropped == 0 and fully_busy.utilization == pytest.approx(1.0)
     overloaded = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
     assert overloaded.dropped == pytest.approx(0.5, abs=1e-3)
     variable_service = ServiceTimes.lognormal(0.08, 0.3)
@@ -137,14 +137,14 @@ def test_periodic_events() -> None:
 def test_a_burst_in_a_trace_waits_and_drops() -> None:
     trace = RecordedEvents((1.0, 1.0, 1.0, 5.0), 10.0)
     figures = queueing(trace, ServiceTimes.of(1.0), 1, NO_SLEEP, (50, 99))
-    assert figures.dropped == pytest.approx(0.25) and figures.utilisation == pytest.approx(0.3)
+    assert figures.dropped == pytest.approx(0.25) and figures.utilization == pytest.approx(0.3)
     assert figures.wait_mean_s == pytest.approx(1 / 3) and figures.wait_percentiles_s[99] == pytest.approx(
         1.0
     )
 
 
 def assert_plausible(q: Queueing) -> None:
-    shares = (q.utilisation, q.waking, q.lingering, q.sleeping)
+    shares = (q.utilization, q.waking, q.lingering, q.sleeping)
     assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
     assert sum(shares) == pytest.approx(1, abs=2e-3)
     assert -1e-12 <= q.dropped <= 1 and q.wait_mean_s >= 0 and math.isfinite(q.wait_mean_s)
@@ -178,9 +178,9 @@ def test_any_device_gives_plausible_figures_or_an_error(
 
 
 def test_errors_name_the_value() -> None:
-    with pytest.raises(UsageError, match=r"utilisation would be 1\.2"):
+    with pytest.raises(UsageError, match=r"utilization would be 1\.2"):
         unlimited_queue(12.0, ServiceTimes.of(0.1), NO_SLEEP)
-    with pytest.raises(UsageError, match="utilisation would be 2"):
+    with pytest.raises(UsageError, match="utilization would be 2"):
         periodic(0.1, ServiceTimes.lognormal(0.2, 0.3), NO_SLEEP, None)
     with pytest.raises(UsageError, match="period"):
         PeriodicEvents(0)

@@ -19,7 +19,7 @@ def test_equal_seeds_give_equal_figures() -> None:
 def test_a_periodic_cycle_is_simulated_exactly() -> None:
     simulated = simulate(PeriodicEvents(1.0), ServiceTimes.of(0.2), Sleep(0.1, 0.3), None, 2000)
     shares = [
-        e.mean for e in (simulated.waking, simulated.utilisation, simulated.lingering, simulated.sleeping)
+        e.mean for e in (simulated.waking, simulated.utilization, simulated.lingering, simulated.sleeping)
     ]
     assert shares == pytest.approx([0.1, 0.2, 0.3, 0.4])
     assert simulated.wakes_per_s.mean == pytest.approx(1.0) and simulated.wait_mean_s.mean == pytest.approx(

@@ -79,7 +79,7 @@ def test_the_error_contains_the_message_of_qemu(elf: Path) -> None:
 def test_a_missing_emulator_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for name, package in [("qemu_mps2_an386", "qemu-system-arm"), ("qemu_riscv32", "qemu-system-misc")]:
-        with pytest.raises(ToolError, match=r"qemu-system-\w+ is missing") as caught:
+        with pytest.raises(ToolError, match=r"qemu-system-\w+ is not installed") as caught:
             command_line(load_board(name), tmp_path / "x.elf")
         assert caught.value.hint == f"Install it: apt install {package}"
 

@@ -137,7 +137,7 @@ def test_other_firmware_raises_an_error(firmware: Firmware) -> None:
 
 
 def test_another_protocol_version_raises_an_error(firmware: Firmware) -> None:
-    sentence = "speaks version 9 of the protocol, this program version 1"
+    sentence = "uses version 9 of the protocol, but this program uses version 1"
     with (
         start(load_board(BOARD), firmware(BOARD, version=9)) as machine,
         pytest.raises(DeviceError, match=sentence),
@@ -236,7 +236,10 @@ def test_a_silent_port_raises_an_error() -> None:
     near, far = pty.openpty()
     tty.setraw(far)
     try:
-        with SerialTransport(os.ttyname(far)) as line, pytest.raises(DeviceError, match="Nothing answers on"):
+        with (
+            SerialTransport(os.ttyname(far)) as line,
+            pytest.raises(DeviceError, match="No device answers on"),
+        ):
             DeviceClient(line).hello(timeout_s=0.3)
     finally:
         os.close(near)

@@ -87,7 +87,7 @@ def test_a_silent_device_raises_an_error(elf: Path, monkeypatch: pytest.MonkeyPa
 
     near, far = pty.openpty()
     monkeypatch.setattr("arenite.host.link.client.DeviceClient.hello.__defaults__", (0.3,))
-    with pytest.raises(DeviceError, match="Nothing answers"):
+    with pytest.raises(DeviceError, match="No device answers"):
         list(follow(lambda: os.ttyname(far), 115200))
     os.close(near)
     os.close(far)

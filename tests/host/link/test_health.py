@@ -357,7 +357,7 @@ def test_health_and_log_over_a_faulty_line(healthy: Firmware) -> None:
                 device.restart()
                 device.connect(toy_model.HASH)
             for _ in range(10):
-                assert device.health().cause == health.ASKED
+                assert device.health().cause == health.REQUEST
                 log = [e for e in device.log() if e.code == health.START]
                 assert [e.start for e in log] == list(range(log[0].start, log[-1].start + 1))
     assert faults[0].count > 5 and faults[1].count > 5

@@ -74,7 +74,7 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
 
 
 def test_a_board_without_pins_has_no_energy_mode(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has no pin that can be raised"):
+    with pytest.raises(UsageError, match="has no pin for the mark"):
         write_project(
             tmp_path / "p",
             toy_model.sources(),

@@ -166,7 +166,7 @@ def test_a_missing_uhubctl_raises_an_error(tmp_path: Path, monkeypatch: pytest.M
     tree = UsbTree(tmp_path)
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="uhubctl is missing"):
+    with pytest.raises(ToolError, match="uhubctl is not installed"):
         reset("power", str(tree.root / "dev/ttyACM0"), tree.root)
 
 

@@ -1,6 +1,6 @@
 """The layout of filters for the kernels of ``dot_s8_dsp.h``: two output channels in one int16, two inputs in one word.
 
-The order of the inputs is the order in which the kernels widen them: groups of four bytes as SXTB16 splits a word.
+The kernels widen groups of four bytes as SXTB16 splits a word, and the inputs have the same order.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ import numpy as np
 
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
-#: Inputs of a group within its four bytes: the halves of its first word, then of its second.
+#: The order of a group's four bytes after widening: the halves of its first word, then those of its second.
 GROUP = np.array([0, 2, 1, 3])
-#: Stands for an input that does not exist: its weight is 0.
+#: Index of an input that does not exist. Its weight is 0.
 _NONE = -1
 
 
 @dataclass(frozen=True)
 class TapOrder:
-    """The order in which a window of k_h rows is read, see ``ar_conv_2d_dsp_params``; ``order`` is int64 [groups *
-    4], for every input of the filters its place in [k_h][k_w][in_c], or -1."""
+    """The order in which a window of k_h rows is read, see ``ar_conv_2d_dsp_params``. ``order`` is int64 [groups * 4]:
+    for every input of the filters its index in [k_h][k_w][in_c], or -1."""
 
     runs: int
     run_width: int
@@ -34,8 +34,11 @@ class TapOrder:
 
 
 def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
-    """Whole rows of taps are runs; with dilation each tap is one. The bytes that do not fill a group are collected
-    after the groups where that makes fewer inputs than to fill up every run."""
+    """Return the order of the taps of a window.
+
+    Each row of taps is one run; with dilation each tap is a run. Bytes that do not fill a group are collected
+    after the groups if that needs fewer inputs than to pad every run.
+    """
     runs, run_width = (1, k_w) if dilation_w == 1 else (k_w, 1)
     length = run_width * in_c
     row = k_w * in_c
@@ -56,13 +59,14 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 
 
 def packable(folded: FoldedLayer) -> bool:
-    """Whether 256 * a + b fits 16 bits for all weights of both channels of every pair."""
+    """Whether 256 * a + b fits into 16 bits for all weights of both channels of every pair."""
     even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
 def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low half."""
+    """Return the weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low
+    half."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
     even, odd = channel_pairs(ordered)
@@ -71,8 +75,8 @@ def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def pair_biases(folded: FoldedLayer) -> np.ndarray:
-    """Int32 [pairs, 2]: both biases in one word, and the odd channel's. A one-sided offset of the even channel enters
-    the same way, in units of 1 / 256."""
+    """Return int32 [pairs, 2]: both biases in one word, and the odd channel's bias. A one-sided offset of the even
+    channel is added in units of 1 / 256."""
     even, odd = channel_pairs(folded.bias[:, None])
     offset = (
         0 if folded.requant.two_sided else channel_pairs(folded.requant.offset[:, None])[0].astype(np.int64)
@@ -81,8 +85,8 @@ def pair_biases(folded: FoldedLayer) -> np.ndarray:
 
 
 def pair_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of requantizations with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4]: see ``dot_s8_dsp.h`` and
-    ``row_dot_s8_dsp.h``."""
+    """Return the requantization table with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4], see ``dot_s8_dsp.h``
+    and ``row_dot_s8_dsp.h``."""
     requant = folded.requant
     m0, m1 = channel_pairs(requant.multiplier[:, None])
     offset0, offset1 = channel_pairs(requant.offset[:, None])
@@ -91,33 +95,36 @@ def pair_requant(folded: FoldedLayer) -> np.ndarray:
 
 
 def rotated_biases(bias: np.ndarray) -> np.ndarray:
-    """Int32 [pairs, 2] of int32 [channels] biases in units of 1 / 256, offsets included: of the odd channel's, the
-    whole units with what is left of it, the offset, as the top byte; and that together with the even channel's."""
+    """Return int32 [pairs, 2] for int32 [channels] biases in units of 1 / 256, offsets included.
+
+    The second word of a pair holds the odd channel's whole units, with its remainder, the offset, as the top byte. The
+    first word is that plus the even channel's bias.
+    """
     even, odd = channel_pairs(bias.astype(np.int64)[:, None])
     second = (odd >> 8) + ((odd & 255) << 24)
     return _int32(np.concatenate([even + second, second], axis=1))
 
 
 def rotated_requant(multiplier: np.ndarray) -> np.ndarray:
-    """The table for ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
+    """Return the table for ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
     return np.concatenate(channel_pairs(multiplier[:, None]), axis=1).astype(np.int32)
 
 
 def channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of even and of odd channels; a last channel alone is paired with zeros."""
+    """Return the rows of even and of odd channels. A single last channel is paired with zeros."""
     if len(rows) % 2:
         rows = np.concatenate([rows, np.zeros_like(rows[:1])])
     return rows[0::2], rows[1::2]
 
 
 def _int32(values: np.ndarray) -> np.ndarray:
-    """The low 32 bits: the kernels' arithmetic wraps around, and only differences count."""
+    """Return the low 32 bits. The kernels' arithmetic wraps around, so the upper bits do not matter."""
     return (values & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
 
 
 def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]: the biases of two pairs, then by turns a word of
-    weights of each."""
+    """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]: the biases of two pairs, then
+    alternately one word of weights of each pair."""
     biases, words = pair_biases(folded), pair_words(folded, order)
     if len(words) % 2:
         biases, words = (np.concatenate([v, np.zeros_like(v[:1])]) for v in (biases, words))
@@ -127,12 +134,12 @@ def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of one-sided requantizations, int32 [quads * 2, 3]."""
+    """Return the table of one-sided requantizations, int32 [quads * 2, 3]."""
     table = pair_requant(folded)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 
 
 def row_order(depth: int) -> np.ndarray:
-    """``TapOrder.order`` of ``depth`` inputs one after the other, in whole groups of eight."""
+    """Return ``TapOrder.order`` for ``depth`` consecutive inputs, in complete groups of eight."""
     within = (4 * np.arange(2 * -(-depth // 8))[:, None] + GROUP).reshape(-1)
     return np.where(within < depth, within, _NONE)

@@ -38,7 +38,7 @@ class Conv2D(Lowering):
         if op.input(2) < 0:
             inp = graph.tensors[op.inputs[0]]
             raise refuse(
-                op, None, "has no bias", f"Add an {BIAS_OF[inp.dtype]} bias of zeros: LiteRT demands one."
+                op, None, "has no bias", f"Add an {BIAS_OF[inp.dtype]} bias of zeros: LiteRT requires one."
             )
 
     def macs(self, graph: Subgraph, op: Op) -> int:

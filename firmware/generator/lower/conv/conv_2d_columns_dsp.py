@@ -1,6 +1,9 @@
-"""CONV_2D, int8, 3 taps wide at stride 1, on cores with the DSP extension: pixels share the columns they see."""
+"""CONV_2D, int8, 3 taps wide at stride 1, on cores with the DSP extension: neighbouring pixels share widened
+columns."""
 
 from __future__ import annotations
+
+from typing import cast
 
 import numpy as np
 
@@ -46,7 +49,7 @@ class Conv2DColumnsDsp(Variant):
         return folded is not None and packable(folded) and pair_requantization(folded) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The widened pixels of the largest block, and a pixel of padding."""
+        """The widened pixels of the largest block, and one pixel of padding."""
         w, out_w = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]].shape[2]
         _, k_h, k_w, in_c = w.shape
         return 2 * k_h * k_w * in_c * (2 if out_w in (2, 4) else 3) + in_c
@@ -79,9 +82,8 @@ class Conv2DColumnsDsp(Variant):
 
 
 def column_order(k_h: int, in_c: int) -> np.ndarray:
-    """Int64 [k_h * 3 * in_c]: for every input of the filters its place in [k_h][3][in_c], as ``columns_s8_dsp.h``
-    widens them."""
+    """Return int64 [k_h * 3 * in_c]: for every input of the filters its index in [k_h][3][in_c], in the order in which
+    ``columns_s8_dsp.h`` widens them."""
     row, group, tap = np.arange(k_h), np.arange(in_c // 4), np.arange(_TAPS)
     first = (row[:, None, None] * _TAPS + tap) * in_c + 4 * group[:, None]
-    value: np.ndarray = (first[..., None] + GROUP).reshape(-1)
-    return value
+    return cast(np.ndarray, (first[..., None] + GROUP).reshape(-1))

@@ -1,4 +1,4 @@
-"""CONV_2D, int8, on cores with the DSP extension; and DEPTHWISE_CONV_2D of one input channel, which is the same."""
+"""CONV_2D, int8, on cores with the DSP extension, and DEPTHWISE_CONV_2D of one input channel, which is the same."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: AR_CONV_DSP_ROWS of conv_2d_dsp_params.h.
+#: AR_CONV_DSP_ROWS in conv_2d_dsp_params.h.
 MAX_ROWS = 16
-#: Neighbouring pixels that the fastest kernel takes together.
+#: The number of neighbouring pixels that the fastest kernel computes together.
 _BLOCK = 3
-#: Bytes up to which the rows under a row of windows are copied whole where they need padding.
+#: If the rows under a row of windows need padding and have at most this number of bytes, they are copied completely.
 _SMALL_ROWS = 256
 SOURCES = (
     "conv_2d_s8_dsp.c",
@@ -37,7 +37,7 @@ SOURCES = (
 
 
 class ConvolutionDsp(Variant):
-    """The base of all convolutions over all channels; ``axis`` is the weights' axis of output channels."""
+    """The base of all convolutions over all channels. ``axis`` is the weights' axis of output channels."""
 
     tiers = (DSP,)
     kernels: ClassVar[tuple[str, ...]] = SOURCES
@@ -56,14 +56,14 @@ class ConvolutionDsp(Variant):
         return folded is not None and self.storable(folded) and pair_requantization(folded) is not None
 
     def storable(self, folded: FoldedLayer) -> bool:
-        """Whether the weights fit the kernel's layout."""
+        """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return scratch_bytes(order_of(graph, op), shape_of(graph, op))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """One tap: a block of pixels is widened before its outputs, which lie no further on, are written."""
+        """With one tap, a block of pixels is widened before its outputs are written, and these lie no further on."""
         inp, out, w = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], graph.tensors[op.inputs[1]]
         return ((0, 0),) if w.shape[1:3] == (1, 1) and out.shape[3] <= inp.shape[3] else ()
 
@@ -88,7 +88,8 @@ class Conv2DDsp(ConvolutionDsp):
 
 
 def folded_pairs(graph: Subgraph, op: Op, axis: int) -> FoldedLayer | None:
-    """The convolution with its weights as [out_c][k_h][k_w][in_c]; two-sided where no other form has a proof."""
+    """Return the convolution with its weights as [out_c][k_h][k_w][in_c]; two-sided only if no other form has a
+    proof."""
     for two_sided in (False, True):
         folded = fold_convolution(graph, op, axis, two_sided=two_sided)
         if folded is None:
@@ -128,7 +129,7 @@ def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
 
 
 def needs_window(taps: TapOrder, shape: dict[str, int]) -> bool:
-    """Whether a window hangs over the image's edge, or its last group reads on behind a row."""
+    """Return whether a window reaches beyond the image's edge, or its last group reads bytes behind a row."""
     bottom = (shape["out_h"] - 1) * shape["stride_h"] + (shape["k_h"] - 1) * shape["dilation_h"] + 1
     right = _columns(taps, shape)
     return (
@@ -141,7 +142,7 @@ def needs_window(taps: TapOrder, shape: dict[str, int]) -> bool:
 
 
 def padded_columns(taps: TapOrder, shape: dict[str, int]) -> int:
-    """Width of the rows that are copied with their padding; 0 where windows are copied instead, or nothing."""
+    """Return the width of the rows that are copied with their padding; 0 if windows are copied instead, or nothing."""
     columns = _columns(taps, shape)
     small = shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape)) <= _SMALL_ROWS
     one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
@@ -149,7 +150,8 @@ def padded_columns(taps: TapOrder, shape: dict[str, int]) -> int:
 
 
 def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
-    """The widened pixels of the largest block; behind them the copied rows, or the copied window of a block."""
+    """Return the bytes of the widened pixels of the largest block, and of the copied rows or the copied window of a
+    block."""
     one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
     seamless = one_tap and shape["stride_h"] == 1 and shape["stride_w"] == 1
     row = shape["batches"] * shape["out_h"] * shape["out_w"] if seamless else shape["out_w"]
@@ -164,7 +166,7 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
 
 
 def dsp_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    """The call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``: the fields of ``shape_of``."""
+    """Return the call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
     words = pair_words(folded, taps.order)
     form = accepted(pair_requantization(folded))
     filters = np.concatenate([form.biases, words], axis=1)
@@ -185,7 +187,7 @@ def dsp_fields(
     filters: np.ndarray,
     requant: np.ndarray,
 ) -> dict[str, Any]:
-    """All of ``ar_conv_2d_dsp_params``."""
+    """Return all fields of ``ar_conv_2d_dsp_params``."""
     form = accepted(pair_requantization(folded))
     return {
         "input": ctx.input_ptr(0),
@@ -210,12 +212,12 @@ def dsp_fields(
 
 
 def _columns(taps: TapOrder, shape: dict[str, int]) -> int:
-    """Columns under a row of windows, from the first one's first tap; less those of padding to the left it is where
-    the last window ends."""
+    """Return the number of columns under a row of windows, counted from the first tap of the first window. Minus the
+    padding on the left, it is the column where the last window ends."""
     k_w = taps.runs * taps.run_width
     return (shape["out_w"] - 1) * shape["stride_w"] + (k_w - 1) * shape["dilation_w"] + 1
 
 
 def _overhang(taps: TapOrder, shape: dict[str, int]) -> int:
-    """Bytes that the last group of a run reads beyond it."""
+    """Return the bytes that the last group of a run reads beyond the run."""
     return 4 * taps.run_groups + taps.rest - taps.run_width * shape["in_c"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
@@ -22,18 +24,18 @@ SOURCES = (
     "expand3_s8_dsp.c",
     "sum8_dsp.c",
 )
-#: The byte of a word that each of the four inputs of a group takes.
+#: The byte of a word that holds each of the four inputs of a group.
 _BYTES = np.array([0, 2, 1, 3])
-#: Pixels from which on unpacked weights save more instructions than unpacking takes.
+#: From this number of pixels on, unpacked weights save more instructions than the unpacking needs.
 _PIXELS = 16
-#: Weights of a small FULLY_CONNECTED.
+#: A FULLY_CONNECTED with fewer weights is small.
 SMALL = 2048
-#: AR_DOT_TWO_SIDED of dot_s8_dsp.h.
+#: AR_DOT_TWO_SIDED in dot_s8_dsp.h.
 _TWO_SIDED = 2
 
 
 def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
+    """Return the weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
     groups = ((16 * even + odd + 8) & 0xFF).reshape(len(even), -1, 4)[:, :, _BYTES]
@@ -41,7 +43,7 @@ def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantization) -> np.ndarray:
-    """The filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
+    """Return the filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
     start = 16 * (_difference(first, second) >> 8) + second
     biases = np.stack([start, second], axis=1) & 0xFFFFFFFF
@@ -49,7 +51,7 @@ def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantizat
 
 
 def nibble_requant(form: PairRequantization) -> np.ndarray:
-    """The table of requantizations: one-sided int32 [pairs, 3], with the first channel's offset."""
+    """Return the requantization table; a one-sided one is int32 [pairs, 3], with the first channel's offset."""
     if form.form == _TWO_SIDED:
         return form.requant
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
@@ -58,12 +60,12 @@ def nibble_requant(form: PairRequantization) -> np.ndarray:
 
 
 def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - b in 32 bits, with a sign: 256 times the bias of the first channel, and its offset."""
-    value: np.ndarray = ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31)
-    return value
+    """Return a - b as a signed 32-bit number: 256 times the bias of the first channel, plus its offset."""
+    return cast(np.ndarray, ((a - b + (1 << 31)) & 0xFFFFFFFF) - (1 << 31))
 
 
 def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
+    """Return the call of ``ar_conv_2d_w4_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
     form = accepted(pair_requantization(folded))
     filters = nibble_filters(folded, taps.order, form)
     return KernelCall(
@@ -76,18 +78,20 @@ def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[
 
 
 def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether the weights are int4, and the build is not for small flash: the kernels are large."""
+    """Return whether the weights are int4 and the build is not for small flash, because the int4 kernels are large."""
     return graph.tensors[op.inputs[1]].stored == "int4" and target.optimise != "flash"
 
 
 def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether one of the tier's own kernels runs with unpacked weights. Pairs with a weight of -8 have no int4 form."""
+    """Return whether one of the tier's own kernels runs with unpacked weights. Pairs with a weight of -8 have no int4
+    form."""
     unpacked = unpacked_kernel(graph, op, target)
     return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
 
 def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether a FULLY_CONNECTED is too small to add a kernel for, where other layers need unpacked weights."""
+    """Return whether a FULLY_CONNECTED is too small to add a kernel for it, because other layers need unpacked
+    weights."""
     small = graph.tensors[op.inputs[1]].elements < SMALL
     return target.optimise == "speed" and small and fast_whole(graph, op, target)
 
@@ -101,7 +105,7 @@ class _Convolution(ConvolutionDsp):
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if not is_int4(graph, op, target) or not super().suits(graph, op, target):
             return False
-        # Unpacking weights takes RAM; for speed it saves instructions if they are used often enough.
+        # Unpacking weights needs RAM. In a build for speed it saves instructions if the weights are used often enough.
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
         return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
 

@@ -1,4 +1,4 @@
-"""CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is a convolution too."""
+"""CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is a convolution over all channels too."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, Low
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
-#: Filters that the inner product takes at a time, and AR_CONV_2D_MVE_ROWS.
+#: The number of filters that the inner product computes together, and AR_CONV_2D_MVE_ROWS.
 _GROUP, _MAX_ROWS = 4, 16
-#: Bytes of windows that are copied side by side before they are multiplied: the more, the less often a group of filters
-#: is set up. Two windows are the least that keeps the inner product busy.
+#: Bytes of windows that are copied side by side before they are multiplied. With more of them, a group of filters is
+#: set up less often. The inner product needs at least two windows to be busy.
 _PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
 
 
@@ -28,13 +28,13 @@ class _Convolution(Variant):
     channel_axis: ClassVar[int]  # of the weights
 
     def filters(self, graph: Subgraph, op: Op) -> np.ndarray:
-        """The weights as [out_c, k_h, k_w, in_c]."""
+        """Return the weights as [out_c, k_h, k_w, in_c]."""
         return np.moveaxis(view_convolution(graph, op).filters, self.channel_axis, 0).reshape(
             self._shape(graph, op)
         )
 
     def _shape(self, graph: Subgraph, op: Op) -> tuple[int, int, int, int]:
-        """[out_c, k_h, k_w, in_c]."""
+        """Return [out_c, k_h, k_w, in_c]."""
         shape = graph.tensors[op.inputs[1]].shape
         return (
             shape[self.channel_axis],
@@ -55,7 +55,7 @@ class _Convolution(Variant):
         return requantization(graph, op) is not None
 
     def patch_pixels(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Windows copied at a time; 0 where the input's own bytes are the windows."""
+        """Return the number of windows that are copied at a time; 0 if the input's own bytes are the windows."""
         _, k_h, k_w, in_c = self._shape(graph, op)
         out = graph.tensors[op.outputs[0]]
         if k_h * k_w == 1:

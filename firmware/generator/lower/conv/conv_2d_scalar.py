@@ -1,4 +1,5 @@
-"""CONV_2D on cores without SIMD: two pixels in each multiplication, see ``conv_2d_s8_scalar.c``."""
+"""CONV_2D without SIMD instructions: each multiplication computes two pixels. The kernel is
+``conv_2d_s8_scalar.c``."""
 
 from __future__ import annotations
 
@@ -22,19 +23,20 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import Target
 
-#: Taps that are summed before the two halves of a word are split, and how many where those do not fit.
+#: The number of taps that are summed before the two halves of a word are split, and the number if those sums do not
+#: fit.
 _QUAD, _HALF = 4, 2
-#: The kernel reads this many bytes of weights past the last ones, for taps that fill up a quad.
+#: The kernel reads this number of bytes behind the last weight, for taps that fill up a quad.
 _BEYOND = 6
 
 
-#: The number that is added to biased weights.
+#: The kernel adds this to weights on cores without signed byte loads.
 _BIAS = 128
 
 
 @dataclass(frozen=True)
 class Geometry:
-    """Sizes of a convolution as the kernel sees them."""
+    """Sizes of a convolution in the form that the kernel uses."""
 
     batches: int
     in_h: int
@@ -67,7 +69,7 @@ class Geometry:
 def geometry(graph: Subgraph, op: Op) -> Geometry:
     """Return the sizes of a CONV_2D or DEPTHWISE_CONV_2D.
 
-    A layer whose kernel is one pixel becomes one long row, and an image of one column is turned, so that neighbours are
+    A layer with a kernel of one pixel becomes one long row. An image of one column is turned, so that neighbours are
     in one row.
     """
     view = view_convolution(graph, op)
@@ -89,33 +91,35 @@ def geometry(graph: Subgraph, op: Op) -> Geometry:
 
 
 def biased(core: str) -> bool:
-    """Whether weights have 128 added on this core: ``AR_NO_SIGNED_BYTES`` of the kernel."""
+    """Return whether 128 is added to weights on this core: ``AR_NO_SIGNED_BYTES`` of the kernel."""
     return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
 
 
 def pixels_per_word(core: str) -> int:
-    """Channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
+    """Return the number of channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
     return 1 if core.startswith("cortex-") else 2
 
 
 def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights``, ``bias`` added, and ``runs`` of the kernel from int64 [out_c][taps]; ``count`` channels together.
+    """Return the weights with ``bias`` added, and ``runs`` of the kernel, from int64 [out_c][taps].
 
-    None where not even two taps always fit.
+    ``count`` is the number of channels that are summed together. Returns None if not even the sums of two taps always
+    fit.
     """
     out_c, taps = weights.shape
-    whole = np.pad(weights, ((0, -out_c % count), (0, -taps % _QUAD)))
-    if not sums_fit(whole.reshape(len(whole), -1, _HALF)).all():
+    padded = np.pad(weights, ((0, -out_c % count), (0, -taps % _QUAD)))
+    if not sums_fit(padded.reshape(len(padded), -1, _HALF)).all():
         return None
-    fits = sums_fit(whole.reshape(len(whole) // count, count, -1, _QUAD))
-    runs = np.array([n for some in fits for n in count_runs(some.all(axis=0))], np.uint8)
-    ordered = whole[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
+    fits = sums_fit(padded.reshape(len(padded) // count, count, -1, _QUAD))
+    runs = np.array([n for channels in fits for n in count_runs(channels.all(axis=0))], np.uint8)
+    ordered = padded[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
     packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND), constant_values=bias)
     return packed, runs
 
 
 class _Pairs(Variant):
-    """The base of CONV_2D and of DEPTHWISE_CONV_2D with one input channel, which is a convolution too."""
+    """The base of CONV_2D and of DEPTHWISE_CONV_2D with one input channel, which is a convolution over all channels
+    too."""
 
     kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
     tiers = ("scalar", "dsp", "mve")
@@ -124,7 +128,7 @@ class _Pairs(Variant):
     axis: ClassVar[int]
 
     def _weights(self, graph: Subgraph, op: Op) -> tuple[FoldedLayer, np.ndarray] | None:
-        """The folded layer and its weights as int64 [out_c][taps]."""
+        """Return the folded layer and its weights as int64 [out_c][taps]."""
         folded = fold_convolution(graph, op, self.axis, SCALE)
         if folded is None or not has_offsets(folded):
             return None
@@ -138,14 +142,16 @@ class _Pairs(Variant):
         packing = self._weights(graph, op)
         if packing is None or packing[1].shape[1] != geometry(graph, op).taps:
             return False
-        # An odd channel needs weights for a partner.
+        # A single last channel needs weights for a partner.
         count = pixels_per_word(target.core)
-        alone = out.shape[3] % count != 0
-        return (not alone or target.optimise == "speed") and pack_weights(packing[1], 0, count) is not None
+        is_uneven = out.shape[3] % count != 0
+        return (not is_uneven or target.optimise == "speed") and pack_weights(
+            packing[1], 0, count
+        ) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         g = geometry(graph, op)
-        # The words of up to two pairs of pixels, padding, and row pointers (of a host as well).
+        # Words of up to two pairs of pixels, padding, and row pointers (8 bytes each: the code also runs on computers).
         return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:

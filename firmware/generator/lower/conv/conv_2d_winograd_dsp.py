@@ -1,4 +1,4 @@
-"""CONV_2D, int8, 3 x 3 at stride 1: Winograd's F(2,3) on cores with the DSP extension, where speed may cost flash."""
+"""CONV_2D, int8, 3 x 3 at stride 1, with Winograd's F(2,3), on cores with the DSP extension, in builds for speed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: Sums are scaled by this factor: twice from the transform, and 64 from the weights.
+#: Factor of the sums: 2 from the transform, and 64 from the weights.
 _SCALE = 128
-#: A layer must save this number of instructions per inference for every byte of flash that it costs: 24 bytes of
-#: transformed filters replace 9 of weights, and about a quarter of an instruction is saved per multiply-accumulate
-#: (measured).
-_WORTH = 32
+#: A layer must save this number of instructions per inference for every byte of flash that it costs.
+_MIN_SAVED_PER_BYTE = 32
+#: Instructions saved per multiply-accumulate (measured), and additional flash per weight: 24 bytes of transformed
+#: filters replace 9 of weights.
 _SAVED_PER_MAC, _EXTRA_BYTES_PER_WEIGHT = 0.25, 24 / 9 - 1
 #: Inputs of a group of four channels in the order in which SXTB16 splits a word.
 _GROUP = (0, 2, 1, 3)
@@ -43,7 +43,7 @@ class Conv2DWinogradDsp(Variant):
         if out.shape[2] % 2 or out.shape[2] < 4 or out.shape[1] * out.shape[2] < 6:
             return False
         macs = out.elements * 9 * inp.shape[3]
-        if macs * _SAVED_PER_MAC < _WORTH * w.elements * _EXTRA_BYTES_PER_WEIGHT:
+        if macs * _SAVED_PER_MAC < _MIN_SAVED_PER_BYTE * w.elements * _EXTRA_BYTES_PER_WEIGHT:
             return False
         return fold_convolution(graph, op, axis=0, two_sided=True) is not None
 
@@ -85,12 +85,14 @@ class Conv2DWinogradDsp(Variant):
 
 
 def winograd_filters(folded: FoldedLayer) -> np.ndarray:
-    """Biases and transformed weights of every pair of channels, int32 [out_c / 2, 2 + 12 in_c]: the layout of
-    ``winograd3_s8_dsp.h``."""
+    """Return the biases and transformed weights of every pair of channels, int32 [out_c / 2, 2 + 12 in_c], in the
+    layout of ``winograd3_s8_dsp.h``."""
     g0, g1, g2 = np.moveaxis(folded.weights, 2, 0)  # each [out_c, k_h, in_c]
     planes = np.stack([g0 + g1 + g2, g0 - g1 + g2, 2 * g0, -2 * g2], axis=1) * (_SCALE // 2)
     if np.abs(planes).max(initial=0) >= 1 << 15:
-        raise ValueError("Transformed filters leave 16 bits, although those of int8 weights cannot.")
+        raise ValueError(
+            "Transformed filters do not fit into 16 bits, although those of int8 weights always do."
+        )
     channels, _, _, in_c = planes.shape
     order = (4 * np.arange(in_c // 4)[:, None] + np.array(_GROUP)).reshape(-1)
     inputs = planes[..., order].reshape(channels, 4, -1) & 0xFFFF

@@ -1,4 +1,4 @@
-"""Parts that all convolutions share: checks of weights and bias, multipliers, and the fields of
+"""Code that all convolutions share: checks of weights and bias, multipliers, and the fields of
 ``ar_conv_2d_params``."""
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from arenite.firmware.generator.target import Target
 
 ACTIVATIONS = ("int8", "int16")
 BIAS_OF = {"int8": "int32", "int16": "int64"}
-#: The schema's TensorType.INT32.
+#: TensorType.INT32 in the TFLite schema.
 _INT32 = 2
-REQUANTIZE = "Re-quantize the model with symmetric per-channel int8 weights."
+REQUANTIZE = "Quantize the model again, with symmetric per-channel int8 weights."
 
 
 @dataclass(frozen=True)
 class ConvolutionView:
-    """A convolution as its kernels see it. Pairs are vertical and horizontal.
+    """A convolution in the form that its kernels need. Pairs are (vertical, horizontal).
 
     ``input``: [batches, height, width, channels]. ``weights``: [out_c, k_h, k_w, k_c], for DEPTHWISE_CONV_2D
     [1, k_h, k_w, out_c]. ``position``: the index of the input among the operator's inputs.
@@ -68,7 +68,7 @@ class ConvolutionView:
 
     @property
     def padding(self) -> tuple[int, int]:
-        """Rows of padding above the image, and columns left of it."""
+        """Rows of padding above the image, and columns on its left."""
         size, mode = self.input.shape[1:3], self.op.options["padding"]
         top, left = (
             conv_padding(mode, size[k], self.kernel[k], self.stride[k], self.dilation[k])[1] for k in (0, 1)
@@ -87,7 +87,7 @@ class ConvolutionView:
 
     @property
     def bias_values(self) -> np.ndarray | None:
-        """The constant bias; None for a convolution without one."""
+        """The constant bias, or None for a convolution without bias."""
         return None if self.bias is None else self.bias.data
 
 
@@ -107,7 +107,7 @@ def view_convolution(
 
 
 def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: int, axis: int) -> None:
-    """Refuse what the convolution kernels cannot run exactly. ``data``, ``weights`` and ``bias``
+    """Refuse a convolution that the kernels cannot run exactly. ``data``, ``weights`` and ``bias``
     are input positions of the op; ``axis`` is the output channel axis of the weights."""
     inp, out = graph.tensors[op.inputs[data]], graph.tensors[op.outputs[0]]
     check_activations(op, inp, out)
@@ -115,7 +115,7 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
     if op.input(bias) >= 0:
         check_bias(op, graph.tensors[op.input(bias)], inp)
     if inp.dtype == "int16" and op.options.get("quantized_bias_type") == _INT32:
-        raise refuse(op, None, "asks for a 32-bit accumulator", "Quantize the biases to int64.")
+        raise refuse(op, None, "requires a 32-bit accumulator", "Quantize the biases to int64.")
     check_accumulator(op, graph, weights, bias, axis)
     u8(op, op.options["stride_h"], "vertical stride")
     u8(op, op.options["stride_w"], "horizontal stride")
@@ -123,7 +123,7 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
 
 
 def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
-    """Quantized int8 or int16 in and out, of one type; int16 symmetric."""
+    """Refuse activations unless input and output have the same quantized type, int8 or symmetric int16."""
     require_dtype(op, inp, ACTIVATIONS)
     require_dtype(op, out, (inp.dtype,))
     require_quantized(op, inp)
@@ -131,7 +131,7 @@ def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
 
 
 def check_weights(op: Op, weights: Tensor, axis: int) -> None:
-    """Constant int8 weights, symmetric, quantized per tensor or along ``axis``."""
+    """Refuse weights that are not constant symmetric int8, quantized per tensor or along ``axis``."""
     require_dtype(op, weights, ("int8",))
     require_constant(op, weights, "weights")
     if weights.quant is None or any(weights.quant.zero_point):
@@ -143,16 +143,16 @@ def check_weights(op: Op, weights: Tensor, axis: int) -> None:
 
 
 def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
-    """A constant bias: int32 for int8 activations, int64 for int16."""
+    """Refuse a bias that is not constant, or not int32 for int8 activations and int64 for int16."""
     require_constant(op, bias, "bias")
     require_dtype(op, bias, (BIAS_OF[inp.dtype],))
-    # LiteRT adds the bias to a 64-bit sum and scales the low 48 bits of it.
+    # LiteRT adds the bias to a 64-bit sum and scales its low 48 bits.
     if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
         raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTIZE)
 
 
 def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
-    """Refuse an int8 convolution whose sums could leave 32 bits: undefined in LiteRT."""
+    """Refuse an int8 convolution whose sums could exceed 32 bits, because the result is undefined in LiteRT."""
     w = graph.tensors[op.inputs[weights]]
     if graph.tensors[op.outputs[0]].dtype != "int8" or w.data is None:
         return
@@ -166,9 +166,9 @@ def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: in
 
 
 def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Multiplier (int32) and shift (int8) per scale: input scale * weight scale / output scale, in double.
+    """Return multiplier (int32) and shift (int8) per scale: input scale * weight scale / output scale, in double.
 
-    For int16 the multiplier has the 16 bits to which LiteRT rounds it before a 64-bit product.
+    For int16 the multiplier has 16 bits, to which LiteRT rounds it before a 64-bit product.
     """
     pairs = channel_multipliers(inp, weights, out)
     if inp.dtype == "int16":
@@ -177,24 +177,27 @@ def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.n
 
 
 def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple[int, int]:
-    """The 16 bits of a multiplier that LiteRT keeps for a 64-bit sum, and its shift; see ``ar_requant_wide``."""
-    if shift > 7:  # where LiteRT leaves its documented range
+    """Return the 16 bits of a multiplier that LiteRT uses for a 64-bit sum, and its shift; see ``ar_requant_wide``."""
+    if shift > 7:  # LiteRT is outside of its documented range here
         raise refuse(
-            op, out, "its scale is over 127 times smaller than the product of the inputs'", REQUANTIZE
+            op,
+            out,
+            "its scale is more than 127 times smaller than the product of the inputs' scales",
+            REQUANTIZE,
         )
     return min((multiplier + (1 << 15)) >> 16, 0x7FFF), shift
 
 
-def u8(op: Op, value: int, what: str) -> int:
-    """``value`` for an 8-bit parameter field that must not be zero, or a refusal."""
+def u8(op: Op, value: int, name: str) -> int:
+    """Return ``value`` if it fits an 8-bit parameter field that must not be zero; otherwise refuse the op."""
     if not 1 <= value <= 255:
-        raise refuse(op, None, f"{what} is {value}, allowed are 1 to 255", "Change the layer.")
+        raise refuse(op, None, f"{name} is {value}, allowed are 1 to 255", "Change the layer.")
     return value
 
 
 @dataclass(frozen=True)
-class _Stored:
-    """A layer as it is stored in flash: words of ``pack`` or ``dense``, where there is a proof."""
+class _StoredLayer:
+    """A layer in the form in which flash stores it: words of ``pack`` or ``dense`` if one has a proof."""
 
     channels: LayerChannels
     packed: np.ndarray | None
@@ -205,26 +208,27 @@ def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
     return np.zeros(channels, np.int32) if bias is None or bias.data is None else bias.data
 
 
-def _stored(
+def _stored_layer(
     target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
-) -> _Stored:
-    """Return the form in which the layer is stored: for ``flash`` in as few bytes as can be proven exact."""
+) -> _StoredLayer:
+    """Return the form in which flash stores the layer. For ``flash``, it takes the fewest bytes that are proven
+    exact."""
     levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
     reach = (-128 - inp.zero_point, 127 - inp.zero_point)
 
-    def bounds(of: LayerChannels) -> tuple[np.ndarray, np.ndarray]:
-        return accumulator_bounds(of.weights, axis, of.bias, reach)
+    def bounds(channels: LayerChannels) -> tuple[np.ndarray, np.ndarray]:
+        return accumulator_bounds(channels.weights, axis, channels.bias, reach)
 
     if target.optimise == "flash":
-        usual = replace_extreme_scales(layer, axis, bounds(layer), out.zero_point, act)
+        replaced = replace_extreme_scales(layer, axis, bounds(layer), out.zero_point, act)
         for dropped in DROPPED_BITS:
-            if usual is None:
+            if replaced is None:
                 break
-            short = shorten(usual.multiplier, usual.shift, *bounds(usual), levels, dropped)
-            dense = None if short is None else compact_channels(short, usual.bias)
+            short = shorten(replaced.multiplier, replaced.shift, *bounds(replaced), levels, dropped)
+            dense = None if short is None else compact_channels(short, replaced.bias)
             if dense is not None:
-                return _Stored(usual, None, dense)
-    return _Stored(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
+                return _StoredLayer(replaced, None, dense)
+    return _StoredLayer(layer, pack(layer.multiplier, layer.shift, *bounds(layer), levels), None)
 
 
 def convolution_fields(
@@ -241,7 +245,9 @@ def convolution_fields(
         multiplier, shift = np.repeat(multiplier, out.shape[3]), np.repeat(shift, out.shape[3])
     act_min, act_max = view.activation_range
     layer = LayerChannels(multiplier, shift, _biases(view.bias, len(multiplier)), view.filters)
-    stored = _stored(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
+    stored = (
+        _stored_layer(ctx.target, layer, axis, inp, out, (act_min, act_max)) if out.dtype == "int8" else None
+    )
     if stored is not None:
         layer = stored.channels
     dense = stored.dense if stored is not None else None

@@ -1,4 +1,4 @@
-"""Weights and scales in the layout of ``gemm_s8_mve.h``."""
+"""Arrange weights and scales in the layout of ``gemm_s8_mve.h``."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.conv.convolution import multipliers
 from arenite.firmware.generator.lower.core.lowering import LowerContext
 
-#: Bytes of one filter that lie together, and those of what is left over.
+#: Sizes of the pieces into which a filter is divided, in bytes. The rest is a smaller piece.
 _PIECES = (32, 16)
 
 
@@ -20,8 +20,8 @@ _PIECES = (32, 16)
 class DoubleRounding:
     """A convolution's requantization with two roundings, as Helium's own instructions do it.
 
-    ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; negative throughout if ``two_sided``:
-    then some output below its zero point can be seen, and negative sums need a step of their own.
+    ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; all negative if ``two_sided``. Then
+    outputs below the zero point are not clamped, and the kernel corrects the rounding of negative sums.
     """
 
     multiplier: np.ndarray
@@ -30,11 +30,12 @@ class DoubleRounding:
 
 
 def requantization(graph: Subgraph, op: Op) -> DoubleRounding | None:
-    """That of a convolution that its lowering's ``check`` has accepted; None where its scales do not fit."""
+    """Return the requantization of a convolution that its lowering's ``check`` has accepted; None if its scales do not
+    fit."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     channels = out.shape[3]
     multiplier, shift = (np.resize(v, channels) for v in multipliers(op, inp, w, out))
-    # Nothing is left of a sum whose multiplier is 0, whatever it is shifted by.
+    # With a multiplier of 0, the result is 0 for every shift.
     shift = np.where(multiplier == 0, -1, shift).astype(np.int8)
     low, _ = activation_range(op.options.get("fused_activation_function", 0), out)
     two_sided = low < out.zero_point
@@ -44,14 +45,15 @@ def requantization(graph: Subgraph, op: Op) -> DoubleRounding | None:
 
 
 def folded_bias(filters: np.ndarray, bias: np.ndarray | None, zero_point: int) -> np.ndarray:
-    """Bias of sums over raw inputs: int32 [channels], of int8 filters [channels, taps]; wraps around as the sums do."""
-    taken = zero_point * filters.astype(np.int64).sum(axis=1)
-    given = 0 if bias is None else bias.astype(np.int64).reshape(-1)
-    return np.asarray(given - taken).astype(np.int32)
+    """Return the bias of sums over raw inputs: int32 [channels], from int8 filters [channels, taps]. It wraps around as
+    the sums do."""
+    zero_point_sums = zero_point * filters.astype(np.int64).sum(axis=1)
+    model_bias = 0 if bias is None else bias.astype(np.int64).reshape(-1)
+    return np.asarray(model_bias - zero_point_sums).astype(np.int32)
 
 
 def pack_filters(filters: np.ndarray) -> np.ndarray:
-    """int8 [channels, depth] as pieces of 32, of 16 and the rest, each of all channels together."""
+    """Return int8 [channels, depth] as pieces of 32 bytes, of 16 bytes and the rest, each piece for all channels."""
     depth = filters.shape[1]
     pieces, at = [], 0
     for size in _PIECES:
@@ -65,7 +67,8 @@ def pack_filters(filters: np.ndarray) -> np.ndarray:
 def gemm_fields(
     ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, twice: DoubleRounding
 ) -> dict[str, Any]:
-    """All of ``ar_gemm_s8_mve_params``; ``filters`` is int8 [channels, depth] in the order of a window's bytes."""
+    """Return all fields of ``ar_gemm_s8_mve_params``. ``filters`` is int8 [channels, depth], ordered as a window's
+    bytes."""
     inp = ctx.input_tensor(0)
     return {
         "weights": ctx.weights(pack_filters(filters), "weights"),

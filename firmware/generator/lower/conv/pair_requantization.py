@@ -1,4 +1,4 @@
-"""The requantization of a layer for the kernels of ``dot_s8_dsp.h``: which form, its biases and its table."""
+"""The requantization of a layer for the kernels of ``dot_s8_dsp.h``: its form, its biases and its table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 
-#: AR_DOT_SHIFT, AR_DOT_FIXED and so on of dot_s8_dsp.h.
+#: AR_DOT_SHIFT, AR_DOT_FIXED and so on in dot_s8_dsp.h.
 _SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
-#: Number of layers that are cached: ``suits`` and ``lower`` need the same result.
+#: Number of layers that are cached, because ``suits`` and ``lower`` need the same result.
 _CACHED_LAYERS = 512
 
 
@@ -39,20 +39,20 @@ _cache: OrderedDict[int, tuple[AffineRequant, PairRequantization | None]] = Orde
 
 
 def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
-    """None where the offset of an odd channel has no proof in the top byte of its sum. The weights' first axis is that
-    of the channels."""
+    """Return the requantization of a layer whose weights' first axis is that of the channels. Returns None if the
+    offset of an odd channel has no proof in the top byte of its sum."""
     key = id(folded.requant)
-    known = _cache.get(key)
-    if known is not None and known[0] is folded.requant:
-        return known[1]
-    form = _make(folded)
-    _cache[key] = (folded.requant, form)
+    entry = _cache.get(key)
+    if entry is not None and entry[0] is folded.requant:
+        return entry[1]
+    result = _solve_pairs(folded)
+    _cache[key] = (folded.requant, result)
     while len(_cache) > _CACHED_LAYERS:
         _cache.popitem(last=False)
-    return form
+    return result
 
 
-def _make(folded: FoldedLayer) -> PairRequantization | None:
+def _solve_pairs(folded: FoldedLayer) -> PairRequantization | None:
     requant = folded.requant
     if requant.two_sided:
         fixed = solve_with_shift(
@@ -71,10 +71,12 @@ def _make(folded: FoldedLayer) -> PairRequantization | None:
             pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
         )
     odd = np.arange(1, len(folded.bias), 2)
-    own = FixedShift((folded.bias << requant.scale) + requant.offset, requant.multiplier, requant.rounding)
+    unchanged = FixedShift(
+        (folded.bias << requant.scale) + requant.offset, requant.multiplier, requant.rounding
+    )
     for start, shift, form in (
         (fix_shift(folded, 0, _SHIFT), _SHIFT, _FIXED),
-        (own, requant.shift, _ONE_SIDED),
+        (unchanged, requant.shift, _ONE_SIDED),
     ):
         rotation = None if start is None else rotate_offsets(folded, start, 0, shift, odd)
         if rotation is not None:

@@ -38,7 +38,7 @@ class TransposeConv(Lowering):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op, _DATA, _WEIGHTS, _BIAS)
         out, (k_h, k_w), o = view.output, view.kernel, ctx.op.options
-        # The padding of the convolution that this one transposes: from the output's size.
+        # This operator transposes a convolution from its output to its input. The padding is that of the convolution.
         _, top = conv_padding(o["padding"], out.shape[1], k_h, o["stride_h"], 1)
         _, left = conv_padding(o["padding"], out.shape[2], k_w, o["stride_w"], 1)
         kernel = f"transpose_conv_{SUFFIX[view.input.dtype]}"

@@ -6,7 +6,7 @@ from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerCont
 
 
 def copy_call(ctx: LowerContext, position: int = 0) -> KernelCall | None:
-    """Copy the input at ``position`` to the output; None when the plan lets them share an address."""
+    """Return a call that copies the input at ``position`` to the output; None if both have the same address."""
     source, target = ctx.input_ptr(position), ctx.output_ptr()
     if source == target:
         return None

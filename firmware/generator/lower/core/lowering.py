@@ -46,8 +46,8 @@ def arena_address(offset: int) -> Expr:
 class KernelCall:
     """``kernel(&params)``.
 
-    Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s. ``before``: the
-    call that goes before it, each time.
+    Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s. ``before`` is a
+    call that runs before this one each time.
     """
 
     kernel: str  # e.g. "ar_conv_2d_s8"
@@ -56,7 +56,7 @@ class KernelCall:
     params_type: str  # e.g. "ar_conv_2d_params"
     fields: Mapping[str, Any] = field(default_factory=dict)
     before: KernelCall | None = None
-    headers: tuple[str, ...] = ()  # others that declare what is in ``fields``
+    headers: tuple[str, ...] = ()  # further headers, which declare what ``fields`` uses
 
     @property
     def all(self) -> tuple[KernelCall, ...]:
@@ -65,7 +65,7 @@ class KernelCall:
 
 
 class LowerContext(ABC):
-    """The tensors and addresses that a lowering uses for its call. Implemented by the generator."""
+    """The tensors and addresses that a lowering uses for its call. The generator implements it."""
 
     graph: Subgraph
     op: Op
@@ -73,11 +73,11 @@ class LowerContext(ABC):
 
     @property
     def whole(self) -> Subgraph:
-        """The graph as it was when its kernels were chosen; ``graph`` may show images of one row instead."""
+        """The graph for which the kernels were chosen. In ``graph``, images may have only one row."""
         return self.graph
 
     def input(self, position: int) -> Tensor | None:
-        """The input tensor at ``position``; None when it is absent."""
+        """Return the input tensor at ``position``, or None if it is absent."""
         index = self.op.input(position)
         return None if index < 0 else self.graph.tensors[index]
 
@@ -93,80 +93,81 @@ class LowerContext(ABC):
 
     @abstractmethod
     def input_ptr(self, position: int) -> Expr:
-        """Address of an input: in the arena, or of a constant in flash; ``NULL`` when it is absent."""
+        """Return the address of an input, in the arena or of a constant in flash; ``NULL`` if it is absent."""
 
     @abstractmethod
     def output_ptr(self, position: int = 0) -> Expr:
-        """Address of an output, in the arena."""
+        """Return the address of an output, in the arena."""
 
     @abstractmethod
     def tensor_ptr(self, index: int) -> Expr:
-        """Address of any tensor of the graph by index (LSTM intermediates and the like)."""
+        """Return the address of any tensor of the graph by its index (LSTM intermediates, for example)."""
 
     @abstractmethod
     def variable_ptr(self, name: str) -> Expr:
-        """Address of a resource variable's bytes."""
+        """Return the address of a resource variable's bytes."""
 
     @abstractmethod
     def weights(self, values: np.ndarray, hint: str) -> Expr:
-        """Put weights or biases in flash (counted as model data); equal arrays are stored once."""
+        """Put weights or biases into flash (counted as model data) and return their address. Equal arrays share one."""
 
     @abstractmethod
     def table(self, values: np.ndarray, hint: str) -> Expr:
-        """Put any other constant array in flash: multipliers, look-up tables, axis lists."""
+        """Put any other constant array into flash, such as multipliers, and return its address."""
 
     @abstractmethod
     def scratch_ptr(self, offset: int = 0) -> Expr:
-        """Address ``offset`` bytes into this op's kernel scratch, of the size that ``Lowering.scratch`` gave."""
+        """Return the address ``offset`` bytes into this op's kernel scratch, whose size is ``Lowering.scratch``."""
 
     @abstractmethod
     def state_ptr(self) -> Expr:
-        """Address of this op's accumulators, of the size that ``RowRequirements.state`` gave; ``NULL`` without."""
+        """Return the address of this op's accumulators, whose size is ``RowRequirements.state``; ``NULL`` without
+        any."""
 
 
 class Lowering(ABC):
-    """Base class. A subclass names its operator and implements ``check`` and ``lower``."""
+    """Base class of all lowerings. A subclass sets its operator and implements ``check`` and ``lower``."""
 
     op_name: ClassVar[str]
     #: One line for docs/operators.md: types and limits, e.g. "int8 (per channel), int16x8; groups".
     supports: ClassVar[str] = ""
-    #: Engine files that the operator may need, for docs/operators.md; a test compares them with what graphs use.
+    #: Engine files that the operator may need, for docs/operators.md. A test compares them with those that graphs use.
     kernels: ClassVar[tuple[str, ...]] = ()
 
     def check(self, graph: Subgraph, op: Op) -> None:  # noqa: B027 - an operator may have nothing to refuse
-        """Raise the error of ``refuse`` for an op that this lowering cannot run exactly."""
+        """Raise the error of ``refuse`` if this lowering cannot run the op exactly."""
 
     def scratch(self, graph: Subgraph, op: Op) -> int:
-        """Bytes of kernel scratch, live only while the op runs."""
+        """Return the bytes of kernel scratch. They are in use only while the op runs."""
         return 0
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """(input position, output position) pairs for which the output may overwrite the input exactly."""
+        """Return (input position, output position) pairs for which the output may overwrite the input exactly."""
         return ()
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """(input position, output position) pairs whose bytes are identical."""
+        """Return (input position, output position) pairs whose bytes are identical."""
         return ()
 
     def macs(self, graph: Subgraph, op: Op) -> int:
-        """Multiply-accumulates of one inference; 0 for operators without a matrix product."""
+        """Return the multiply-accumulates of one inference; 0 for operators without a matrix product."""
         return 0
 
     def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
-        """Return the requirements for running the op row by row with the parameters of its kernel; None where it
-        cannot."""
+        """Return the requirements for running the op row by row with the parameters of its kernel; None if that is not
+        possible."""
         return None
 
     @abstractmethod
     def lower(self, ctx: LowerContext) -> KernelCall | None:
-        """The call that runs the op; None when no code is needed (input and output share an address)."""
+        """Return the call that runs the op; None if it needs no code (input and output share an address)."""
 
 
 LOWERINGS: dict[str, Lowering] = {}
 
 
 def register(cls: type[LoweringT]) -> type[LoweringT]:
-    """Class decorator: one instance of ``cls`` lowers ``cls.op_name``."""
+    """Class decorator: register an instance of ``cls`` as the lowering of ``cls.op_name``."""
     if cls.op_name in LOWERINGS:
         raise ValueError(f"{cls.op_name} is registered twice")
     LOWERINGS[cls.op_name] = cls()
@@ -177,16 +178,16 @@ def describe(op: Op) -> str:
     return f"operator {op.index} {op.custom_code if op.name == 'CUSTOM' else op.name}"
 
 
-def refuse(op: Op, tensor: Tensor | None, why: str, hint: str) -> UnsupportedModelError:
-    """The error to raise: names the operator, its index and the tensor."""
-    where = f", tensor {tensor.index} '{tensor.name}'" if tensor is not None else ""
-    return UnsupportedModelError(f"{describe(op)}{where}: {why}.", hint)
+def refuse(op: Op, tensor: Tensor | None, reason: str, hint: str) -> UnsupportedModelError:
+    """Return the error to raise. Its message names the operator, its index and the tensor."""
+    tensor_text = f", tensor {tensor.index} '{tensor.name}'" if tensor is not None else ""
+    return UnsupportedModelError(f"{describe(op)}{tensor_text}: {reason}.", hint)
 
 
 def accepted(form: T | None) -> T:
     """Return ``form``, which exists for every layer that ``check`` or ``suits`` has accepted. Raises ``ValueError``."""
     if form is None:
-        raise ValueError("A layer was lowered with a kernel that does not suit it.")
+        raise ValueError("A layer was lowered with a kernel that cannot run it.")
     return form
 
 
@@ -196,31 +197,32 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
             op,
             tensor,
             f"has type {tensor.dtype}, supported: {', '.join(allowed)}",
-            "Quantize the model to int8 (or int16 activations) with per-channel weights: arenite convert does it.",
+            "Quantize the model to int8 (or int16 activations) with per-channel weights: use arenite convert.",
         )
 
 
 def require_quantized(op: Op, tensor: Tensor) -> None:
-    """Per-tensor quantization; int16 has zero point 0, as TFLite demands."""
+    """Refuse a tensor without per-tensor quantization, or an int16 one whose zero point is not 0, as TFLite
+    requires."""
     if tensor.quant is None or tensor.quant.per_axis:
         raise refuse(op, tensor, "must be quantized with one scale", "Quantize the model to int8 or int16.")
     if tensor.dtype == "int16" and tensor.zero_point != 0:
         raise refuse(
-            op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Re-quantize the model."
+            op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Quantize the model again."
         )
 
 
-def require_constant(op: Op, tensor: Tensor | None, what: str) -> np.ndarray:
-    """The constant value of ``tensor``, or a refusal when it is computed at run time."""
+def require_constant(op: Op, tensor: Tensor | None, name: str) -> np.ndarray:
+    """Return the constant value of ``tensor``. Refuse it if it is computed at run time."""
     if tensor is None or tensor.data is None:
-        raise refuse(op, tensor, f"{what} must be constant", "Export the model with a constant there.")
+        raise refuse(op, tensor, f"{name} must be constant", "Export the model with a constant there.")
     return tensor.data
 
 
-def u16(op: Op, value: int, what: str) -> int:
-    """``value`` for a 16-bit parameter field, or a refusal."""
+def u16(op: Op, value: int, name: str) -> int:
+    """Return ``value`` if it fits a 16-bit parameter field; otherwise refuse the op."""
     if not 0 <= value <= 0xFFFF:
         raise refuse(
-            op, None, f"{what} is {value}, the limit is 65535", "Split the layer or shrink the input."
+            op, None, f"{name} is {value}, the limit is 65535", "Split the layer or shrink the input."
         )
     return value

@@ -1,7 +1,8 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED, int8: weights stay packed in flash until their channel's turn.
+"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED, int8, whose weights are packed in flash and unpacked one channel at a
+time.
 
-int4 weights always do, where no faster way suits. Other weights do in a build for small flash, if that takes fewer
-bytes for the model as a whole, code included.
+int4 weights run this way if no faster kernel can run them. Other weights do in a build for small flash, if that takes
+fewer bytes for the complete model, code included.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import TIERS, Target
 from arenite.firmware.generator.weight_packing import PackedCodes, smallest_codes
 
-#: Bytes of flash that the kernels take, about, above those that they replace (a Cortex-M built for size), and a layer's
-#: own parameters. Below that the instructions cost more than they save.
+#: Approximate bytes of flash of the kernels, minus those of the kernels that they replace (a Cortex-M built for size),
+#: of the function that reads codes, and of a layer's own parameters. Smaller savings do not justify the instructions.
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
-#: Unpacking costs instructions: a layer must save at least this fraction (1 / n) of its weights.
+#: A layer must save at least this fraction (1 / n) of its weights, because unpacking costs instructions.
 _MIN_SAVING_DIVISOR = 4
-#: Graphs whose decision is kept.
+#: Number of graphs whose decision is cached.
 _CACHED_GRAPHS = 32
 
 _cache: OrderedDict[tuple[int, Target], tuple[Subgraph, frozenset[int]]] = OrderedDict()
 
 
 class _Packed(Variant):
-    """``axis``: the weights' axis of output channels."""
+    """The base of all packed layers. ``axis`` is the weights' axis of output channels."""
 
     tiers = TIERS
     priority = 900
@@ -50,25 +51,26 @@ class _Packed(Variant):
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
     def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[PackedCodes | None, int]:
-        """The weights as codes, channel after channel, and the bytes that they save; 0 where they save too little."""
+        """Return the weights as codes, channel after channel, and the bytes that they save; 0 if they save too
+        little."""
         (values,) = weights_of(graph, op, target, None)
         codes = smallest_codes(np.moveaxis(values, self.axis, 0))
         if codes is None:
             return None, 0
-        whole = -(-values.nbytes // 4) * 4
-        saved = whole - codes.nbytes - _LAYER
-        return codes, saved if saved * _MIN_SAVING_DIVISOR >= whole else 0
+        unpacked = -(-values.nbytes // 4) * 4
+        saved = unpacked - codes.nbytes - _LAYER
+        return codes, saved if saved * _MIN_SAVING_DIVISOR >= unpacked else 0
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         w = graph.tensors[op.inputs[1]]
         return w.elements // w.shape[self.axis]
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        # A kernel of one row unpacks all weights for each: that takes less RAM, and no more flash.
+        # A kernel for one row unpacks all weights for each row. A flash build prefers less RAM and no more code.
         return super().rows(graph, op, target) if target.optimise != "flash" else None
 
     def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
-        """The operator's own call, without weights, and the fields of ``ar_packed``."""
+        """Return the call of the operator's default kernel without weights, and the fields of ``ar_packed``."""
         codes = accepted(self.codes(ctx.graph, ctx.op, ctx.target)[0])
         inner = lower_redirected(RedirectedContext(ctx, lambda _: NULL), None)
 
@@ -102,13 +104,13 @@ class Conv2DPacked(_Packed):
         )
 
     def taps(self, graph: Subgraph, op: Op) -> int:
-        """Input channels of a group."""
+        """Return the input channels of a group."""
         return graph.tensors[op.inputs[1]].shape[3]
 
 
 @variant
 class DepthwiseConv2DPacked(Conv2DPacked):
-    """A convolution in as many groups as there are input channels."""
+    """DEPTHWISE_CONV_2D as a convolution with one group per input channel."""
 
     op_name = "DEPTHWISE_CONV_2D"
     axis = 3
@@ -147,11 +149,11 @@ _KINDS: tuple[_Packed, ...] = (Conv2DPacked(), DepthwiseConv2DPacked(), FullyCon
 
 
 def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
-    """Operators with int8 weights that take less flash packed, all of them together with the code for it."""
+    """Return the operators with int8 weights for which packed weights take less flash, with the code to unpack them."""
     key = (id(graph), target)
-    known = _cache.get(key)
-    if known is not None and known[0] is graph:
-        return known[1]
+    entry = _cache.get(key)
+    if entry is not None and entry[0] is graph:
+        return entry[1]
     positions = _worth_packing(graph, target)
     _cache[key] = (graph, positions)
     while len(_cache) > _CACHED_GRAPHS:
@@ -162,7 +164,7 @@ def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
 def _worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
     kinds = {kind.op_name: kind for kind in _KINDS}
     saved: dict[int, int] = {}
-    paid: set[int] = set()
+    codes_in_use: set[int] = set()
     for op in graph.ops:
         kind = kinds.get(op.name)
         if kind is None:
@@ -171,13 +173,13 @@ def _worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
         if inp.dtype != "int8" or w.data is None:
             continue
         if w.stored:
-            paid.add(_CODE[op.name])  # the kernel is there anyhow
+            codes_in_use.add(_CODE[op.name])  # int4 weights need this kernel anyway
         else:
             saved[op.index] = kind.codes(graph, op, target)[1]
-    kept: set[int] = set()
+    packed: set[int] = set()
     for code in sorted(set(_CODE.values())):
-        group = {k for k, bytes_ in saved.items() if bytes_ > 0 and _CODE[graph.ops[k].name] == code}
-        cost = 0 if code in paid else code + (0 if kept or paid else _READER)
+        group = {k for k, nbytes in saved.items() if nbytes > 0 and _CODE[graph.ops[k].name] == code}
+        cost = 0 if code in codes_in_use else code + (0 if packed or codes_in_use else _READER)
         if sum(saved[k] for k in group) > cost:
-            kept |= group
-    return frozenset(kept)
+            packed |= group
+    return frozenset(packed)

@@ -1,4 +1,4 @@
-"""A lowering whose weights go elsewhere than into flash as they are."""
+"""Run a lowering whose weights are not stored in flash unchanged."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.lower.core.variant import Variant
 from arenite.firmware.generator.target import Target
 
-#: The names that lowerings give to weights other than biases; and the position of the weights among the inputs.
+#: The names that lowerings use for weights other than biases, and the position of the weights among the inputs.
 _HINTS, _POSITION = ("weights", "filters"), 1
 
 
@@ -57,11 +57,11 @@ class RedirectedContext(LowerContext):
 
 
 class _RecordingContext(LowerContext):
-    """A lowering before there is a plan: no address means anything."""
+    """A context for lowering without a plan, whose addresses have no meaning."""
 
     def __init__(self, graph: Subgraph, op: Op, target: Target) -> None:
         self.graph, self.op, self.target = graph, op, target
-        self.nbytes = 0  # of biases and the like
+        self.nbytes = 0  # bytes of biases and tables
 
     def _none(self, *_: object) -> Expr:
         return NULL
@@ -79,17 +79,17 @@ class _RecordingContext(LowerContext):
 
 
 def weights_of(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> list[np.ndarray]:
-    """The arrays of weights that ``kernel``, or the operator's own, would have in flash."""
+    """Return the arrays of weights that ``kernel``, or the operator's default kernel if it is None, stores in flash."""
     placed: list[np.ndarray] = []
 
-    def keep(values: np.ndarray) -> Expr:
+    def record(values: np.ndarray) -> Expr:
         placed.append(values)
         return NULL
 
-    lower_redirected(RedirectedContext(_RecordingContext(graph, op, target), keep), kernel)
+    lower_redirected(RedirectedContext(_RecordingContext(graph, op, target), record), kernel)
     return placed
 
 
 def lower_redirected(ctx: LowerContext, kernel: Variant | None) -> KernelCall:
-    """The call of ``kernel``, or of the operator's own."""
+    """Return the call of ``kernel``, or of the operator's default kernel if it is None."""
     return accepted(LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx))

@@ -1,4 +1,4 @@
-"""Row functions of operators, described for the streaming planner."""
+"""Describe the row functions of operators for the streaming planner."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ _MAX_UINT8, _MAX_UINT16 = 255, 65535
 
 #: Instructions of the executor for one row.
 _ROW = 120
-#: A kernel that computes three pixels at a time loads weights again for fewer: instructions per product that
-#: an unused place costs, about.
-_PIXELS, _WASTE = 3, 0.35
+#: A kernel that computes three pixels together loads the weights again for fewer pixels. This is the approximate number
+#: of instructions per product of each unused place.
+_PIXELS, _UNUSED_PLACE = 3, 0.35
 
 
 def streamable_image(*tensors: Tensor) -> bool:
-    """Whether all are int8 images, batch 1, with rows that fit the executor's fields."""
+    """Return whether all tensors are int8 images of batch 1, with rows that fit the executor's fields."""
     return all(
         t.dtype == "int8"
         and len(t.shape) == 4
@@ -31,25 +31,25 @@ def streamable_image(*tensors: Tensor) -> bool:
 
 
 def one_row(graph: Subgraph, op: Op) -> Subgraph:
-    """The graph in which the computed tensors of ``op`` are images of one row."""
-    touched = {t for t in (*op.inputs, *op.outputs) if t >= 0 and graph.tensors[t].data is None}
+    """Return the graph in which the computed tensors of ``op`` are images of one row."""
+    computed = {t for t in (*op.inputs, *op.outputs) if t >= 0 and graph.tensors[t].data is None}
     return replace(
         graph,
         tensors=tuple(
-            replace(t, shape=(1, 1, *t.shape[2:])) if t.index in touched else t for t in graph.tensors
+            replace(t, shape=(1, 1, *t.shape[2:])) if t.index in computed else t for t in graph.tensors
         ),
     )
 
 
 def extra_instructions(out: Tensor, macs: int) -> int:
-    """Estimated instructions that an operator costs more when it runs by rows of its output ``out``."""
+    """Estimate the additional instructions of an operator when it runs by rows of its output ``out``."""
     width = out.shape[2]
     places = -(-width // _PIXELS) * _PIXELS
-    return out.shape[1] * _ROW + round(macs * _WASTE * (places / width - 1))
+    return out.shape[1] * _ROW + round(macs * _UNUSED_PLACE * (places / width - 1))
 
 
 def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """For CONV_2D and DEPTHWISE_CONV_2D; None where the layer cannot run by rows."""
+    """Return the requirements of CONV_2D or DEPTHWISE_CONV_2D; None if the layer cannot run by rows."""
     inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     o = op.options
     _, k_h, k_w, _ = weights.shape
@@ -59,20 +59,20 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements 
     _, top = conv_padding(o["padding"], inp.shape[1], k_h, stride, dilation)
     if max(k_h, stride, dilation, top) > _MAX_UINT8:
         return None
-    # Kernels may take the whole image for one row where each output is made of one pixel.
-    alone = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
+    # If each output depends on one pixel, kernels may treat the complete image as one row.
+    is_pointwise = (k_h, k_w, stride, o["stride_w"]) == (1, 1, 1, 1)
     products = out.elements * (weights.shape[3] if op.name == "CONV_2D" else 1)
     return RowRequirements(
         function,
         (RowInput(0, k_h, stride, dilation, top),),
-        row_alone=alone,
-        # Kernels of more than a pixel go row by row anyhow.
-        extra=extra_instructions(out, products if alone else 0),
+        row_alone=is_pointwise,
+        # Kernels of more than one pixel go row by row anyway.
+        extra=extra_instructions(out, products if is_pointwise else 0),
     )
 
 
 def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """For the poolings; a window that moves."""
+    """Return the requirements of a pooling with a moving window; None if the layer cannot run by rows."""
     inp, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], op.options
     taps, stride = o["filter_height"], o["stride_h"]
     if not streamable_image(inp, out):
@@ -84,7 +84,8 @@ def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
 
 
 def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """For a mean over the whole image, with one 32-bit sum per channel."""
+    """Return the requirements of a mean over the complete image, with one 32-bit sum per channel; None if not
+    possible."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if not streamable_image(inp, out) or out.elements != inp.shape[3]:
         return None
@@ -94,7 +95,7 @@ def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements
 
 
 def elementwise_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """For operators whose inputs are constants, or have the output's shape."""
+    """Return the requirements of an operator whose inputs are constants or have the output's shape; None otherwise."""
     out = graph.tensors[op.outputs[0]]
     computed = [
         (p, graph.tensors[t]) for p, t in enumerate(op.inputs) if t >= 0 and graph.tensors[t].data is None

@@ -1,8 +1,8 @@
-"""The proven requantization in the form that the fast kernels of cores without SIMD take."""
+"""The proven requantization in the form that the fast kernels without SIMD use."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,21 +11,21 @@ from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
 #: Left shift of the accumulator in ``ar_affine_s8``.
 SCALE = 8
-#: The range of a two-sided offset: one less is stored in eight bits.
+#: The range of a two-sided offset. The kernel stores the offset minus one in eight bits.
 _OFFSETS = (1, 256)
-#: The counts that one byte holds: quads that fit, and quads that do not.
+#: The largest counts in one byte: of quads that fit, and of quads that do not.
 _MAX_FITTING, _MAX_OVERFLOWING = 31, 7
 
 
 def has_offsets(folded: FoldedLayer) -> bool:
-    """Whether ``ar_affine_s8`` can hold the offsets of every channel."""
+    """Return whether ``ar_affine_s8`` can hold the offsets of every channel."""
     requant = folded.requant
     low, high = _OFFSETS
     return not requant.two_sided or bool(np.all((requant.offset >= low) & (requant.offset <= high)))
 
 
 def scaled_bias(folded: FoldedLayer, constant: np.ndarray | int = 0) -> np.ndarray:
-    """int32 [channels]: bias plus ``constant`` accumulator units, 256 times, with the offset; modulo 2**32."""
+    """Return int32 [channels]: 256 * (bias + ``constant``) with the offset added, modulo 2**32."""
     requant = folded.requant
     offset = requant.offset.astype(np.int64) - (1 if requant.two_sided else 0)
     scaled = ((folded.bias + constant) << SCALE) + offset
@@ -33,16 +33,16 @@ def scaled_bias(folded: FoldedLayer, constant: np.ndarray | int = 0) -> np.ndarr
 
 
 def sums_fit(weights: np.ndarray) -> np.ndarray:
-    """Whether sums of products with any int8 stay in 16 bits; over the last axis of int64 ``weights``."""
+    """Return whether sums of products with any int8 stay in 16 bits, over the last axis of int64 ``weights``."""
     positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
-    value: np.ndarray = (127 * positive + 128 * negative <= 32767) & (
-        128 * positive + 127 * negative <= 32768
+    return cast(
+        np.ndarray,
+        (127 * positive + 128 * negative <= 32767) & (128 * positive + 127 * negative <= 32768),
     )
-    return value
 
 
 def count_runs(fits: np.ndarray) -> list[int]:
-    """Bytes: how many in turn fit (five bits) and how many after them do not (three), up to the last."""
+    """Return run lengths as bytes: the number of quads that fit (five bits), then of those that do not (three bits)."""
     runs: list[int] = []
     at = 0
     while at < len(fits):
@@ -60,12 +60,13 @@ def count_runs(fits: np.ndarray) -> list[int]:
 def requant_fields(
     ctx: LowerContext, folded: FoldedLayer, bias: np.ndarray, pad_to: int = 1
 ) -> dict[str, Any]:
-    """``bias``, ``multiplier``, ``requant`` and the activation; arrays are filled up to a multiple of ``pad_to``."""
-    more = (0, -len(bias) % pad_to)
+    """Return the fields ``bias``, ``multiplier``, ``requant`` and those of the activation. Arrays are padded to a
+    multiple of ``pad_to``."""
+    padding = (0, -len(bias) % pad_to)
     requant = folded.requant
     return {
-        "bias": ctx.weights(np.pad(bias, more), "bias"),
-        "multiplier": ctx.table(np.pad(requant.multiplier, more), "multiplier"),
+        "bias": ctx.weights(np.pad(bias, padding), "bias"),
+        "multiplier": ctx.table(np.pad(requant.multiplier, padding), "multiplier"),
         "requant": {
             "shift": requant.shift,
             "two_sided": int(requant.two_sided),

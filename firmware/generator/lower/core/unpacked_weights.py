@@ -1,4 +1,4 @@
-"""int4 weights for kernels that take int8: they are unpacked to int8 in scratch memory before a layer runs."""
+"""int4 weights for int8 kernels: they are unpacked to int8 in scratch memory before a layer runs."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ from arenite.firmware.generator.lower.core.variant import Variant, suitable, var
 from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
 from arenite.firmware.generator.weight_packing import NibbleRows, pack_nibbles
 
-#: Whole weights stand at a multiple of this in scratch memory, behind the kernel's own.
+#: Unpacked weights begin at a multiple of this in scratch memory, behind the kernel's own scratch.
 _ALIGNMENT = 16
-#: The most RAM that is spent on unpacked weights where RAM counts.
-_LITTLE = {"ram": 1024, "flash": 0}
-#: Bytes of whole weights that serve one product each, where neither speed nor RAM alone counts.
-_ONCE = 4096
-#: Bytes of flash for each weight, at most: layouts that repeat weights take too much.
+#: Maximal RAM in bytes for unpacked weights in builds for small RAM or flash.
+_MAX_UNPACKED = {"ram": 1024, "flash": 0}
+#: The same in balanced builds for weights of which each serves one product.
+_MAX_UNPACKED_USED_ONCE = 4096
+#: Maximal bytes of flash for each weight: layouts that repeat weights take too much.
 _MAX_BYTES_PER_WEIGHT = 1.25
-#: The C function of one row of such a layer.
+#: The C function for one row of such a layer.
 ROW_FUNCTION = "ar_unpacked_row"
-#: Instructions of ``ar_unpack4``, about.
+#: Approximate instructions of ``ar_unpack4``: of a call, and per byte.
 _CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
-#: Number of layers that are cached: several methods need the result.
+#: Number of layers that are cached, because several methods need the result.
 _CACHED_LAYERS = 512
 
 
 @dataclass(frozen=True)
 class _UnpackedKernel:
-    """The kernel that runs (None: the operator's own) and its weights."""
+    """The kernel that runs (None: the operator's default kernel) and its weights."""
 
     kernel: Variant | None
     halves: NibbleRows
@@ -73,8 +73,8 @@ class _Unpacked(Variant):
         return kernel.in_place(graph, op, target)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """As the kernel does, except that the weights are unpacked for each row: other layers use the memory in
-        between."""
+        """Return the kernel's requirements. The weights are unpacked for each row, because other layers use the memory
+        in between."""
         chosen = _unpacked_kernel(graph, op, target)
         if chosen.kernel is None:
             row_needs = LOWERINGS[op.name].rows(graph, op)
@@ -82,8 +82,8 @@ class _Unpacked(Variant):
             row_needs = chosen.kernel.rows(graph, op, target)
         if row_needs is None or row_needs.accumulates:
             return None
-        seen = one_row(graph, op) if row_needs.row_alone else graph
-        scratch = _offset(seen, op, target, chosen.kernel) + chosen.halves.unpacked
+        row_graph = one_row(graph, op) if row_needs.row_alone else graph
+        scratch = _offset(row_graph, op, target, chosen.kernel) + chosen.halves.unpacked
         rows = graph.tensors[op.outputs[0]].shape[1]
         per_byte = _PER_BYTE_MVE if target.tier == MVE else _PER_BYTE
         extra = row_needs.extra + round(rows * (_CALL + per_byte * chosen.halves.unpacked))
@@ -92,11 +92,11 @@ class _Unpacked(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         chosen = _unpacked_kernel(ctx.whole, ctx.op, ctx.target)
         halves, packed = chosen.halves, chosen.halves.words
-        whole = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
-        call = lower_redirected(RedirectedContext(ctx, lambda _: whole), chosen.kernel)
+        unpacked = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
+        call = lower_redirected(RedirectedContext(ctx, lambda _: unpacked), chosen.kernel)
         fields = {
             "from": ctx.weights(packed, "halves"),
-            "to": whole,
+            "to": unpacked,
             "add": (halves.base & 0x7F) * 0x01010101,
             "flip": (halves.base & 0x80) * 0x01010101,
             "rows": halves.rows,
@@ -124,11 +124,11 @@ class FullyConnectedUnpacked(_Unpacked):
 
 
 def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel | None:
-    """The fastest kernel whose weights can be stored as half bytes; None where RAM counts more."""
+    """Return the fastest kernel whose weights can be stored as half bytes; None if it needs too much RAM."""
     key = (id(graph), op.index, target)
-    known = _cache.get(key)
-    if known is not None and known[0] is graph:
-        return known[1]
+    entry = _cache.get(key)
+    if entry is not None and entry[0] is graph:
+        return entry[1]
     candidate = next(_unpacked_kernels(graph, op, target), None)
     _cache[key] = (graph, candidate)
     while len(_cache) > _CACHED_LAYERS:
@@ -143,11 +143,11 @@ def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel
 def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     # int16 activations have no other kernel.
-    most = _LITTLE.get(target.optimise) if inp.dtype == "int8" else None
-    if _once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
-        most = _ONCE
+    max_unpacked = _MAX_UNPACKED.get(target.optimise) if inp.dtype == "int8" else None
+    if _uses_weights_once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
+        max_unpacked = _MAX_UNPACKED_USED_ONCE
     if target.tier == MVE and target.optimise == "ram":
-        most = None  # the kernel that unpacks one channel at a time has none of Helium's speed
+        max_unpacked = None  # the kernel that unpacks one channel at a time does not use Helium
     kernels: list[Variant | None] = []
     if target.optimise != "flash":
         kernels += suitable(graph, op, target)
@@ -156,12 +156,12 @@ def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_Unpa
         halves = pack_nibbles(values[0]) if len(values) == 1 else None
         if halves is None or halves.words.nbytes > _MAX_BYTES_PER_WEIGHT * w.elements + 64:
             continue
-        if most is None or halves.unpacked <= most:
+        if max_unpacked is None or halves.unpacked <= max_unpacked:
             yield _UnpackedKernel(kernel, halves)
 
 
-def _once(graph: Subgraph, op: Op) -> bool:
-    """Whether each weight serves one product: to make all whole at once gains little then."""
+def _uses_weights_once(graph: Subgraph, op: Op) -> bool:
+    """Return whether each weight serves one product. Then it gains little to unpack all weights at once."""
     return (
         op.name == "FULLY_CONNECTED"
         and graph.tensors[op.outputs[0]].elements == graph.tensors[op.inputs[1]].shape[0]
@@ -174,7 +174,8 @@ def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> 
 
 
 def unpacked_row(before: KernelCall, row: KernelCall) -> KernelCall:
-    """The function of one row that first makes the weights whole, as ``before`` does, and then calls ``row``'s."""
+    """Return the function of one row that first unpacks the weights, as ``before`` does, and then calls ``row``'s
+    function."""
     fields = {
         "unpack": before.fields,
         "run": Expr(row.kernel),

@@ -18,74 +18,76 @@ VariantT = TypeVar("VariantT", bound="Variant")
 
 
 class Variant(ABC):
-    """One kernel that can stand in for an operator's own. Among those that suit, the highest priority runs."""
+    """A kernel that can replace an operator's default kernel. Of those that can run an op, the highest priority
+    does."""
 
     op_name: ClassVar[str]
     tiers: ClassVar[tuple[str, ...]]
     priority: ClassVar[int] = 0
-    #: Engine files that it needs, for docs/operators.md.
+    #: Engine files that the kernel needs, for docs/operators.md.
     kernels: ClassVar[tuple[str, ...]] = ()
-    #: The kernel's C function for one output row (``ar_row_fn`` in stream.h), of a convolution; "" for none.
+    #: For a convolution: the kernel's C function for one output row (``ar_row_fn`` in stream.h), or "".
     row_function: ClassVar[str] = ""
-    #: Whether it keeps weights packed in flash.
+    #: Whether the kernel keeps weights packed in flash.
     packed: ClassVar[bool] = False
 
     @abstractmethod
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        """Whether the kernel computes exactly the operator's bytes here and is faster. ``check`` has accepted the
-        op."""
+        """Return whether the kernel is faster for this op and computes exactly the operator's bytes. ``check`` has
+        accepted the op."""
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Bytes of kernel scratch, live only while the op runs."""
+        """Return the bytes of kernel scratch. They are in use only while the op runs."""
         return 0
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """(input position, output position) pairs for which the output may overwrite the input exactly."""
+        """Return (input position, output position) pairs for which the output may overwrite the input exactly."""
         return ()
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """Return the requirements for running row by row with the parameters of ``lower``; None where it cannot. With
-        ``row_alone`` ``lower`` sees an image of one row. Images of one column do not: kernels may turn them."""
-        column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
-        if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not column:
+        """Return the requirements for running row by row with the parameters of ``lower``; None if that is not
+        possible. With ``row_alone``, ``lower`` sees an image of one row. Images of one column are excluded: kernels may
+        turn them."""
+        is_column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
+        if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not is_column:
             row_needs = convolution_rows(graph, op, self.row_function)
             if row_needs is not None:
-                seen = one_row(graph, op) if row_needs.row_alone else graph
-                return replace(row_needs, scratch=self.scratch(seen, op, target))
+                row_graph = one_row(graph, op) if row_needs.row_alone else graph
+                return replace(row_needs, scratch=self.scratch(row_graph, op, target))
         return None
 
     @abstractmethod
     def lower(self, ctx: LowerContext) -> KernelCall:
-        """The call that runs the op."""
+        """Return the call that runs the op."""
 
 
 _VARIANTS: dict[str, list[Variant]] = {}
 
 
 def variant(cls: type[VariantT]) -> type[VariantT]:
-    """Class decorator: one instance of ``cls`` is offered for ``cls.op_name``."""
-    known = _VARIANTS.setdefault(cls.op_name, [])
-    known.append(cls())
-    known.sort(key=lambda v: -v.priority)
+    """Class decorator: register an instance of ``cls`` as a variant of ``cls.op_name``."""
+    variants = _VARIANTS.setdefault(cls.op_name, [])
+    variants.append(cls())
+    variants.sort(key=lambda v: -v.priority)
     return cls
 
 
 def kernels_of(op_name: str) -> tuple[str, ...]:
-    """Engine files that any variant of an operator may need, sorted."""
+    """Return the engine files that any variant of an operator may need, sorted."""
     return tuple(sorted({name for v in _VARIANTS.get(op_name, ()) for name in v.kernels}))
 
 
 def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
-    """The variants for weights as they are that can run ``op`` on ``target``, the best first."""
+    """Yield the variants for unpacked weights that can run ``op`` on ``target``, the best first."""
     for candidate in _VARIANTS.get(op.name, ()):
         if not candidate.packed and target.tier in candidate.tiers and candidate.suits(graph, op, target):
             yield candidate
 
 
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
-    """The variant that runs ``op`` on ``target``; None when the operator's own kernel does.
+    """Return the variant that runs ``op`` on ``target``; None if the operator's default kernel runs it.
 
-    Where flash counts, only variants with packed weights: the others gain their speed with more code and tables.
+    Builds for small flash use only variants with packed weights: the others need more code and tables.
     """
     for candidate in _VARIANTS.get(op.name, ()):
         if target.optimise == "flash" and not candidate.packed:

@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     u16,
 )
 
-#: The most int8 products (each at most 255^2) that a 32-bit sum holds.
+#: The number of int8 products (each at most 255^2) that a 32-bit sum can hold.
 _DEPTH_LIMIT = (2**31 - 1) // 255**2
 
 
@@ -48,7 +48,9 @@ class BatchMatMul(Lowering):
                 )
         depth = lhs.shape[-2 if op.options["adj_x"] else -1]
         if lhs.dtype == "int8" and depth > _DEPTH_LIMIT:
-            raise refuse(op, lhs, f"sums of over {_DEPTH_LIMIT} products can overflow 32 bits", "Split it.")
+            raise refuse(
+                op, lhs, f"sums of more than {_DEPTH_LIMIT} products can overflow 32 bits", "Split the layer."
+            )
         scaling(op, lhs, rhs, out)
 
     def macs(self, graph: Subgraph, op: Op) -> int:
@@ -80,7 +82,8 @@ class BatchMatMul(Lowering):
 
 
 def operand(address: Expr, tensor: Tensor, outer: int) -> dict[str, Any]:
-    """One ``ar_matmul_operand``: strides of its batch dimensions, of axis ``outer`` and of the other matrix axis."""
+    """Return one ``ar_matmul_operand``: strides of its batch dimensions, of axis ``outer`` and of the other matrix
+    axis."""
     shape = (1,) * (5 - len(tensor.shape)) + tensor.shape
     strides = [int(np.prod(shape[k + 1 :])) for k in range(5)]
     return {
@@ -93,7 +96,7 @@ def operand(address: Expr, tensor: Tensor, outer: int) -> dict[str, Any]:
 
 
 def scaling(op: Op, lhs: Tensor, rhs: Tensor, out: Tensor) -> tuple[int, int]:
-    """Multiplier and shift; TFLite rounds the product of the operands' scales to float32."""
+    """Return multiplier and shift. TFLite rounds the product of the operands' scales to float32."""
     product = float(np.float32(lhs.scale) * np.float32(rhs.scale))
     multiplier, shift = quantize_multiplier(product / out.scale)
     return narrow_multiplier(op, out, multiplier, shift) if lhs.dtype == "int16" else (multiplier, shift)

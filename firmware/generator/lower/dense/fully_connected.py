@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.requant.layer_scales import accumulator_range, real_scale, weights_offset
 from arenite.firmware.generator.requant.single_rounding import proven_multipliers, real_scales
 
-#: The schema's FullyConnectedOptionsWeightsFormat.DEFAULT and TensorType.INT32.
+#: FullyConnectedOptionsWeightsFormat.DEFAULT and TensorType.INT32 in the TFLite schema.
 _DEFAULT_FORMAT, _INT32 = 0, 2
 
 
@@ -77,8 +77,8 @@ class FullyConnected(Lowering):
         multiplier, shift = proven if proven is not None else real_scales(scales)
         bias_ptr = NULL
         if bias is not None and bias.data is not None:
-            wide = np.int32 if inp.dtype == "int8" else np.int64
-            bias_ptr = ctx.weights(bias.data.astype(wide), "bias")
+            bias_dtype = np.int32 if inp.dtype == "int8" else np.int64
+            bias_ptr = ctx.weights(bias.data.astype(bias_dtype), "bias")
         return KernelCall(
             f"ar_{kernel}",
             "fully_connected.h",
@@ -105,7 +105,7 @@ class FullyConnected(Lowering):
 
 
 def check_accumulator(op: Op, graph: Subgraph) -> None:
-    """Refuse sums that leave LiteRT's accumulator, or its 32-bit integer after scaling."""
+    """Refuse sums that can overflow LiteRT's accumulator, or its 32-bit integer after scaling."""
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     out = graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None

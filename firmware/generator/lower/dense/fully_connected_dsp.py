@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED, int8, on cores with the DSP extension; and CONV_2D with one output pixel, which is the same."""
+"""FULLY_CONNECTED, int8, on cores with the DSP extension, and CONV_2D with one output pixel, which is the same."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MAX_UINT16 = (1 << 16) - 1
 
 @variant
 class FullyConnectedDsp(Variant):
-    """One row, rounded once: filters in quads."""
+    """One row with single rounding. Filters are stored in quads."""
 
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
@@ -44,7 +44,7 @@ class FullyConnectedDsp(Variant):
         return _rows(graph, op) == 1 and row_suits(_folded(graph, op), self.storable)
 
     def storable(self, folded: FoldedLayer) -> bool:
-        """Whether the weights have a place in the kernel's layout."""
+        """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -64,7 +64,7 @@ class FullyConnectedDsp(Variant):
 
 @variant
 class FullyConnectedRowsDsp(Variant):
-    """Several rows: pixels of a convolution with one tap."""
+    """Several rows, computed as pixels of a convolution with one tap."""
 
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
@@ -79,7 +79,7 @@ class FullyConnectedRowsDsp(Variant):
         return pair_requantization(folded) is not None
 
     def storable(self, folded: FoldedLayer) -> bool:
-        """Whether the weights have a place in the kernel's layout."""
+        """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -101,7 +101,7 @@ class FullyConnectedRowsDsp(Variant):
 
 @variant
 class Conv2DPixelDsp(Variant):
-    """A convolution whose one window is the whole image, in the image's order."""
+    """A convolution with one window, which is the complete image, in the image's order."""
 
     op_name = "CONV_2D"
     tiers = (DSP,)
@@ -120,7 +120,7 @@ class Conv2DPixelDsp(Variant):
         return row_suits(fold_convolution(graph, op, axis=0), self.storable)
 
     def storable(self, folded: FoldedLayer) -> bool:
-        """Whether the weights have a place in the kernel's layout."""
+        """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -138,19 +138,19 @@ class Conv2DPixelDsp(Variant):
 
 
 def row_suits(folded: FoldedLayer | None, storable: Callable[[FoldedLayer], bool]) -> bool:
+    """Return whether the kernel for one row can run the layer. ``storable`` checks its weights."""
     if folded is None or folded.requant.two_sided or not storable(folded):
         return False
-    value: bool = max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16
-    return value
+    return bool(max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16)
 
 
 def row_scratch(depth: int) -> int:
-    """Bytes of the widened row."""
+    """Return the bytes of the widened row."""
     return 2 * len(row_order(depth))
 
 
 def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
-    """The call of ``ar_fully_connected_s8_dsp`` for one row."""
+    """Return the call of ``ar_fully_connected_s8_dsp`` for one row."""
     filters = pack_quads(folded, row_order(folded.weights[0].size))
     return KernelCall(
         "ar_fully_connected_s8_dsp",
@@ -164,7 +164,7 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 def row_fields(
     ctx: LowerContext, folded: FoldedLayer, filters: np.ndarray, requant: np.ndarray
 ) -> dict[str, Any]:
-    """All of ``ar_fully_connected_dsp_params``."""
+    """Return all fields of ``ar_fully_connected_dsp_params``."""
     depth = folded.weights[0].size
     return {
         "input": ctx.input_ptr(0),
@@ -188,7 +188,7 @@ def _folded(graph: Subgraph, op: Op) -> FoldedLayer | None:
 
 
 def _pixels(graph: Subgraph, op: Op) -> dict[str, int]:
-    """Rows as the pixels of an image of one row: the fields of ``conv_2d_dsp.shape_of``."""
+    """Return the fields of ``conv_2d_dsp.shape_of`` for rows as the pixels of an image of one row."""
     rows, depth, units = _rows(graph, op), _depth(graph, op), _units(graph, op)
     shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth, "out_h": 1, "out_w": rows, "out_c": units}
     shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}

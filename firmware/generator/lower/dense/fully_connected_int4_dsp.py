@@ -34,7 +34,8 @@ SOURCES = ("fully_connected_w4_dsp.c", "row_dot4_w4_dsp.c", "sum8_dsp.c")
 
 
 def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """The filters of ``row_dot_w4_dsp.h``, int32 [quads, 4 + len(order) / 2]; ``order`` as ``row_order`` gives it."""
+    """Return the filters of ``row_dot_w4_dsp.h``, int32 [quads, 4 + len(order) / 2]; ``order`` is from
+    ``row_order``."""
     even, odd = channel_pairs(folded.bias[:, None])
     biases = (np.concatenate([16 * even + odd, odd], axis=1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
     words = nibble_words(folded, order)
@@ -46,14 +47,14 @@ def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def nibble_quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """The table of requantizations, int32 [quads * 2, 4]."""
+    """Return the requantization table, int32 [quads * 2, 4]."""
     offset, _ = channel_pairs(folded.requant.offset[:, None])
     table = np.concatenate([pair_requant(folded), offset.astype(np.int32)], axis=1)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 
 
 def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
-    """The call of ``ar_fully_connected_w4_dsp`` for one row."""
+    """Return the call of ``ar_fully_connected_w4_dsp`` for one row."""
     order = row_order(folded.weights[0].size)
     return KernelCall(
         "ar_fully_connected_w4_dsp",
@@ -65,7 +66,7 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 
 
 def _small(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Whether a layer is too small to add a kernel for: the kernel of another layer serves it."""
+    """Return whether a layer is too small to add a kernel for it. Then the kernel of another layer runs it."""
     if target.optimise == "speed":
         return small_beside_whole(graph, op, target)
     return graph.tensors[op.inputs[1]].elements < SMALL
@@ -109,7 +110,7 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
 
 @variant
 class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
-    """Rows are pixels of a convolution with one tap."""
+    """Several rows, computed as pixels of a convolution with one tap."""
 
     priority = 1100
     packed = True

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED and CONV_2D of one pixel for Helium: weights as they are in the model, four units at a time."""
+"""FULLY_CONNECTED and CONV_2D of one pixel for Helium: weights in the model's order, four units at a time."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import SAME, activation_range
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import folded_bias
-from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantization as convolution_requantisation
+from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantization as convolution_requantization
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -23,12 +23,13 @@ from arenite.firmware.generator.requant.layer_scales import (
 from arenite.firmware.generator.requant.single_rounding import proven_multipliers
 from arenite.firmware.generator.target import MVE, Target
 
-#: Units that the kernel does at a time: as many multipliers are read.
+#: The number of units that the kernel computes together. It always reads that number of multipliers.
 _GROUP = 4
 
 
 def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
-    """Proven multipliers and shifts, -1 or less, of ``ar_requant_once``, per unit or one of each; None without."""
+    """Return proven multipliers and shifts for ``ar_requant_once``, one per unit or one for all; None without a proof,
+    or if a shift is above -1."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
     lowest, highest = accumulator_range(inp, w, bias)
@@ -61,7 +62,7 @@ class FullyConnectedMve(Variant):
 
 @variant
 class ConvolutionOfOnePixelMve(Variant):
-    """CONV_2D whose filters are as large as the image: one unit per filter."""
+    """CONV_2D whose filters are as large as the image. Each filter is one unit."""
 
     op_name = "CONV_2D"
     tiers = (MVE,)
@@ -76,10 +77,10 @@ class ConvolutionOfOnePixelMve(Variant):
         padded = op.options["padding"] == SAME and w.shape[1:3] != (1, 1)
         if dilated or padded or w.shape[1] * w.shape[2] * w.shape[3] > 0xFFFF:
             return False
-        return convolution_requantisation(graph, op) is not None
+        return convolution_requantization(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        twice = accepted(convolution_requantisation(ctx.graph, ctx.op))
+        twice = accepted(convolution_requantization(ctx.graph, ctx.op))
         flags = {"twice": 1, "two_sided": int(twice.two_sided)}
         return units_call(ctx, twice.multiplier, twice.shift, flags)
 
@@ -87,7 +88,7 @@ class ConvolutionOfOnePixelMve(Variant):
 def units_call(
     ctx: LowerContext, multiplier: np.ndarray, shift: np.ndarray, flags: dict[str, int]
 ) -> KernelCall:
-    """The kernel's call; multipliers and shifts are per unit, or one of each."""
+    """Return the kernel's call. Multipliers and shifts are one per unit or one for all."""
     inp, bias, out = ctx.input_tensor(0), ctx.input(2), ctx.output()
     weights = require_constant(ctx.op, ctx.input(1), "weights")
     filters = weights.reshape(len(weights), -1)

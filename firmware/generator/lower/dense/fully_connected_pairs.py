@@ -1,4 +1,5 @@
-"""FULLY_CONNECTED on small cores, at the price of flash: see ``fully_connected_s8_pairs_scalar.c``."""
+"""FULLY_CONNECTED on small cores, faster but with more flash. The kernel is
+``fully_connected_s8_pairs_scalar.c``."""
 
 from __future__ import annotations
 
@@ -11,20 +12,20 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
 from arenite.firmware.generator.target import Target
 
-#: Units whose weights stand together, two in a word; and inputs that always have to fit a short sum.
+#: The number of units whose weights are interleaved, two in a word, and of inputs whose short sum must always fit.
 _UNITS, _MIN_RUN = 8, 2
 
 
 def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None where two inputs do not always
-    fit, or inputs are left over from whole quads."""
+    """Return ``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None if sums of two inputs do
+    not always fit, or the inputs are not complete quads."""
     units, depth = weights.shape
-    whole = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
-    if depth % QUAD or not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
+    padded = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
+    if depth % QUAD or not sums_fit(padded.reshape(len(padded), -1, _MIN_RUN)).all():
         return None
-    words = (whole[0::2] + (whole[1::2] << 16)) & 0xFFFFFFFF
+    words = (padded[0::2] + (padded[1::2] << 16)) & 0xFFFFFFFF
     blocks = words.reshape(-1, _UNITS // 2, depth).transpose(0, 2, 1)
-    return np.ascontiguousarray(blocks).astype(np.uint32).reshape(-1), short_sums(whole, _UNITS)
+    return np.ascontiguousarray(blocks).astype(np.uint32).reshape(-1), short_sums(padded, _UNITS)
 
 
 @variant
@@ -36,7 +37,7 @@ class FullyConnectedPairs(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Cores whose multiplication adds, or that have few registers, gain too little for the flash that it takes.
+        # Cores with a multiply-accumulate instruction or few registers gain too little for the flash that it needs.
         if not target.core.startswith("rv32") or target.optimise != "speed":
             return False
         if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:

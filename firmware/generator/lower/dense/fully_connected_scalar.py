@@ -1,4 +1,5 @@
-"""FULLY_CONNECTED on cores without SIMD: two units in each multiplication, see ``fully_connected_s8_scalar.c``."""
+"""FULLY_CONNECTED without SIMD instructions: each multiplication computes two units. The kernel is
+``fully_connected_s8_scalar.c``."""
 
 from __future__ import annotations
 
@@ -17,41 +18,41 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_fully_connected
 from arenite.firmware.generator.target import Target
 
-#: Inputs of a quad.
+#: The number of inputs in a quad.
 QUAD = 4
-#: Inputs that always have to fit a short sum.
+#: The number of inputs whose short sum must always fit.
 _MIN_RUN = 2
-#: Units whose weights share a word.
+#: The number of units whose weights share a word.
 _UNITS = 4
 #: The largest count that one byte holds.
 _MAX_RUN = 255
 #: The smallest number of products for which the kernel saves more than its code costs.
 MIN_MACS = 1024
-#: Bytes of scratch for a quad: two sums and four int16.
+#: Bytes of scratch for a quad: two sums and four int16 values.
 _QUAD_BYTES = 16
 
 
 def words(core: str) -> int:
-    """Words of weights that the kernel takes at a time on this core: ``WORDS`` there."""
+    """Return the words of weights that the kernel computes together on this core: ``WORDS`` of the kernel."""
     return 1 if core.startswith(("cortex-", "xtensa")) else 2
 
 
 def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], for ``count`` words at a time; None
-    where two inputs do not always fit."""
+    """Return ``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], for ``count`` words at a time;
+    None if sums of two inputs do not always fit."""
     units, depth = weights.shape
-    whole = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
-    if not sums_fit(whole.reshape(len(whole), -1, _MIN_RUN)).all():
+    padded = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
+    if not sums_fit(padded.reshape(len(padded), -1, _MIN_RUN)).all():
         return None
-    runs = short_sums(whole, _UNITS * count)
-    biased = (whole[:, :depth] + 128).reshape(-1, _UNITS, depth).transpose(0, 2, 1)
+    runs = short_sums(padded, _UNITS * count)
+    biased = (padded[:, :depth] + 128).reshape(-1, _UNITS, depth).transpose(0, 2, 1)
     packed = np.ascontiguousarray(biased).astype(np.uint8).reshape(-1).view(np.uint32)
     return np.pad(packed, (0, -depth % QUAD)), runs
 
 
 def short_sums(weights: np.ndarray, together: int) -> np.ndarray:
-    """For each ``together`` rows of int64 [units][quads * 4], the quads in each short sum that all of them allow, each
-    as long as can be, and 0 for a quad that does not fit; uint8."""
+    """Return the lengths of short sums in quads, uint8, for each ``together`` rows of int64 [units][quads * 4]. Each
+    sum is as long as all of its rows allow; 0 stands for a quad that does not fit."""
     groups = (weights[at : at + together] for at in range(0, len(weights), together))
     return np.array([n for group in groups for n in _runs(group)], np.uint8)
 
@@ -69,7 +70,7 @@ def _runs(weights: np.ndarray) -> list[int]:
 
 
 def foldable(graph: Subgraph, op: Op) -> FoldedLayer | None:
-    """The layer with its zero points and scales folded; None where that is not exact."""
+    """Return the layer with its zero points and scales folded; None if that is not exact."""
     folded = fold_fully_connected(graph, op, SCALE)
     return folded if folded is not None and has_offsets(folded) else None
 
@@ -83,10 +84,10 @@ class FullyConnectedScalar(Variant):
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Where RAM counts, inputs that are widened to four times their size take too much of it.
+        # In a build for small RAM, inputs that are widened to four times their size need too much.
         if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
             return False
-        # A small layer gains nothing for the code that the kernel takes; units that fill up a word take flash.
+        # A small layer gains too little for the kernel's code. Units that fill up a word take flash.
         if w.elements < MIN_MACS or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
         folded = foldable(graph, op)

@@ -18,7 +18,7 @@ SPEED = Target("cortex-m4f", DSP, "speed")
 @pytest.fixture(autouse=True)
 def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Use the kernel also for small images, for which it is normally not worth its flash."""
-    monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp._WORTH", 0)
+    monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp._MIN_SAVED_PER_BYTE", 0)
 
 
 def shapes() -> list[Model]:
@@ -59,7 +59,7 @@ def test_winograd_runs_only_if_it_is_worth_its_flash(monkeypatch: pytest.MonkeyP
         (small, SPEED, False),
         (large, Target("cortex-m4f", DSP, "balanced"), False),
     ):
-        assert variant.suits(model.main, model.main.ops[0], target) is expected
+        assert variant.can_run(model.main, model.main.ops[0], target) is expected
 
 
 def test_winograd_rejects_unsupported_convolutions() -> None:
@@ -73,4 +73,4 @@ def test_winograd_rejects_unsupported_convolutions() -> None:
         conv("CONV_2D", (1, 8, 8, 4), (3, 3, 3, 4)),
         conv("CONV_2D", (1, 8, 8, 4), (4, 3, 3, 4), dtype="int16"),
     ):
-        assert not variant.suits(model.main, model.main.ops[0], SPEED)
+        assert not variant.can_run(model.main, model.main.ops[0], SPEED)

@@ -185,7 +185,7 @@ REFUSED = {
     "gather negative index": (changed(GATHER, 1, data=i32([1, -1])), "outside"),
     "gather shape": (changed(GATHER, 2, shape=(3, 3)), "expected"),
     "gather_nd index": (changed(ND, 1, data=i32([[1, 3]])), "outside"),
-    "gather_nd depth": (changed(ND, 1, shape=(1, 3)), "names 3 dimensions"),
+    "gather_nd depth": (changed(ND, 1, shape=(1, 3)), "indexes 3 dimensions"),
     "gather_nd shape": (changed(ND, 2, shape=(1, 3)), "expected"),
     "arg type": (changed(ARG, 0, dtype="int16"), "int16"),
     "arg axis": (changed(ARG, 1, data=i32(2)), "axis 2"),
@@ -203,7 +203,7 @@ REFUSED = {
     "resize type": (changed(BILINEAR, 0, dtype="float32"), "float32"),
     "resize computed size": (changed(BILINEAR, 1, data=None), "must be constant"),
     "resize shape": (changed(BILINEAR, 2, shape=(1, 8, 4, 1)), "size"),
-    "resize past the edge": (FAR, "too large a step"),
+    "resize past the edge": (FAR, "is too coarse"),
 }
 
 

@@ -213,7 +213,7 @@ REFUSED = {
     ),
     "split sizes": (
         single_op("SPLIT_V", [(4,), [1, 2], 0], [(1,), (2,)], "SplitVOptions", num_splits=2),
-        "do not make",
+        "do not add up to",
     ),
     "split axis": (single_op("SPLIT", [1, (4,)], [(2,), (2,)], num_splits=2), "axis 1"),
     "huge block": (
@@ -272,5 +272,5 @@ def test_more_outputs_than_the_firmware_supports_are_refused() -> None:
     x = b.input((256,), "int8", b.quant())
     outputs = [b.tensor((), "int8", b[x].quant) for _ in range(256)]
     b.op("UNPACK", [x], outputs, "UnpackOptions", num=256, axis=0)
-    with pytest.raises(UnsupportedModelError, match="256 outputs; the limit is 255"):
+    with pytest.raises(UnsupportedModelError, match="256 outputs, but the limit is 255"):
         lower(b.build())

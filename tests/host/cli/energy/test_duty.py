@@ -86,7 +86,7 @@ def test_the_emulated_board_agrees_with_the_prediction(arenite: Arenite, model: 
             ("--period", 1, "--service", 5, "--board", "nucleo_f746zg"),
             "power of the sleeping device is not known",
         ),
-        (("--rate", 10, "--service", 200, *DEVICE), "waits grow without end"),
+        (("--rate", 10, "--service", 200, *DEVICE), "waits would never stop growing"),
         (("--period", 1, "--service", 5, *DEVICE, "--battery", "potato"), "potato"),
         (("--period", 1, "--service", 5, *DEVICE, "--queue", "many"), "not a number of places"),
         (("--period", 1, "--service", -5, *DEVICE), "above 0"),
