@@ -32,8 +32,6 @@ _LEAVE_PRECONFIG = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconf
 class RunningEmulator:
     """A running machine. ``transport`` is its open serial port, ``port`` the name of that port."""
 
-    """A running machine: ``transport`` is its open serial port, ``port`` the name of that port."""
-
     board: Board
     process: subprocess.Popen[bytes]
     transport: SerialTransport

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, int8, 3x3, on cores with the DSP extension, see ``depthwise_3x3_s8_dsp.h``."""
+"""DEPTHWISE_CONV_2D, int8, 3x3, on cores with the DSP extension. The kernel is ``depthwise_3x3_s8_dsp.c``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: As in depthwise_3x3_s8_dsp.h: bytes of the constants, of a block of lines, and input pixels of a block.
+#: From depthwise_3x3_s8_dsp.h: bytes of the constants, bytes of a block of lines, and input pixels of a block.
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
 #: Channels that are read and computed together.
 _GROUP = 4
 #: The kernels' shift, and the channels' axis in the weights.
 _SHIFT, _AXIS = 8, 3
 
-#: Instructions, about, for four channels: new tables, and widening a pixel again.
+#: Approximate instructions for four channels: to build new tables, and to widen a pixel again.
 _NEW_TABLE, _NEW_PIXEL = 140, 9
-#: Row functions: a row alone at stride 1 has a kernel of its own.
+#: Sources of the kernel for single rows at stride 1.
 _ROW_S1 = (
     "depthwise_3x3_row_s8_dsp.c",
     "depthwise_columns_s8_dsp.c",
@@ -61,21 +61,20 @@ class Depthwise3x3Dsp(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         outputs = _PIXELS // op.options["stride_w"]
-        value: int = _TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK
-        return value
+        return int(_TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """A row alone makes its tables anew, and widens input rows that the row before has widened already."""
+        """A single row builds its tables again, and widens input rows that the previous row has widened already."""
         row_needs = super().rows(graph, op, target)
         if row_needs is None:
             return None
         _, _, width, channels = graph.tensors[op.inputs[0]].shape
-        again = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
+        repeated = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
         rows = graph.tensors[op.outputs[0]].shape[1]
-        extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + again)
+        extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + repeated)
         if op.options["stride_h"] != 1:
             return replace(row_needs, extra=extra)
-        kernel = "depthwise_3x3_s1_s8_dsp.c"  # whose address the parameters hold
+        kernel = "depthwise_3x3_s1_s8_dsp.c"  # the parameters hold its address
         return replace(
             row_needs,
             extra=extra,
@@ -85,7 +84,7 @@ class Depthwise3x3Dsp(Variant):
         )
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """At stride 1 an output row is written when the input row that lies there has been widened."""
+        """At stride 1, an output row overwrites an input row only after that row has been widened."""
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         return ((0, 0),) if op.options["stride_h"] == 1 and inp.shape == out.shape else ()
 

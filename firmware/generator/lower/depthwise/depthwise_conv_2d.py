@@ -35,7 +35,7 @@ class DepthwiseConv2D(Lowering):
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype == "int16" and w.stored == "int4":
             raise refuse(
-                op, w, "LiteRT misreads int4 weights where activations are int16", "Use int8 weights here."
+                op, w, "LiteRT misreads int4 weights if activations are int16", "Use int8 weights here."
             )
         u8(op, op.options["dilation_h_factor"], "vertical dilation")
         u8(op, op.options["dilation_w_factor"], "horizontal dilation")
@@ -50,7 +50,7 @@ class DepthwiseConv2D(Lowering):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op)
         kernel = f"depthwise_conv_2d_{SUFFIX[view.input.dtype]}"
-        # LiteRT goes by the shapes; the option `depth_multiplier` is not read.
+        # LiteRT uses the shapes and does not read the option `depth_multiplier`.
         k_c = view.weights.shape[3] // view.input.shape[3]
         fields = convolution_fields(ctx, view, k_c, view.padding, axis=3)
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

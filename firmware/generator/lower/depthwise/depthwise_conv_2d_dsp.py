@@ -1,4 +1,5 @@
-"""DEPTHWISE_CONV_2D, int8, any window, on cores with the DSP extension, see ``depthwise_conv_2d_s8_dsp.h``."""
+"""DEPTHWISE_CONV_2D, int8, any window, on cores with the DSP extension. The kernel is
+``depthwise_conv_2d_s8_dsp.c``."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: Bytes of an address, on a computer too.
+#: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
-#: Channels that are computed together, and their axis in the weights.
+#: The number of channels that are computed together, and their axis in the weights.
 _GROUP, _AXIS = 4, 3
 
 
@@ -70,15 +71,15 @@ class DepthwiseDsp(Variant):
 
 
 def pack_taps(filters: np.ndarray) -> np.ndarray:
-    """The kernel's weights, as int32 words, from int64 [channels, taps]."""
+    """Return the kernel's weights as int32 words, from int64 [channels, taps]."""
     channels, taps = filters.shape
-    whole = channels // _GROUP * _GROUP
-    groups = filters[:whole].reshape(-1, _GROUP, taps)
+    in_groups = channels // _GROUP * _GROUP
+    groups = filters[:in_groups].reshape(-1, _GROUP, taps)
     even = taps // 2 * 2
     # [groups, pairs of channels, channel, pairs of taps, tap] to words of both taps of two channels.
     pairs = groups[:, :, :even].reshape(len(groups), 2, 2, even // 2, 2).transpose(0, 3, 1, 4, 2)
     words = np.concatenate(
         [pairs.reshape(len(groups), -1), groups[:, :, even:].reshape(len(groups), -1)], axis=1
     )
-    values = np.concatenate([words.reshape(-1), filters[whole:].reshape(-1)]).astype(np.int8)
+    values = np.concatenate([words.reshape(-1), filters[in_groups:].reshape(-1)]).astype(np.int8)
     return np.pad(values, (0, -len(values) % 4)).view("<i4").astype(np.int32)

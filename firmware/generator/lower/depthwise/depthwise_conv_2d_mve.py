@@ -13,26 +13,26 @@ from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCal
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
-#: Channels of a block, and the order in which its 32-bit values are stored: see depthwise_s8_mve.h.
+#: The number of channels in a block, and the order in which its 32-bit values are stored: see depthwise_s8_mve.h.
 BLOCK = 16
 _LANES = np.array([0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15])
 #: AR_DEPTHWISE_MVE_ROWS.
 _MAX_ROWS = 32
 #: AR_DEPTHWISE_MVE_BLOCK, in bytes.
 _BLOCK_BYTES = 208
-#: Bytes of an address, on a computer too.
+#: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
 
 
 def blocks(values: np.ndarray) -> np.ndarray:
-    """[channels, …] cut into blocks, with zeros at the end: [blocks, 16, …]."""
+    """Divide [channels, …] into blocks, with zeros at the end: [blocks, 16, …]."""
     missing = -len(values) % BLOCK
     padded = np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
     return padded.reshape(-1, BLOCK, *values.shape[1:])
 
 
 def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """int8 [channels, taps] and int32 [channels] as int32 words [blocks, …]: 16 biases, then the taps."""
+    """Return int8 [channels, taps] and int32 [channels] as int32 words [blocks, …]: 16 biases, then the taps."""
     start = blocks(bias.astype("<i4"))[:, _LANES]
     taps = np.ascontiguousarray(blocks(filters.astype(np.int8)).transpose(0, 2, 1))
     words = taps.reshape(len(start), -1).view("<i4")
@@ -40,14 +40,14 @@ def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
 
 
 def pack_scales(twice: DoubleRounding) -> np.ndarray:
-    """Per block 16 multipliers and 16 shifts of a byte, as int32 words."""
+    """Return 16 multipliers and 16 one-byte shifts per block, as int32 words."""
     multiplier = blocks(twice.multiplier.astype("<i4"))[:, _LANES]
     shift = np.ascontiguousarray(blocks(twice.shift)[:, _LANES]).view("<i4")
     return np.concatenate([multiplier, shift], axis=1).astype(np.int32).reshape(-1)
 
 
 def sums_fit(filters: np.ndarray) -> bool:
-    """Whether the products of neighbouring taps add up in int16: not where both weights are -128."""
+    """Return whether the products of neighbouring taps always fit into int16 together: not if both weights are -128."""
     low = filters == -128
     count = filters.shape[1] // 2 * 2
     return not np.any(low[:, 0:count:2] & low[:, 1:count:2])
@@ -65,8 +65,8 @@ class _Depthwise(Variant):
         return sums_fit(taps_of(w.data)) and requantization(graph, op) is not None
 
     def fields(self, ctx: LowerContext, repeat: int = 1, rest: int = 0) -> dict[str, Any]:
-        """All of ``ar_depthwise_mve_params`` but its scratch; constants ``repeat`` times in a block, and the last
-        ``rest`` channels in no block at all."""
+        """Return all fields of ``ar_depthwise_mve_params`` except its scratch. A block holds the constants ``repeat``
+        times, and the last ``rest`` channels are in no block."""
         op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
         inp, out = view.input, view.output
         twice = accepted(requantization(ctx.graph, op))
@@ -105,7 +105,7 @@ class _Depthwise(Variant):
 
 
 def axis_fields(op: Op, axis: str, size: int, out: int, kernel: int, padding: int) -> dict[str, int]:
-    """The fields of one spatial axis, "h" or "w"."""
+    """Return the fields of one spatial axis, "h" or "w"."""
     return {
         f"in_{axis}": u16(op, size, "input size"),
         f"out_{axis}": u16(op, out, "output size"),
@@ -116,7 +116,7 @@ def axis_fields(op: Op, axis: str, size: int, out: int, kernel: int, padding: in
     }
 
 
-#: Fields that change places when a column is taken for a row.
+#: Fields to exchange when a column is treated as a row.
 _AXES = (
     ("in_h", "in_w"),
     ("out_h", "out_w"),
@@ -128,7 +128,7 @@ _DILATIONS = ("dilation_h", "dilation_w")
 
 
 def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
-    """An image one pixel wide as one of one row, which has the same bytes: outputs of a row share their set-up."""
+    """Treat an image one pixel wide as one row, which has the same bytes. The outputs of a row share their set-up."""
     if fields["in_w"] != 1 or fields["k_w"] != 1 or fields["out_w"] != 1:
         return fields
     swapped = dict(fields)
@@ -138,7 +138,7 @@ def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def taps_of(weights: np.ndarray) -> np.ndarray:
-    """[1, k_h, k_w, channels] as [channels, taps]."""
+    """Return [1, k_h, k_w, channels] as [channels, taps]."""
     return weights.reshape(-1, weights.shape[3]).T
 
 
@@ -148,12 +148,12 @@ class DepthwiseMve(_Depthwise):
     row_function = "ar_depthwise_conv_2d_s8_mve_row"
 
     def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        # Channels that fill no block cost weights: only where speed is all that counts.
-        full = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
-        return (full or target.optimise == "speed") and super().suits(graph, op, target)
+        # An incomplete block of channels costs flash for padded weights, so it is used only in builds for speed.
+        has_full_blocks = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
+        return (has_full_blocks or target.optimise == "speed") and super().suits(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The addresses of a window's taps, then a pixel of padding."""
+        """The addresses of a window's taps, then one pixel of padding."""
         _, k_h, k_w, channels = graph.tensors[op.inputs[1]].shape
         return k_h * k_w * _ADDRESS + channels + BLOCK - 1
 
@@ -183,11 +183,11 @@ class Depthwise3x3Mve(_Depthwise):
         return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().suits(graph, op, target)
 
     def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Channels that are put into a block at run time, because storing zeros with them takes flash."""
+        """Return the number of channels that are put into a block at run time, because zeros beside them take flash."""
         return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The block of the rest, then a row of padding."""
+        """The block of the remaining channels, then one row of padding."""
         inp = graph.tensors[op.inputs[0]]
         block = _BLOCK_BYTES if self.rest(graph, op, target) else 0
         return block + inp.shape[2] * inp.shape[3] + BLOCK - 1

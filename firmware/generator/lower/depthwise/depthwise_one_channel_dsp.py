@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D of one input channel on cores with the DSP extension: that is a CONV_2D, and runs as one."""
+"""DEPTHWISE_CONV_2D of one input channel on cores with the DSP extension. It runs as a CONV_2D."""
 
 from __future__ import annotations
 

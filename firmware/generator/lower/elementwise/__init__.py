@@ -1,1 +1,1 @@
-"""Lowerings of operators that compute each output element by itself."""
+"""Lowerings of operators that compute each output element from the input elements at the same place."""

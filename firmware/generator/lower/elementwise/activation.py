@@ -26,11 +26,13 @@ ONE = np.float32(1)
 
 
 class SigmoidLike(Unary):
-    """int8 by table; int16 by interpolation in a table of the sigmoid."""
+    """A sigmoid or tanh: int8 with a table of 256 outputs, int16 by interpolation in a table of the sigmoid."""
 
     dtypes = ("int8", "int16")
     kernel: ClassVar[str]
-    pot_shifts: ClassVar[tuple[int, ...]]  # left shifts to Q3.12 for which TFLite only shifts
+    pot_shifts: ClassVar[
+        tuple[int, ...]
+    ]  # left shifts to Q3.12 for which TFLite shifts and does not multiply
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
@@ -43,7 +45,7 @@ class SigmoidLike(Unary):
             raise refuse(op, inp, f"scale {inp.scale:g} is out of range", "Calibrate the model on real data.")
 
     def input_scaling(self, inp: Tensor) -> tuple[int, int]:
-        """Multiplier and shift to the right that bring the input to steps of 1 / 12288."""
+        """Return the multiplier and the shift to the right that convert the input to steps of 1 / 12288."""
         exponent = log2_if_power_of_two(inp.scale)
         if exponent is not None and exponent + 12 in self.pot_shifts:
             return 3 << (exponent + 12), 0
@@ -55,7 +57,7 @@ class SigmoidLike(Unary):
 
     @abstractmethod
     def transform(self, x: np.float32) -> np.float32:
-        """The function itself, as TFLite computes it for the int8 table."""
+        """Return the function's value, as TFLite computes it for the int8 table."""
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
         return table_int8(self.transform, inp, out)
@@ -131,7 +133,7 @@ class ReluLike(Unary):
 
 
 def scale_ratio(inp: Tensor, out: Tensor) -> float:
-    """Input scale over output scale, divided in float32 as most operators do."""
+    """Return input scale over output scale, divided in float32 as most operators do."""
     return float(np.float32(inp.scale) / np.float32(out.scale))
 
 
@@ -176,7 +178,7 @@ class LeakyRelu(Unary):
     dtypes = ("int8", "int16")
 
     def scaling(self, op: Op, inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(multiplier, shift) for inputs from zero up, and for negative ones."""
+        """Return (multiplier, shift) for inputs of zero or more, and for negative ones."""
         alpha = np.float32(inp.scale) * np.float32(op.options["alpha"]) / np.float32(out.scale)
         return quantize_multiplier(scale_ratio(inp, out)), quantize_multiplier(float(alpha))
 
@@ -206,7 +208,7 @@ def leaky_call(
     magnitude: bool = False,
     sign: int = 1,
 ) -> KernelCall:
-    """int16: one (multiplier, shift) for inputs from zero up, one for negative ones."""
+    """Return the int16 call, with one (multiplier, shift) for inputs of zero or more and one for negative ones."""
     fields = {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),

@@ -38,7 +38,8 @@ class Scales:
 
 
 def common_scales(inputs: list[Tensor], out: Tensor, left_shift: int) -> Scales:
-    """Both inputs to half of the larger scale, their sum to the output's; ``left_shift`` bits of headroom."""
+    """Scale both inputs to half of the larger scale, and their sum to the output's, with ``left_shift`` bits of
+    headroom."""
     a, b = inputs
     twice = float(np.float32(2) * np.float32(max(a.scale, b.scale)))
     headroom = float(np.float32(1 << left_shift) * np.float32(out.scale))
@@ -46,7 +47,7 @@ def common_scales(inputs: list[Tensor], out: Tensor, left_shift: int) -> Scales:
 
 
 def square_scales(inputs: list[Tensor], out: Tensor) -> Scales:
-    """As ``common_scales`` for the square of the difference, with 7 bits of headroom in each factor."""
+    """Return the scales for the square of the difference, with 7 bits of headroom in each factor."""
     a, b = inputs
     twice = float(np.float32(2) * np.float32(max(a.scale, b.scale)))
     headroom = float(np.float32(1 << 14) * np.float32(out.scale))
@@ -55,7 +56,7 @@ def square_scales(inputs: list[Tensor], out: Tensor) -> Scales:
 
 class AddLike(Binary):
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
-    operation: ClassVar[str]  # of arithmetic_s32.h
+    operation: ClassVar[str]  # a macro of arithmetic_s32.h
     sign2: ClassVar[int] = 1
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -91,7 +92,7 @@ class AddLike(Binary):
         return common_scales(inputs, out, 15 if out.dtype == "int16" else 20)
 
     def pot_shifts(self, op: Op, inputs: list[Tensor], out: Tensor) -> tuple[int, int] | None:
-        """Right shifts of the inputs where TFLite takes its power-of-two path, else None."""
+        """Return the right shifts of the inputs if TFLite uses its code for power-of-two scales, otherwise None."""
         if out.dtype != "int16" or not op.options.get("pot_scale_int16", True):
             return None
         logs = [log2_if_power_of_two(t.scale) for t in (*inputs, out)]
@@ -131,7 +132,7 @@ def arithmetic_s32(fields: dict[str, Any]) -> KernelCall:
 
 
 def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str, int]:
-    """Multipliers, shifts to the right and zero points of ``ar_add_params``."""
+    """Return the multipliers, shifts to the right and zero points of ``ar_add_params``."""
     pairs = [quantize_multiplier(s) for s in (scales.input1, scales.input2, scales.output)]
     return {
         "multiplier1": pairs[0][0],
@@ -147,7 +148,7 @@ def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str
 
 
 class AddOrSub(AddLike):
-    """Two inputs of one shape can be added row by row."""
+    """ADD or SUB. Two inputs of one shape can be added row by row."""
 
     def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         row_needs = elementwise_rows(graph, op, "ar_add_s8_row")

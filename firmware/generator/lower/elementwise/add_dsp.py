@@ -12,7 +12,7 @@ from arenite.firmware.generator.lower.elementwise.add_linear import AddLinear, S
 from arenite.firmware.generator.lower.elementwise.add_sum import affine_sum
 from arenite.firmware.generator.target import DSP, Target
 
-#: The kernel multiplies by 256 times the multipliers, in int32.
+#: The kernel multiplies by 256 times the multipliers in int32, so these must be smaller.
 _LIMIT = 1 << 23
 
 

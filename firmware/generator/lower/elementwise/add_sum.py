@@ -16,15 +16,16 @@ from arenite.firmware.generator.target import Target
 
 
 def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
-    """The proven integers of an int8 ADD or SUB that its lowering's ``check`` has accepted."""
+    """Return the proven integers of an int8 ADD or SUB that its lowering's ``check`` has accepted; None without
+    proof."""
     lowering = LOWERINGS[op.name]
     assert isinstance(lowering, AddLike)
     inputs, out = lowering.operands(graph, op), graph.tensors[op.outputs[0]]
-    given = scaled_fields(lowering.scales(inputs, out), inputs, out)
+    fields = scaled_fields(lowering.scales(inputs, out), inputs, out)
     return solve_sum(
         AddScaling(
-            (given["multiplier1"], given["multiplier2"], given["output_multiplier"]),
-            (given["shift1"], given["shift2"], given["output_shift"]),
+            (fields["multiplier1"], fields["multiplier2"], fields["output_multiplier"]),
+            (fields["shift1"], fields["shift2"], fields["output_shift"]),
             (inputs[0].zero_point, inputs[1].zero_point, out.zero_point),
             activation_range(int(op.options.get("fused_activation_function", 0)), out),
             lowering.sign2,
@@ -33,7 +34,7 @@ def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
 
 
 class SumVariant(Variant):
-    """Two int8 tensors of one shape, where the multiply-add has a proof."""
+    """The sum of two int8 tensors of one shape, if the multiply-add has a proof."""
 
     #: The kernel's C function for one output row.
     sum_row: ClassVar[str]

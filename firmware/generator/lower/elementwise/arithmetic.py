@@ -27,7 +27,7 @@ from arenite.firmware.generator.requant.reference_math import (
 
 
 def c_float(value: float) -> Expr:
-    """A float literal that any C99 compiler reads back to the same bits."""
+    """Return a float literal that any C99 compiler reads back to the same bits."""
     return Expr(f"{float(np.float32(value)).hex()}f")
 
 
@@ -119,15 +119,15 @@ class Sqrt(Unary):
 
 
 def _saturating_shift(x: int, exponent: int) -> int:
-    """gemmlowp's SaturatingRoundingMultiplyByPOT for a positive exponent."""
+    """Shift like gemmlowp's SaturatingRoundingMultiplyByPOT with a positive exponent."""
     threshold = (1 << (31 - exponent)) - 1
     return INT32_MAX if x > threshold else -(2**31) if x < -threshold else x << exponent
 
 
 def inverse_square_root(x: int) -> tuple[int, int]:
-    """1 / sqrt(x) of a positive int32 as (multiplier, shift): TFLite's GetInvSqrtQuantizedMultiplierExp.
+    """Return 1 / sqrt(x) of a positive int32 as (multiplier, shift), like TFLite's GetInvSqrtQuantizedMultiplierExp.
 
-    Newton's iteration from 1 in fixed point with 3 integer bits.
+    It is Newton's iteration from 1 in fixed point with 3 integer bits.
     """
     if x <= 1:
         return INT32_MAX, 0

@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.elementwise.broadcast import (
     in_place_inputs,
 )
 
-#: The schema's TensorType, as in engine/arenite.h.
+#: TensorType in the TFLite schema, as in engine/arenite.h.
 TYPE_CODES = {"int32": 2, "uint8": 3, "bool": 6, "int16": 7, "int8": 9}
 
 
@@ -23,46 +23,46 @@ def require_same_dtype(op: Op, tensors: list[Tensor]) -> None:
             raise refuse(
                 op,
                 t,
-                f"has type {t.dtype} where the other input has {tensors[0].dtype}",
-                "The model file contradicts itself: export it again.",
+                f"has type {t.dtype}, but the other input has {tensors[0].dtype}",
+                "The model file contradicts itself. Export it again.",
             )
 
 
 def require_activation(op: Op) -> int:
-    """The fused activation, refused when integer kernels do not have it."""
+    """Return the fused activation. Refuse one that the integer kernels do not support."""
     activation = int(op.options.get("fused_activation_function", NONE))
     if activation not in (NONE, RELU, RELU6, RELU_N1_TO_1):
         raise refuse(
             op,
             None,
             f"fused activation {activation} is not supported",
-            "Use RELU, RELU6 or a layer of its own.",
+            "Use RELU, RELU6 or a separate layer.",
         )
     return activation
 
 
 def plain_activation_range(activation: int, dtype: str) -> tuple[int, int]:
-    """Clamp limits of a fused activation on integers that stand for themselves."""
+    """Return the limits of a fused activation on integers without a scale."""
     low, high = INTEGER_RANGE[dtype]
     return {NONE: (low, high), RELU: (0, high), RELU6: (0, 6), RELU_N1_TO_1: (-1, 1)}[activation]
 
 
-def require_below_one(op: Op, real: float, what: str) -> None:
-    """LiteRT aborts, or shifts by a negative amount, for a multiplier that is not in (0, 1)."""
+def require_below_one(op: Op, real: float, name: str) -> None:
+    """Refuse a multiplier that is not in (0, 1): LiteRT aborts, or shifts by a negative amount, for it."""
     if not 0.0 < real < 1.0:
         raise refuse(
             op,
             None,
-            f"{what} is {real:g}, TFLite defines the operator only below 1",
-            "Calibrate the model on real data: one scale is out of proportion.",
+            f"{name} is {real:g}, TFLite defines the operator only below 1",
+            "Calibrate the model on real data: one scale differs too much from the others.",
         )
 
 
 class Binary(Lowering):
-    """Two inputs that broadcast to the output's shape. A subclass adds types, checks and the call."""
+    """An operator with two inputs that broadcast to the output's shape. A subclass adds types, checks and the call."""
 
     dtypes: ClassVar[tuple[str, ...]]
-    out_dtype: ClassVar[str | None] = None  # None: as the inputs
+    out_dtype: ClassVar[str | None] = None  # None: the type of the inputs
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
         return [graph.tensors[i] for i in op.inputs[:2]]
@@ -79,7 +79,7 @@ class Binary(Lowering):
         return in_place_inputs(self.operands(graph, op), graph.tensors[op.outputs[0]])
 
     def base_fields(self, ctx: LowerContext) -> dict[str, Any]:
-        """The addresses and the walk, which every parameter struct of this family begins with."""
+        """Return the addresses and the broadcast walk, with which every parameter struct of this family begins."""
         inputs = self.operands(ctx.graph, ctx.op)
         return {
             "input1": ctx.input_ptr(0),

@@ -10,16 +10,16 @@ import numpy as np
 from arenite.converters.graph.model import Op, Tensor
 from arenite.firmware.generator.lower.core.lowering import NULL, LowerContext, refuse
 
-#: AR_BROADCAST_OUTER of engine/broadcast.h.
+#: AR_BROADCAST_OUTER in engine/broadcast.h.
 MAX_OUTER = 5
 
 
 @dataclass(frozen=True)
 class BroadcastWalk:
-    """Rows of ``inner`` elements; ``outer`` are the dimensions outside a row, fastest first.
+    """Rows of ``inner`` elements. ``outer`` are the dimensions outside a row, fastest first.
 
-    ``inner_step`` and each dimension's steps are per input, in elements; a dimension's step is what its advance
-    adds to where the row starts, all faster dimensions starting again.
+    ``inner_step`` and each dimension's steps are per input, in elements. A dimension's step is the distance that the
+    start of a row moves when the dimension advances and all faster dimensions start again.
     """
 
     inner: int
@@ -28,7 +28,7 @@ class BroadcastWalk:
 
 
 def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """The shape that ``shapes`` broadcast to by NumPy's rules; None when they do not fit together."""
+    """Return the shape that ``shapes`` broadcast to by NumPy's rules; None if they do not broadcast."""
     try:
         return tuple(int(d) for d in np.broadcast_shapes(*shapes))
     except ValueError:
@@ -36,12 +36,11 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
 
 
 def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
-    """The walk over ``shapes``, with neighbouring dimensions merged where every input allows it."""
+    """Return the walk over ``shapes``, with neighbouring dimensions merged if every input allows it."""
     rank = max(len(s) for s in shapes)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
-    merged: list[
-        tuple[int, tuple[bool, ...]]
-    ] = []  # slowest first: size, and which inputs have the dimension
+    # Slowest first: the size of a dimension, and which inputs have it.
+    merged: list[tuple[int, tuple[bool, ...]]] = []
     for dims in zip(*padded, strict=True):
         size = 0 if 0 in dims else max(dims)
         present = tuple(d == size for d in dims)
@@ -57,7 +56,7 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
         return BroadcastWalk(1, (0,) * len(shapes), ())
     inner, has_inner = merged[-1]
     extent = [inner if p else 1 for p in has_inner]  # elements of each input below the current dimension
-    rewind = [0] * len(shapes)  # how far the faster outer dimensions have moved each input
+    rewind = [0] * len(shapes)  # distance that the faster outer dimensions have moved each input
     outer = []
     for size, present in reversed(merged[:-1]):
         strides = [e if p else 0 for e, p in zip(extent, present, strict=True)]
@@ -68,7 +67,7 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
 
 
 def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
-    """Refuse shapes that do not broadcast to the output's, or that change direction too often."""
+    """Refuse shapes that do not broadcast to the output's, or that need too many separate dimensions."""
     shapes = [t.shape for t in inputs]
     if broadcast_shape(shapes) != output.shape:
         texts = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)
@@ -76,7 +75,7 @@ def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
             op,
             output,
             f"shapes {texts} do not broadcast to {'x'.join(map(str, output.shape)) or 'scalar'}",
-            "The model file contradicts itself: export it again.",
+            "The model file contradicts itself. Export it again.",
         )
     if len(walk(shapes).outer) > MAX_OUTER:
         raise refuse(
@@ -90,7 +89,7 @@ def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
 def broadcast_fields(
     ctx: LowerContext, shapes: Sequence[tuple[int, ...]], itemsizes: Sequence[int]
 ) -> dict[str, object]:
-    """The ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
+    """Return the ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
     merged = walk(shapes)
     pad = 3 - len(shapes)
     rows = [
@@ -106,7 +105,8 @@ def broadcast_fields(
 
 
 def in_place_inputs(inputs: Sequence[Tensor], output: Tensor) -> tuple[tuple[int, int], ...]:
-    """Inputs that the output may overwrite: as many elements, and of the same size or the output's are bytes."""
+    """Return the inputs that the output may overwrite: they have its shape, and its element size unless it has
+    bytes."""
     return tuple(
         (k, 0)
         for k, t in enumerate(inputs)

@@ -19,7 +19,7 @@ CODES = TYPE_CODES | {"int64": 4, "float32": 0}
 
 
 def same_bytes(inp: Tensor, out: Tensor) -> bool:
-    """Whether every value keeps its bytes: equal types, integers of one width, booleans to bytes."""
+    """Return whether every value keeps its bytes: equal types, integers of one width, booleans to bytes."""
     if inp.dtype == out.dtype:
         return True
     return inp.dtype in ("int8", "uint8", "bool") and out.dtype in ("int8", "uint8")

@@ -20,7 +20,7 @@ LESS, SAME, MORE = 1, 2, 4
 
 
 class Compare(Binary):
-    """A comparison. TFLite brings int8 to a common scale first, int16 only for (in)equality."""
+    """A comparison. TFLite scales int8 inputs to a common scale first, and int16 only for EQUAL and NOT_EQUAL."""
 
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     out_dtype = "bool"
@@ -121,7 +121,7 @@ class GreaterEqual(Compare):
 
 
 class MinimumMaximum(Binary):
-    """TFLite compares the stored integers, whatever the scales say."""
+    """MINIMUM or MAXIMUM. TFLite compares the stored integers and ignores the scales."""
 
     dtypes = ("int8", "uint8", "int16", "int32")
     supports = "int8, uint8, int16, int32; broadcasting; no rescaling, as in TFLite"

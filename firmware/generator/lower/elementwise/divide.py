@@ -26,13 +26,13 @@ from arenite.firmware.generator.lower.elementwise.binary import (
 
 def refuse_zero_divisor(op: Op, divisor: Tensor, zero: int) -> None:
     if divisor.data is not None and bool((divisor.data == zero).any()):
-        raise refuse(op, divisor, "divides by zero", "TFLite stops at run time: correct the model.")
+        raise refuse(op, divisor, "divides by zero", "TFLite stops at run time. Correct the model.")
 
 
 class PlainDivision(Binary):
-    """Division of integers that stand for themselves."""
+    """Division of integers without a scale."""
 
-    operation: ClassVar[str]  # of divide.h
+    operation: ClassVar[str]  # a macro of divide.h
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
@@ -88,15 +88,15 @@ class Div(PlainDivision):
             require_quantized(op, t)
         refuse_zero_divisor(op, b, b.zero_point)
         _, shift = self.scaling(a, b, out)
-        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus this: 0 to 31 are defined.
+        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus ``shift``. 0 to 31 are defined.
         divisor_bits = _largest_magnitude(b).bit_length() - 1
-        least_free_bits = 31 - _largest_magnitude(a).bit_length()
-        if not divisor_bits <= shift <= least_free_bits:
+        min_free_bits = 31 - _largest_magnitude(a).bit_length()
+        if not divisor_bits <= shift <= min_free_bits:
             raise refuse(
                 op,
                 out,
                 f"scale {out.scale:g} is outside of what TFLite's integer division can represent",
-                "Divide by a constant through MUL, or calibrate for a finer output scale.",
+                "Multiply by a constant (MUL) instead, or calibrate for a finer output scale.",
             )
 
     def scaling(self, a: Tensor, b: Tensor, out: Tensor) -> tuple[int, int]:
@@ -122,7 +122,7 @@ class Div(PlainDivision):
 
 
 def _largest_magnitude(tensor: Tensor) -> int:
-    """The largest distance of a stored value from the zero point."""
+    """Return the largest distance of a stored value from the zero point."""
     if tensor.data is not None:
         return max(int(np.abs(tensor.data.astype(np.int64) - tensor.zero_point).max(initial=1)), 1)
     low, high = INTEGER_RANGE[tensor.dtype]
@@ -144,7 +144,7 @@ class Pow(Binary):
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         base, exponent = self.operands(ctx.graph, ctx.op)
-        # TFLite multiplies integers for one broadcast exponent, and calls the float function otherwise.
+        # TFLite multiplies integers if there is one broadcast exponent. Otherwise it calls the float function.
         wraps = base.shape != exponent.shape and exponent.elements == 1
         fields = self.base_fields(ctx) | {"wraps": int(wraps)}
         sources = ("pow_s32.c", "broadcast.c")

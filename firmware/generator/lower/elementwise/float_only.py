@@ -1,4 +1,4 @@
-"""Operators that TFLite runs on float32 alone: refused, with what to do instead."""
+"""Refuse operators that TFLite runs only on float32, with a hint to a replacement."""
 
 from __future__ import annotations
 

@@ -17,12 +17,12 @@ def _saturate(x: int) -> int:
 
 
 def _to_int16_multiplier(multiplier: int) -> int:
-    """The upper half, rounded, of an int32 multiplier."""
+    """Return the rounded upper half of an int32 multiplier."""
     return 32767 if multiplier >= 2**31 - 1 - 2**15 else (multiplier + 2**15) >> 16
 
 
 def _multipliers(inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
-    """(int16 multiplier, exponent) from 1/128 of an input step to the output's scale, and to 3 / 32768."""
+    """Return (int16 multiplier, exponent) from 1/128 of an input step to the output's scale, and to 3 / 32768."""
     step = np.float32(1 / 128) * np.float32(inp.scale)
     to_output, output_exponent = quantize_multiplier(float(step / np.float32(out.scale)))
     reluish = np.float32(3) / np.float32(32768)
@@ -34,7 +34,7 @@ def _multipliers(inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, 
 
 
 def hard_swish(x: int, inp: Tensor, out: Tensor) -> int:
-    """One int8 output of TFLite's 16-bit fixed-point formula: x times relu6(x + 3) / 6."""
+    """Return one int8 output of TFLite's 16-bit fixed-point formula: x times relu6(x + 3) / 6."""
     (output_multiplier, output_exponent), (reluish_multiplier, exponent) = _multipliers(inp, out)
     fine = (x - inp.zero_point) * 128
     preshift = high_mul(fine, output_multiplier, 16)
@@ -68,7 +68,7 @@ class HardSwish(Unary):
             raise refuse(
                 op,
                 out,
-                f"scale {out.scale:g} is out of proportion to the input's {inp.scale:g}",
+                f"scale {out.scale:g} is too small or too large for the input's {inp.scale:g}",
                 "Calibrate the model on real data.",
             )
 

@@ -49,7 +49,7 @@ class LogicalNot(Logical):
     op_name = "LOGICAL_NOT"
     supports = "bool"
     kernels = ("broadcast.c", "logical.c")
-    truth = 0b0001  # of the same input twice
+    truth = 0b0001  # both inputs are the same
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
         return [graph.tensors[op.inputs[0]]] * 2
@@ -68,7 +68,8 @@ class LogicalNot(Logical):
 
 
 class SelectLike(Lowering):
-    """Condition, value where true, value where false."""
+    """Select between two values by a condition. The inputs are the condition, the value for true, the value for
+    false."""
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
         return [graph.tensors[i] for i in op.inputs[:3]]
@@ -84,7 +85,7 @@ class SelectLike(Lowering):
             check_broadcast(op, self.shaped(graph, op), out)
 
     def shaped(self, graph: Subgraph, op: Op) -> list[Tensor]:
-        """The inputs with the shapes by which they broadcast."""
+        """Return the inputs with the shapes by which they broadcast."""
         return self.operands(graph, op)
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:

@@ -25,7 +25,7 @@ from arenite.firmware.generator.lower.elementwise.unary import (
 )
 
 BYTES = ("int8", "uint8")
-#: Output types that TFLite's QUANTIZE has, by input type.
+#: Output types of TFLite's QUANTIZE, by input type.
 TARGETS = {
     "float32": ("int8", "uint8", "int16"),
     "int8": ("int8", "uint8", "int16"),
@@ -36,7 +36,8 @@ TARGETS = {
 
 
 def float_call(ctx: LowerContext, name: str, real: Tensor, stored: Tensor) -> KernelCall:
-    """``name`` between the float32 tensor ``real`` and the integers ``stored``, in either direction."""
+    """Return the call of ``name`` between the float32 tensor ``real`` and the integers ``stored``, in either
+    direction."""
     fields = {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),
@@ -53,7 +54,8 @@ def is_identity(inp: Tensor, out: Tensor) -> bool:
 
 
 def is_flip(inp: Tensor, out: Tensor) -> bool:
-    """Whether int8 and uint8 of one scale lie 128 apart: the bytes differ in the top bit alone."""
+    """Return whether int8 and uint8 have one scale and zero points 128 apart, so the bytes differ only in the top
+    bit."""
     zeros = {t.dtype: t.zero_point for t in (inp, out)}
     return inp.scale == out.scale and set(zeros) == set(BYTES) and zeros["uint8"] - zeros["int8"] == 128
 

@@ -1,4 +1,4 @@
-"""The base of the elementwise operators with one input: tables of 256 bytes for int8."""
+"""The base of the elementwise operators with one input. For int8 they use a table of 256 bytes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def require_same_shape(op: Op, inp: Tensor, out: Tensor) -> None:
         raise refuse(
             op,
             out,
-            f"has shape {list(out.shape)}, its input {list(inp.shape)}",
-            "The model file contradicts itself: export it again.",
+            f"has shape {list(out.shape)}, but its input has {list(inp.shape)}",
+            "The model file contradicts itself. Export it again.",
         )
 
 
 def map_8(ctx: LowerContext, table: np.ndarray) -> KernelCall:
-    """Bytes to bytes through ``table``, 256 bytes by the input's byte."""
+    """Return a call that maps bytes to bytes with ``table``, 256 bytes indexed by the input's byte."""
     return map_call(ctx, "map_8", ctx.table(table, "table"))
 
 
 def map_s16(ctx: LowerContext, table: np.ndarray) -> KernelCall:
-    """int16 to int16, interpolated between the 513 samples of ``table``."""
+    """Return a call that maps int16 to int16, interpolated between the 513 samples of ``table``."""
     return map_call(ctx, "map_s16", ctx.table(table, "table"))
 
 
@@ -54,7 +54,7 @@ def map_call(ctx: LowerContext, name: str, table: Any = NULL) -> KernelCall:
 
 
 def requantized_bytes(inp: Tensor, out: Tensor, real: float, limits: tuple[int, int]) -> np.ndarray:
-    """Table of ``real`` times the input, clamped to ``limits``: int8 or uint8 to int8 or uint8."""
+    """Return a table of ``real`` times the input, clamped to ``limits``: int8 or uint8 to int8 or uint8."""
     multiplier, shift = quantize_multiplier(real)
     low, high = limits
     first, last = INTEGER_RANGE[inp.dtype]
@@ -67,7 +67,7 @@ def requantized_bytes(inp: Tensor, out: Tensor, real: float, limits: tuple[int, 
 
 
 class Unary(Lowering):
-    """One input, an output of the same shape and type."""
+    """An operator with one input and an output of the same shape and type."""
 
     dtypes: ClassVar[tuple[str, ...]]
     quantized: ClassVar[tuple[str, ...]] = ("int8", "int16")  # types that must have a scale
@@ -88,11 +88,11 @@ class Unary(Lowering):
         return elementwise_rows(graph, op, "ar_map_8_row")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
-        """The 256 result bytes for int8."""
+        """Return the 256 result bytes for int8."""
         raise NotImplementedError
 
     def lower_wide(self, ctx: LowerContext, inp: Tensor, out: Tensor) -> KernelCall:
-        """The call for any type but int8."""
+        """Return the call for any type except int8."""
         raise NotImplementedError
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:

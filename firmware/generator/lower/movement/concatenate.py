@@ -1,4 +1,4 @@
-"""CONCATENATION and PACK: one tensor from several."""
+"""CONCATENATION and PACK: join several tensors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Concatenation(Movement):
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
         if op.options["fused_activation_function"]:
-            raise refuse(op, None, "has a fused activation", "Make the activation a layer of its own.")
+            raise refuse(op, None, "has a fused activation", "Make the activation a separate layer.")
         for i in op.inputs:
             t = graph.tensors[i]
             if t.dtype == "int8":

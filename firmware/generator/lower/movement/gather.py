@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.movement.movement import ANY_TYPE
 from arenite.firmware.generator.lower.movement.rearrange import axis_of, integers
 
 INDEX_TYPES = ("int16", "int32", "int64")
-#: AR_GATHER_ND_DIMS of gather.h.
+#: AR_GATHER_ND_DIMS in gather.h.
 MAX_DIMS = 8
 
 
@@ -37,7 +37,7 @@ def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
 
 
 def stored_indices(ctx: LowerContext, indices: Tensor, position: int) -> tuple[Expr, int]:
-    """Address and element bytes of the indices; constant ones as narrow as they can be."""
+    """Return address and element bytes of the indices. Constant ones are stored in the narrowest possible type."""
     if indices.data is None:
         return ctx.input_ptr(position), indices.itemsize
     return narrow_table(ctx, indices.data)
@@ -58,7 +58,7 @@ class Gather(Lowering):
     kernels = ("gather.c",)
 
     def dims(self, graph: Subgraph, op: Op) -> tuple[int, int]:
-        """Axis and number of batch dimensions, counted from the front."""
+        """Return the axis and the number of batch dimensions, counted from the front."""
         x, indices = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         axis = axis_of(op, int(op.options["axis"]), len(x.shape))
         batch = int(op.options["batch_dims"])
@@ -84,7 +84,7 @@ class Gather(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)}, expected {list(expected)}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
         in_range(op, indices, x.shape[axis])
         u16(op, math.prod(x.shape[:batch]), "the product of the batch dimensions")
@@ -131,7 +131,7 @@ class GatherNd(Lowering):
             raise refuse(
                 op,
                 indices,
-                f"names {depth} dimensions of an input with {len(x.shape)}",
+                f"indexes {depth} dimensions of an input with {len(x.shape)}",
                 "Export the model with shorter indices.",
             )
         expected = (*indices.shape[:-1], *x.shape[depth:])
@@ -140,7 +140,7 @@ class GatherNd(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)}, expected {list(expected)}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
         in_range(op, indices, np.array(x.shape[:depth]))
 
@@ -151,7 +151,7 @@ class GatherNd(Lowering):
         rows = math.prod(indices.shape[:-1])
         common = {"input": ctx.input_ptr(0), "output": ctx.output_ptr(), "slice": size}
         if indices.data is not None:
-            # Known beforehand: GATHER over the slices as one axis.
+            # Constant indices: use GATHER over the slices as one axis.
             weights = [math.prod(x.shape[k + 1 : depth]) for k in range(depth)]
             flat = indices.data.reshape(rows, depth).astype(np.int64) @ np.array(weights, np.int64)
             address, width = narrow_table(ctx, flat)
@@ -197,11 +197,11 @@ class OneHot(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)}, expected {list(expected)}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
 
     def place(self, graph: Subgraph, op: Op) -> tuple[int, int]:
-        """Axis and depth of the new dimension."""
+        """Return axis and depth of the new dimension."""
         rank = len(graph.tensors[op.inputs[0]].shape)
         axis = int(op.options["axis"])
         if not -1 <= axis <= rank:
