@@ -1,4 +1,4 @@
-"""Constant arrays of a generated model: what they are called, and how they are written as C."""
+"""Name the constant arrays of a generated model, and write them as C."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ C_TYPES = {
     "uint32": "uint32_t",
     "int64": "int64_t",
     "uint64": "uint64_t",
-    "float32": "uint32_t",  # the bit pattern: exact, and free of any compiler's float parsing
+    "float32": "uint32_t",  # the bit pattern: it is exact and does not depend on the compiler's parsing of floats
 }
 
 _PER_LINE = {1: 24, 2: 16, 4: 8, 8: 4}
@@ -27,9 +27,18 @@ _PER_LINE = {1: 24, 2: 16, 4: 8, 8: 4}
 
 @dataclass(frozen=True)
 class Constant:
+    """A constant array.
+
+    Attributes:
+        symbol: its name in C, without the model's prefix.
+        values: the values as stored in C, one dimension.
+        is_weight: True for weights and biases; False for a table, which counts as code.
+        comment: the comment above its definition.
+    """
+
     symbol: str
-    values: np.ndarray  # as stored in C, one dimension
-    is_weight: bool  # weights and biases; otherwise a table that counts as code
+    values: np.ndarray
+    is_weight: bool
     comment: str
 
     @property
@@ -43,10 +52,10 @@ class Constant:
 
 @dataclass
 class ConstantPool:
-    """Constants in order of first use; equal arrays of one kind are stored once."""
+    """Constants in order of first use. Equal arrays of one kind are stored once."""
 
     constants: list[Constant] = field(default_factory=list)
-    _seen: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
+    _symbols: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
 
     def add(self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool) -> Expr:
         stored = np.ascontiguousarray(values).reshape(-1)
@@ -55,21 +64,21 @@ class ConstantPool:
         elif stored.dtype == np.bool_:
             stored = stored.view(np.uint8)
         key = (stored.dtype.name, stored.tobytes(), is_weight)
-        if key not in self._seen:
+        if key not in self._symbols:
             symbol = re.sub(r"\W", "_", f"{'model' if is_weight else 'layer'}{layer}_{hint}")
             taken = {c.symbol for c in self.constants}
             if symbol in taken:
                 symbol = next(s for n in range(2, 10_000) if (s := f"{symbol}_{n}") not in taken)
-            self._seen[key] = symbol
+            self._symbols[key] = symbol
             self.constants.append(Constant(symbol, stored, is_weight, comment))
-        return Expr(self._seen[key])
+        return Expr(self._symbols[key])
 
 
 def c_array(constant: Constant, prefix: str) -> str:
-    """The definition of one array; weights go to sections that the linker script keeps apart."""
+    """Return the definition of one array. Weights go to sections that the linker script keeps apart."""
     kind = "ar_weights" if constant.is_weight else "ar_tables"
     name = prefix + constant.symbol
-    # The smallest integers have no literal of their own type in C.
+    # The smallest integer of a type has no literal of that type in C.
     texts = [_literal(v, constant.values.dtype) for v in constant.values.tolist()]
     per_line = _PER_LINE[constant.values.itemsize]
     lines = ["    " + ", ".join(texts[i : i + per_line]) + "," for i in range(0, len(texts), per_line)]

@@ -1,4 +1,4 @@
-"""A lowered model: the layers, constants and variables from which C text is written and sizes are predicted."""
+"""A lowered model: the layers, constants and variables for writing C text and predicting sizes."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from arenite.firmware.generator.state import Variable
 
 @dataclass(frozen=True)
 class Layer:
-    """One operator of the plan; ``call`` is None when it needs no code."""
+    """One operator of the plan. ``call`` is None if it needs no code."""
 
     index: int  # position in execution order
     op: Op
     call: KernelCall | None
     macs: int
     comment: str
-    streamed: bool = False  # a stage of a segment: ``call`` has the function of one row
+    streamed: bool = False  # True for a stage of a segment, whose ``call`` has the function of one row
     second: KernelCall | None = None  # the half that the second core runs at the same time
-    share: float = 1.0  # of the layer's work, what the busier core does
+    share: float = 1.0  # the share of the layer's work that the busier core does
 
     @property
     def all_calls(self) -> tuple[KernelCall, ...]:
-        """Every call that the layer makes, on either core."""
+        """Every kernel call of the layer, on either core."""
         calls = self.call.all if self.call is not None else ()
         return calls if self.second is None else (*calls, *self.second.all)
 
 
 @dataclass(frozen=True)
 class SegmentCode:
-    """Layers that run row by row, with one call: ``ar_stream_whole``, or nothing when the input is streamed."""
+    """Layers that run row by row. ``call`` is ``ar_stream_whole``; with streamed input, the firmware calls it by
+    rows."""
 
     first: int  # position of the first stage's layer
     call: KernelCall
@@ -45,7 +46,7 @@ class SegmentCode:
 
 @dataclass(frozen=True)
 class Generated:
-    """A lowered model: what is emitted, and what the size prediction and the report need to know."""
+    """A lowered model, with the data for the C text, the size prediction and the report."""
 
     model: Model
     plan: Plan
@@ -56,7 +57,7 @@ class Generated:
     sha256: bytes
     name: str
     segments: tuple[SegmentCode, ...] = ()
-    shared: SharedArena | None = None  # where its tensors lie, if not in an arena of its own
+    shared: SharedArena | None = None  # None: the model has its own arena
 
     @property
     def streamed_input(self) -> SegmentCode | None:
@@ -70,7 +71,7 @@ class Generated:
 
     @property
     def parallel(self) -> bool:
-        """Whether any layer is cut into halves for two cores."""
+        """Whether any layer is divided into halves for two cores."""
         return any(layer.second is not None for layer in self.layers)
 
     @property
@@ -83,7 +84,8 @@ class Generated:
 
 
 def symbols_in(value: Any) -> Iterator[str]:
-    """The text of every expression in a field value of a ``KernelCall``: constants, and functions that it calls."""
+    """Yield the text of every expression in a field value of a ``KernelCall``: constants, and functions that it
+    calls."""
     if isinstance(value, Expr):
         yield value.text
     elif isinstance(value, StructArray):

@@ -1,7 +1,7 @@
-"""The text of ``model.h``: all that a program needs to run a model, for C and C++.
+"""Write the text of ``model.h``: all that a C or C++ program needs to run a model.
 
-Everything in it is either a macro, a declaration, or a function of a line or two that the compiler puts in place: what
-is not used costs nothing, the floating point of the conversions included.
+It contains only macros, declarations, and inline functions of a line or two. So code that is not used costs nothing,
+also not the floating point of the conversions.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from arenite.converters.graph.model import Tensor
 from arenite.firmware.generator.generated_model import Generated
 
-#: Element type to C type of a pointer to it. A bool is a byte, 0 or 1.
+#: C type of a pointer to elements, by element type. A bool is a byte, 0 or 1.
 C_TYPES = {
     "int8": "int8_t",
     "uint8": "uint8_t",
@@ -23,56 +23,60 @@ _RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 
 def one_line(text: str) -> str:
-    """Text that is safe inside a C comment."""
+    """Return the text in a form that is safe inside a C comment."""
     return "".join(ch if " " <= ch <= "~" else "?" for ch in text).replace("*/", "*?").replace("/*", "?*")
 
 
 def io_names(g: Generated) -> list[tuple[str, int, Tensor]]:
-    """("input", 0, tensor), …, ("output", 0, tensor), …"""
+    """Return ("input", 0, tensor), …, ("output", 0, tensor), …"""
     graph = g.model.main
     ins = [("input", k, graph.tensors[i]) for k, i in enumerate(graph.inputs)]
     return ins + [("output", k, graph.tensors[i]) for k, i in enumerate(graph.outputs)]
 
 
 def memory_symbol(g: Generated) -> str:
-    """The variable that holds the arena: the model's own, or one that it shares."""
+    """Return the name of the variable that holds the arena: the model's own, or one that it shares."""
     return g.shared.symbol if g.shared else f"{g.prefix}model_memory"
 
 
 def slow_symbol(g: Generated) -> str:
-    """The variable that holds the part of the arena in the second memory."""
+    """Return the name of the variable that holds the part of the arena in the second memory."""
     return f"{g.prefix}model_slow_memory"
 
 
 def address_macro(g: Generated) -> str:
-    """``AT(offset)``: the address of a plan's offset, which runs on from the first memory into the second."""
-    here = f"{memory_symbol(g)}.arena + (offset)"
+    """Return the macro ``AT(offset)``: the address of a plan's offset. Offsets continue from the first memory into the
+    second one."""
+    fast_address = f"{memory_symbol(g)}.arena + (offset)"
     if g.plan.slow_bytes:
         boundary = g.plan.fast_bytes
-        there = f"{slow_symbol(g)}.arena + ((offset) - {boundary})"
-        # The condition is a constant, and so is the whole.
-        return f"#define AT(offset) \\\n    ((void *)((offset) < {boundary} ? {here} : {there}))"
-    return f"#define AT(offset) ((void *)({here}))"
+        slow_address = f"{slow_symbol(g)}.arena + ((offset) - {boundary})"
+        # The condition is a constant, so the expression is one too.
+        return (
+            f"#define AT(offset) \\\n    ((void *)((offset) < {boundary} ? {fast_address} : {slow_address}))"
+        )
+    return f"#define AT(offset) ((void *)({fast_address}))"
 
 
 def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
-    """``model.h`` of a model whose arena has ``arena_bytes`` bytes as emitted and ``slow_bytes`` in a second memory."""
+    """Return ``model.h`` of a model whose arena has ``arena_bytes`` in the first and ``slow_bytes`` in a second
+    memory."""
     p, upper = g.prefix, g.prefix.upper()
     parts = [_inclusions(g), _OPEN, "\n".join(_sizes(g, arena_bytes, slow_bytes)), _memory(g)]
     parts += [_tensor(g, kind, k, tensor) for kind, k, tensor in io_names(g)]
     parts.append(
-        "/* One inference, from the inputs to the outputs. Nothing has to be set up before the first. */\n"
+        "/* Runs one inference, from the inputs to the outputs. It needs no set-up before the first one. */\n"
         f"void {p}model_invoke(void);"
     )
     if g.variables:
         parts.append(
-            "/* The state that inferences carry back to its first value: before the first inference, and when a new\n"
-            f" * sequence begins. */\nvoid {p}model_reset(void);"
+            "/* Resets the state that inferences keep to its first value. Call it before the first inference and when a\n"
+            f" * new sequence begins. */\nvoid {p}model_reset(void);"
         )
     if g.streamed_input is not None:
         parts.append(_ROWS.replace("@P@", p).replace("@U@", upper))
     parts.append(
-        f"/* The same as data: names, sizes, types, and the layers one by one. */\nextern const ar_model {p}model;"
+        f"/* A description of the model: names, sizes, types, and its layers. */\nextern const ar_model {p}model;"
     )
     return "\n\n".join([*parts, _CLOSE])
 
@@ -82,13 +86,13 @@ _CLOSE = "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
 #: Input 0 of a model that was generated for streamed input.
 _ROWS = """\
-/* Input 0 arrives row by row and is never complete in memory. Call begin_rows; while next_row returns an address, fill
- * the row and call row_ready; then call invoke, which runs the layers that are left. */
+/* Input 0 arrives row by row and is never complete in memory. Call begin_rows. While next_row returns an address, fill
+ * the row and call row_ready. Then call invoke, which runs the remaining layers. */
 void @P@model_begin_rows(void);
-int8_t *@P@model_next_row(void); /* @U@MODEL_INPUT_0_ROW_BYTES to fill; 0 when there are no more */
+int8_t *@P@model_next_row(void); /* @U@MODEL_INPUT_0_ROW_BYTES bytes to fill; 0 if there are no more rows */
 void @P@model_row_ready(void);
 
-/* The same with a function of yours that fills row `index`. */
+/* Does the same with your function, which fills row `index`. */
 static inline void @P@model_invoke_rows(void (*fill)(int8_t *row, uint32_t index, void *context), void *context)
 {
     uint32_t index = 0;
@@ -107,7 +111,9 @@ def _inclusions(g: Generated) -> str:
     own = [f'#include "{g.shared.header}"'] if g.shared else []
     quantized = any(t.dtype in _RANGES and t.quant is not None for _, _, t in io_names(g))
     lines = ['#include "arenite.h"', *own, *(['#include "convert_real.h"'] if quantized else [])]
-    about = "/* Generated by Arenite: do not edit. What a program needs to run the model, in C and in C++. */"
+    about = (
+        "/* Generated by Arenite: do not edit. Everything that a C or C++ program needs to run the model. */"
+    )
     return f"{about}\n#ifndef {guard}\n#define {guard}\n\n" + "\n".join(lines)
 
 
@@ -125,7 +131,7 @@ def _sizes(g: Generated, arena_bytes: int, slow_bytes: int) -> list[str]:
 
 def _memory(g: Generated) -> str:
     if g.shared:
-        return f"/* Its tensors lie in the arena of {g.shared.header}, which all models use in turn. */"
+        return f"/* The model's tensors are in the arena of {g.shared.header}, which the models use one after the other. */"
     upper = g.prefix.upper()
 
     def declared(name: str, size: str) -> str:
@@ -136,18 +142,18 @@ def _memory(g: Generated) -> str:
 
     if g.plan.slow_bytes:
         return (
-            "/* The arena in two memories, each part between two rows of guard words; all tensors lie in them. */\n"
+            "/* The arena in two memories, each part between two rows of guard words. It holds all tensors. */\n"
             + declared(memory_symbol(g), f"{upper}MODEL_ARENA_BYTES")
             + "\n"
             + declared(slow_symbol(g), f"{upper}MODEL_SLOW_ARENA_BYTES")
         )
-    return "/* The arena between two rows of guard words; all tensors lie in it. */\n" + declared(
+    return "/* The arena between two rows of guard words. It holds all tensors. */\n" + declared(
         memory_symbol(g), f"{upper}MODEL_ARENA_BYTES"
     )
 
 
 def _tensor(g: Generated, kind: str, k: int, tensor: Tensor) -> str:
-    """Sizes of an input or output, a pointer to it, and the conversion from or to real numbers."""
+    """Return the sizes of an input or output, a pointer to it, and the conversion from or to real numbers."""
     name = f"{g.prefix.upper()}MODEL_{kind.upper()}_{k}"
     shape = "x".join(map(str, tensor.shape)) or "scalar"
     lines = [

@@ -1,4 +1,4 @@
-"""Lower a planned model: one kernel call with constant parameters for each layer, and the constants they need."""
+"""Lower a planned model: one kernel call with constant parameters for each layer, and the constants that they use."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from arenite.firmware.generator.state import find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.firmware.generator.two_core_halves import HalfCall, LayerHalf, split_halves
 
-#: AR_NO_STAGE of stream.h.
+#: AR_NO_STAGE in stream.h.
 NO_STAGE = 255
 
 
@@ -43,17 +43,17 @@ class _Context(LowerContext):
         self._whole = graph
         self._layer, self._plan, self._pool = layer, plan, pool
         self._state: int | None = None  # offset of the accumulators
-        self._shift: Mapping[int, int] = {}  # from a tensor's beginning to what is lowered of it
+        self._shift: Mapping[int, int] = {}  # by tensor: from its beginning to the part that is lowered
         self._scratch_shift = 0
 
     def for_rows(self, rows: RowRequirements, accumulators: int) -> None:
-        """Lower for a stage of a segment, whose accumulators are at that offset."""
+        """Lower for a stage of a segment. ``accumulators`` is the offset of its accumulators."""
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
 
     def for_half(self, half: LayerHalf, scratch: int) -> _Context:
-        """Lower for one half of the operator, whose scratch begins ``scratch`` bytes into the operator's."""
+        """Lower for one half of the operator. Its scratch begins ``scratch`` bytes into the operator's scratch."""
         context = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
         context._whole, context._shift, context._scratch_shift = self._whole, half.shift, scratch
         return context
@@ -104,9 +104,9 @@ def lower_model(
     name: str = "model",
     prefix: str = "",
 ) -> Generated:
-    """Lower every operator of the main subgraph in the plan's order, with the kernels that ``plan`` was made for.
+    """Lower every operator of the main subgraph in the plan's order, with the kernels for which ``plan`` was made.
 
-    ``prefix`` goes before every symbol that other files see, so that several models can be linked together.
+    ``prefix`` is the prefix of every symbol that other files use, so that several models can be linked together.
     Raises ``UnsupportedModelError`` for an operator that cannot be run exactly.
     """
     graph = model.main
@@ -137,7 +137,7 @@ def lower_model(
         layers.append(layer)
     segments = tuple(segment_code(graph, plan, s, layers, target, pool, prefix) for s in plan.segments)
     variables = find_variables(model, plan)
-    # A lowering may request the address of a constant and then not use it: the linker would drop the array anyway.
+    # A lowering may request the address of a constant and then not use it. The linker would drop the array anyway.
     calls = [call for layer in layers for call in layer.all_calls]
     used = {symbol for call in calls for symbol in symbols_in(call.fields)}
     used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
@@ -146,7 +146,7 @@ def lower_model(
 
 
 def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCall, HalfCall] | None:
-    """The halves for both cores; None for an operator that stays whole."""
+    """Return the halves for both cores, or None for an operator that is not divided."""
     graph, op, target = context.graph, context.op, context.target
     needs, cut = split_for(graph, op, target)
     if cut is None:
@@ -165,7 +165,7 @@ def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCa
 
 
 def row_call(call: KernelCall, rows: RowRequirements) -> KernelCall:
-    """The call of a layer's kernel as that of its function for one row."""
+    """Return the call of a layer's kernel, changed to its function for one row."""
     row_kernel = replace(
         call,
         kernel=rows.function,
@@ -185,7 +185,7 @@ def segment_code(
     pool: ConstantPool,
     prefix: str,
 ) -> SegmentCode:
-    """The table of a segment's stages and sources, and its schedule: ``ar_segment``."""
+    """Return the table of a segment's stages and sources, and its schedule: ``ar_segment``."""
     first = plan.order.index(segment.stages[0])
     numbers = {t: len(segment.stages) + n for n, t in enumerate(segment.sources)}
     numbers |= {graph.ops[k].outputs[0]: n for n, k in enumerate(segment.stages)}
@@ -235,8 +235,8 @@ def segment_code(
         "source_count": len(segment.sources),
         "arriving": numbers[segment.streamed_input] if segment.streamed_input is not None else NO_STAGE,
     }
-    whole = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
-    return SegmentCode(first, whole, streamed_input)
+    call = KernelCall("ar_stream_whole", "stream.h", ("stream.c",), "ar_segment", fields)
+    return SegmentCode(first, call, streamed_input)
 
 
 def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
@@ -245,23 +245,23 @@ def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
 
 
 def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
-    """Return how ``op`` runs by rows. Raises ``PlanError`` when the plan needs it and the kernel cannot."""
+    """Return how ``op`` runs by rows. Raises ``PlanError`` if the plan requires it and the kernel cannot do it."""
     chosen = variant_of(graph, op, target)
     rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
     if rows is None:
         raise PlanError(
             f"The plan streams operator {op.index} {op.name}, which cannot run by rows.",
-            "Convert the model again, so that it is planned anew.",
+            "Convert the model again to make a new plan.",
         )
     return rows
 
 
 def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
-    """``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
+    """Return a comment like ``CONV_2D 1x48x48x8 -> 1x48x48x16, arena [0, 18432) -> [18432, 55296)``."""
     slots = {t: n for s in plan.segments if op.index in s.stages for t, n in s.slots.items()}
 
     def size(tensor: Tensor) -> int:
-        """Return the bytes that are in memory at a time."""
+        """Return the bytes of a tensor that are in memory together."""
         if tensor.index not in slots:
             return tensor.nbytes
         return tensor.nbytes // tensor.shape[1] * slots[tensor.index]

@@ -1,7 +1,7 @@
-"""The base of operators that only move elements: views of NumPy arrays become strided copies.
+"""The base of operators that only move elements. It turns views of NumPy arrays into strided copies.
 
-An operator describes its copies as pairs of array views, source and target. The arrays stand for the
-tensors; only their shapes and strides are used, never their contents.
+An operator describes its copies as pairs of array views, source and target. The arrays represent the
+tensors: only their shapes and strides are used, not their contents.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_dtype,
 )
 
-#: AR_COPY_DIMS of strided_copy.h.
+#: AR_COPY_DIMS in strided_copy.h.
 MAX_DIMS = 8
 
 ANY_TYPE = ("int8", "int16", "int32", "int64", "uint8", "bool", "float32")
@@ -36,9 +36,9 @@ ViewPair = tuple[np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class StridedCopy:
-    """One strided copy, as in ``ar_copy_piece``; offsets and strides in bytes."""
+    """One strided copy, as in ``ar_copy_piece``. Offsets and strides are in bytes."""
 
-    source: np.ndarray  # the whole array that the source view belongs to
+    source: np.ndarray  # the array that owns the memory of the source view
     target: np.ndarray
     in_offset: int
     out_offset: int
@@ -47,7 +47,7 @@ class StridedCopy:
 
     @property
     def in_order(self) -> bool:
-        """Never overwrites an input byte that is still to be read, when both arrays start at one address."""
+        """Whether the copy never overwrites an unread input byte when both arrays start at one address."""
         extent_in = extent_out = self.run
         for count, step_in, step_out in self.dims:
             if step_in < max(extent_in, step_out) or step_out < extent_out:
@@ -59,12 +59,11 @@ class StridedCopy:
 
 
 def root(view: np.ndarray) -> np.ndarray:
-    """The array that owns the memory of ``view``."""
+    """Return the array that owns the memory of ``view``."""
     owner: Any = view
     while getattr(owner, "base", None) is not None:
         owner = owner.base
-    value: np.ndarray = owner
-    return value
+    return cast(np.ndarray, owner)
 
 
 def _address(array: np.ndarray) -> int:
@@ -72,21 +71,21 @@ def _address(array: np.ndarray) -> int:
 
 
 def view_copy(source: np.ndarray, target: np.ndarray) -> StridedCopy | None:
-    """The copy of ``source`` to ``target`` with as few dimensions as possible; None when nothing is to be copied.
+    """Return the copy of ``source`` to ``target`` with as few dimensions as possible; None if there is nothing to copy.
 
-    Raises ``ValueError`` when the shapes differ.
+    Raises ``ValueError`` if the shapes differ.
     """
     if source.shape != target.shape:
         raise ValueError(f"{list(source.shape)} elements do not fill {list(target.shape)}")
     if source.size == 0:
         return None
-    strided_copies = [
+    dimensions = [
         (n, a, b) for n, a, b in zip(source.shape, source.strides, target.strides, strict=True) if n != 1
     ]
-    strided_copies.sort(key=lambda d: abs(d[2]))
+    dimensions.sort(key=lambda d: abs(d[2]))
     run = source.itemsize
     dims: list[tuple[int, int, int]] = []
-    for n, a, b in strided_copies:
+    for n, a, b in dimensions:
         if not dims and a == b == run:
             run *= n
         elif dims and a == dims[-1][0] * dims[-1][1] and b == dims[-1][0] * dims[-1][2]:
@@ -105,18 +104,18 @@ def view_copy(source: np.ndarray, target: np.ndarray) -> StridedCopy | None:
 
 
 def placeholder(tensor: Tensor) -> np.ndarray:
-    """An array of the tensor's shape and element size; its memory is never touched."""
+    """Return an array of the tensor's shape and element size. Its memory is never read or written."""
     dtype = accepted(DTYPES[tensor.dtype])
     return np.empty(tensor.shape, f"V{dtype.itemsize}")
 
 
 def filled(shape: Sequence[int], value: int | float, dtype: str) -> np.ndarray:
-    """``shape`` full of one constant, which is a source of its own."""
+    """Return an array of this shape in which every element is ``value``. It is a source separate from the inputs."""
     return np.broadcast_to(np.array([value], DTYPES[dtype]), shape)
 
 
 def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
-    """Refuse when quantized values would change their meaning by being moved from ``a`` to ``b``."""
+    """Refuse the op if quantized values would change their meaning when they move from ``a`` to ``b``."""
     if a.dtype not in ("int8", "uint8", "int16"):
         return
     left, right = (((1.0,), (0,)) if t.quant is None else (t.quant.scale, t.quant.zero_point) for t in (a, b))
@@ -125,23 +124,23 @@ def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
             op,
             b,
             f"its scale and zero point differ from those of tensor {a.index}",
-            "Put a QUANTIZE between.",
+            "Put a QUANTIZE between them.",
         )
 
 
 class Movement(Lowering):
-    """An operator that moves elements. A subclass implements ``pairs``; a shape that does not fit is refused."""
+    """An operator that moves elements. A subclass implements ``pairs``. Shapes that do not fit are refused."""
 
     kernels = ("copy.c", "strided_copy.c")
     dtypes: ClassVar[Sequence[str]] = ANY_TYPE
-    #: Positions of the inputs whose elements are moved; the others only say how.
+    #: Positions of the inputs whose elements are moved. The other inputs are arguments.
     moved: ClassVar[Sequence[int] | None] = (0,)
 
     @abstractmethod
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
-        """Views of ``ins`` (or constants) and of ``outs``, in the order in which they must be copied.
+        """Return views of ``ins`` (or constants) and of ``outs``, in the order in which they must be copied.
 
-        Raises ``ValueError`` or ``IndexError`` when the shapes do not fit together.
+        Raises ``ValueError`` or ``IndexError`` if the shapes do not fit together.
         """
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -158,7 +157,7 @@ class Movement(Lowering):
                 )
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
-        """Raise for arguments that are not constant, and for quantization that LiteRT does not accept."""
+        """Refuse arguments that are not constant, and quantization that LiteRT does not accept."""
 
     def _moved(self, op: Op) -> list[int]:
         return [i for k, i in enumerate(op.inputs) if self.moved is None or k in self.moved]
@@ -166,7 +165,7 @@ class Movement(Lowering):
     def pieces(
         self, graph: Subgraph, op: Op
     ) -> tuple[list[StridedCopy], list[np.ndarray | None], list[np.ndarray]]:
-        """The copies, and the arrays that stand for inputs (None for those that are not moved) and outputs."""
+        """Return the copies, and the arrays for inputs (None for those that are not moved) and for outputs."""
         moved = set(self._moved(op))
         try:
             ins = [placeholder(graph.tensors[i]) if i in moved else None for i in op.inputs]
@@ -179,7 +178,7 @@ class Movement(Lowering):
         return strided_copies, ins, outs
 
     def _sole(self, graph: Subgraph, op: Op) -> tuple[int, StridedCopy] | None:
-        """(input position, piece) when one piece moves one input to the only output."""
+        """Return (input position, copy) if one copy moves one input to the only output, otherwise None."""
         strided_copies, ins, outs = self.pieces(graph, op)
         if len(strided_copies) != 1 or len(outs) != 1:
             return None
@@ -191,10 +190,10 @@ class Movement(Lowering):
         if sole is None:
             return ()
         position, p = sole
-        whole = (
+        is_identity = (
             not p.dims and p.in_offset == p.out_offset == 0 and p.run == p.target.nbytes == p.source.nbytes
         )
-        return ((position, 0),) if whole else ()
+        return ((position, 0),) if is_identity else ()
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         sole = self._sole(graph, op)
@@ -210,7 +209,7 @@ class Movement(Lowering):
         def at(array: np.ndarray, offset: int) -> Expr:
             if id(array) in pointers:
                 return Expr(pointers[id(array)].text, offset)
-            assert array.dtype.kind != "V", "NumPy made a copy where a view was meant"
+            assert array.dtype.kind != "V", "NumPy made a copy instead of a view"
             return Expr(ctx.table(array, "fill").text, offset)
 
         if len(strided_copies) == 1 and not strided_copies[0].dims:

@@ -11,7 +11,7 @@ from arenite.firmware.generator.lower.movement.rearrange import integers
 
 
 def paddings(graph: Subgraph, op: Op) -> list[tuple[int, int]]:
-    """(before, after) per dimension; constant, none negative."""
+    """Return (before, after) per dimension. Refuse paddings that are not constant, or negative."""
     flat = integers(graph, op, 1, "the paddings")
     pads = list(zip(flat[0::2], flat[1::2], strict=True))
     if len(pads) != len(graph.tensors[op.inputs[0]].shape) or min(flat, default=0) < 0:
@@ -27,9 +27,10 @@ def paddings(graph: Subgraph, op: Op) -> list[tuple[int, int]]:
 def frame(
     shape: tuple[int, ...], pads: list[tuple[int, int]], out: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[int, np.ndarray, np.ndarray]]]:
-    """The interior of ``out``, and (axis, before, after) from the last axis to the first.
+    """Return the interior of ``out``, and (axis, before, after) from the last axis to the first.
 
-    Each pair of borders spans what is already complete: the interior in earlier axes, everything in later ones.
+    Each pair of borders spans the part that is already complete: the interior in earlier axes, the full size in later
+    ones.
     """
     if out.shape != tuple(b + d + a for d, (b, a) in zip(shape, pads, strict=True)):
         raise ValueError(f"the output is {list(out.shape)}")
@@ -55,7 +56,7 @@ class Pad(Movement):
 
     def value(self, graph: Subgraph, op: Op, ins: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
         out = graph.tensors[op.outputs[0]]
-        # LiteRT uses a zero point for these types only, even where a file has one for another type.
+        # LiteRT uses a zero point only for these types, even if a file has one for another type.
         quantized = out.quant is not None and out.dtype in ("int8", "uint8", "int16")
         return filled(shape, out.zero_point if quantized else 0, out.dtype)
 
@@ -106,11 +107,11 @@ class MirrorPad(Movement):
         interior, borders = frame(ins[0].shape, pads, outs[0])
         pairs = [(ins[0], interior)]
         for axis, before, after in borders:
-            # The complete part along this axis, as wide as the borders in all other axes.
+            # The complete part along this axis. In all other axes it is as wide as the borders.
             lead = tuple(slice(b, b + d) for d, (b, _) in zip(ins[0].shape[:axis], pads, strict=False))
-            whole = np.moveaxis(outs[0][lead], axis, 0)
+            complete = np.moveaxis(outs[0][lead], axis, 0)
             start = pads[axis][0]
-            mirror = whole[start : start + ins[0].shape[axis]]
+            mirror = complete[start : start + ins[0].shape[axis]]
             left = mirror[skip : skip + pads[axis][0]][::-1]
             right = mirror[len(mirror) - skip - pads[axis][1] : len(mirror) - skip][::-1]
             pairs.append((left, np.moveaxis(before, axis, 0)))

@@ -9,15 +9,15 @@ from arenite.firmware.generator.lower.core.lowering import refuse, register, req
 from arenite.firmware.generator.lower.movement.movement import Movement, ViewPair, same_quant
 
 
-def integers(graph: Subgraph, op: Op, position: int, what: str) -> list[int]:
-    """The constant integers of an input, flat."""
+def integers(graph: Subgraph, op: Op, position: int, name: str) -> list[int]:
+    """Return the constant integers of an input as a flat list."""
     index = op.input(position)
-    values = require_constant(op, graph.tensors[index] if index >= 0 else None, what)
+    values = require_constant(op, graph.tensors[index] if index >= 0 else None, name)
     return [int(v) for v in values.reshape(-1)]
 
 
 def axis_of(op: Op, axis: int, rank: int) -> int:
-    """``axis`` counted from the front; refused outside the rank."""
+    """Return ``axis`` counted from the front. Refuse it if it is outside the rank."""
     if not -rank <= axis < rank:
         raise refuse(
             op,
@@ -54,7 +54,7 @@ class Reverse(Movement):
 
 
 class BlockMove(Movement):
-    """Blocks of pixels against channels, NHWC."""
+    """An operator that exchanges blocks of pixels for channels, NHWC."""
 
     supports = "int8, int32, int64, float32; NHWC"
     dtypes = ("int8", "uint8", "int32", "int64", "float32")

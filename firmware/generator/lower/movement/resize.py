@@ -37,14 +37,14 @@ class Resize(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)} is not that of size {size}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
         for value in (*x.shape, *out.shape):
             u16(op, value, "a dimension")
 
 
 def bilinear_axis(in_size: int, out_size: int, align_corners: bool, half_pixel: bool) -> tuple[int, int]:
-    """(step, start) of one direction in 1/1024 pixels (``ResizeBilinearInteger`` of resize_bilinear.h)."""
+    """Return (step, start) of one direction in 1/1024 pixels (``ResizeBilinearInteger`` of resize_bilinear.h)."""
     if align_corners and out_size > 1:
         step = (1024 * (in_size - 1) + (out_size - 1) // 2) // (out_size - 1)
     else:
@@ -75,13 +75,13 @@ class ResizeBilinear(Resize):
         if op.options["align_corners"] and op.options["half_pixel_centers"]:
             raise refuse(op, None, "both align_corners and half_pixel_centers are set", "Choose one.")
         for axis in self.axes(graph, op):
-            # The rounded step may end past the last pixel, where LiteRT reads beyond it.
+            # The rounded step may end behind the last pixel. LiteRT then reads beyond the image.
             last = (axis["out_size"] - 1) * axis["step"] + axis["start"]
             if last >> 10 >= axis["in_size"]:
                 raise refuse(
                     op,
                     graph.tensors[op.outputs[0]],
-                    f"{axis['out_size']} pixels from {axis['in_size']} is too large a step for its rounding",
+                    f"the rounding of the step from {axis['in_size']} to {axis['out_size']} pixels is too coarse",
                     "Resize in two steps.",
                 )
 
@@ -101,14 +101,15 @@ class ResizeBilinear(Resize):
 
 
 def nearest(in_size: int, out_size: int, align_corners: bool, half_pixel: bool) -> np.ndarray:
-    """Input position per output position, in float32 as ``GetNearestNeighbor`` of resize_nearest_neighbor.h."""
+    """Return the input position for each output position, in float32 like ``GetNearestNeighbor`` of
+    resize_nearest_neighbor.h."""
     if align_corners and out_size > 1:
         scale = np.float32(in_size - 1) / np.float32(out_size - 1)
     else:
         scale = np.float32(in_size) / np.float32(out_size)
     offset = np.float32(0.5 if half_pixel else 0.0)
     at = ((np.arange(out_size, dtype=np.float32) + offset) * scale).astype(np.float64)
-    # Positions are never negative: rounding half away from zero is rounding half up.
+    # Positions are never negative, so rounding half away from zero equals rounding half up.
     positions = np.floor(at + 0.5) if align_corners else np.floor(at)
     return np.minimum(positions, in_size - 1).astype(np.uint16)
 

@@ -28,7 +28,7 @@ class ShapeOnly(Lowering):
                 op,
                 target,
                 f"shape {list(target.shape)} does not hold {source.elements} elements",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:

@@ -37,7 +37,7 @@ def _clamp(value: int, low: int, high: int) -> int:
 
 
 def strided_cut(op: Op, shape: tuple[int, ...], spec: list[tuple[int, int, int]]) -> tuple[Any, ...]:
-    """A NumPy index for STRIDED_SLICE on ``shape``; ``spec`` holds begin, end and stride per given axis.
+    """Return a NumPy index for STRIDED_SLICE on ``shape``. ``spec`` holds begin, end and stride per specified axis.
 
     The order of precedence is LiteRT's: an ellipsis before a new axis before a shrunken one
     (``BuildStridedSliceParams`` of strided_slice.cc). A begin outside of the dimension is clamped, also on a shrunken
@@ -55,12 +55,12 @@ def strided_cut(op: Op, shape: tuple[int, ...], spec: list[tuple[int, int, int]]
     missing = len(shape) + added - len(spec)
     cut: list[Any] = []
     axis = 0
-    ellipsis_seen = False
+    has_ellipsis = False
     for i, (begin, end, stride) in enumerate(spec):
         if has("ellipsis", i):
-            if ellipsis_seen:
+            if has_ellipsis:
                 raise ValueError("there are two ellipses")
-            ellipsis_seen = True
+            has_ellipsis = True
             cut += [slice(None)] * (missing + 1)
             axis += missing + 1
             continue
@@ -97,26 +97,26 @@ class StridedSlice(Movement):
     supports = "any type; constant begin, end and strides (negative too), every mask"
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
-        for position, what in ((1, "the begin"), (2, "the end"), (3, "the strides")):
-            integers(graph, op, position, what)
+        for position, name in ((1, "the begin"), (2, "the end"), (3, "the strides")):
+            integers(graph, op, position, name)
 
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
         begin, end, strides = (integers(graph, op, k, "an index") for k in (1, 2, 3))
         cut = strided_cut(op, ins[0].shape, list(zip(begin, end, strides, strict=True)))
         view = ins[0][cut]
-        if not isinstance(view, np.ndarray):  # a single element: NumPy would read it
+        if not isinstance(view, np.ndarray):  # NumPy returns a single element by value, so take a view of it
             view = ins[0][tuple(slice(c, c + 1) if isinstance(c, int) else c for c in cut)].reshape(())
         return [(view, outs[0])]
 
 
 class SplitLike(Movement):
-    """One input, several outputs along an axis."""
+    """An operator that divides one input into several outputs along an axis."""
 
     dtypes = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
     def cut(self, ins: np.ndarray, outs: list[np.ndarray], axis: int, sizes: list[int]) -> list[ViewPair]:
         if sum(sizes) != ins.shape[axis] or len(sizes) != len(outs):
-            raise ValueError(f"parts of {sizes} do not make {ins.shape[axis]}")
+            raise ValueError(f"parts of {sizes} do not add up to {ins.shape[axis]}")
         pairs, start = [], 0
         for size, out in zip(sizes, outs, strict=True):
             pairs.append((ins[(slice(None),) * axis + (slice(start, start + size),)], out))

@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: blocks of pixels against batches."""
+"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: exchange blocks of pixels for batches."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from arenite.firmware.generator.lower.core.lowering import refuse, register
 from arenite.firmware.generator.lower.movement.movement import Movement, ViewPair, filled, same_quant
 from arenite.firmware.generator.lower.movement.rearrange import integers
 
-#: Far above what any network uses; every phase of a block is looked at.
+#: Limit of a block's size, because the code visits every phase of a block. No network uses such large blocks.
 _MAX_BLOCK = 4096
 
 
 def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
-    """Block sizes and (before, after) paddings or crops of the spatial dimensions."""
+    """Return block sizes and (before, after) paddings or crops of the spatial dimensions."""
     blocks = integers(graph, op, 1, "the block shape")
     flat = integers(graph, op, 2, "the paddings or crops")
     image = graph.tensors[op.inputs[0]]
@@ -35,9 +35,9 @@ def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, int, int, int]]:
-    """Runs of phases of one dimension that touch the same grid cells: (phase, phases, first cell, cells).
+    """Return runs of phases of one dimension that touch the same grid cells: (phase, phases, first cell, cells).
 
-    Phase p of grid cell g is pixel ``g * block + p - before`` of the image; cells outside of the image are left out.
+    Phase p of grid cell g is pixel ``g * block + p - before`` of the image. Cells outside of the image are left out.
     """
     runs: list[tuple[int, int, int, int]] = []
     for p in range(block):
@@ -55,9 +55,9 @@ def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, i
 def _phases(
     image: np.ndarray, grid: np.ndarray, blocks: list[int], before: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(part of the image, part of the grid) with equal shapes, together all pixels that are in both.
+    """Return (part of the image, part of the grid) pairs with equal shapes. Together they cover all common pixels.
 
-    ``image`` is [batch, *spatial, depth]; ``grid`` [*blocks, batch, *spatial, depth].
+    ``image`` is [batch, *spatial, depth], ``grid`` is [*blocks, batch, *spatial, depth].
     """
     space = len(blocks)
     spans = [
@@ -67,13 +67,13 @@ def _phases(
     for spec in itertools.product(*spans):
         part, cells = image, grid
         for k, (phase, phases, first, count) in enumerate(spec):
-            axis = 1 + 2 * k  # every dimension done before it has become two
+            axis = 1 + 2 * k  # every dimension before it has been divided into two
             start = first * blocks[k] + phase - before[k]
             step = part.strides[axis]
-            # Pixels of one dimension as (cell, phase); both stay inside the image.
-            whole = np.moveaxis(part, axis, 0)[start:]
+            # Pixels of one dimension as (cell, phase). Both stay inside the image.
+            pixels = np.moveaxis(part, axis, 0)[start:]
             split = np.lib.stride_tricks.as_strided(
-                whole, (count, phases, *whole.shape[1:]), (step * blocks[k], step, *whole.strides[1:])
+                pixels, (count, phases, *pixels.shape[1:]), (step * blocks[k], step, *pixels.strides[1:])
             )
             part = np.moveaxis(split, (0, 1), (axis, axis + 1))
             cells = np.moveaxis(np.moveaxis(cells, k, 0)[phase : phase + phases], 0, k)
@@ -110,7 +110,7 @@ class SpaceToBatch(SpaceBatch):
         if padded == image:
             return pairs
         out: Tensor = graph.tensors[op.outputs[0]]
-        # LiteRT pads by the size of an element, and knows a zero point for one and two bytes alone.
+        # LiteRT pads by element size, and uses a zero point only for one and two bytes.
         value = out.zero_point if out.quant is not None and out.itemsize <= 2 else 0
         return [(filled(outs[0].shape, value, out.dtype), outs[0]), *pairs]
 

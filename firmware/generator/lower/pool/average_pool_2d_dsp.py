@@ -10,11 +10,11 @@ from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
-#: Pixels of a window whose bytes add up in 16 bits.
+#: The number of pixels in a window whose sum of bytes fits into 16 bits.
 _MAX_PIXELS = 256
-#: Channels that are summed together.
+#: The number of channels that are summed together.
 _GROUP = 4
-#: The file of the row functions: row by row the portable kernel runs.
+#: The file of the row functions. For single rows, the portable kernel runs.
 _ROWS = "average_pool_2d_s8.c"
 
 
@@ -29,10 +29,9 @@ class AveragePool2DDsp(Variant):
         inp, o = graph.tensors[op.inputs[0]], op.options
         if inp.dtype != "int8" or inp.shape[3] < _GROUP:
             return False
-        value: bool = (
+        return bool(
             min(o["filter_height"], inp.shape[1]) * min(o["filter_width"], inp.shape[2]) <= _MAX_PIXELS
         )
-        return value
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         row_needs = LOWERINGS[op.name].rows(graph, op)

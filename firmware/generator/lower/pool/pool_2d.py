@@ -66,8 +66,8 @@ class AveragePool2D(Pool2D):
 
     def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
-        whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
-        if whole and graph.tensors[op.outputs[0]].elements == inp.shape[3]:
+        is_global = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
+        if is_global and graph.tensors[op.outputs[0]].elements == inp.shape[3]:
             return accumulating_rows(graph, op, "ar_average_pool_2d_s8_add")
         return super().rows(graph, op)
 

@@ -12,9 +12,9 @@ from arenite.firmware.generator.lower.core.row_functions import accumulating_row
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
-#: Bytes of an address, on a computer too.
+#: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
-#: Pixels of -128 whose sum fits into int16.
+#: The number of pixels of -128 whose sum fits into int16.
 _MAX_PIXELS = 255
 
 
@@ -57,8 +57,8 @@ class AveragePoolMve(_PoolMve):
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
-        whole = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
-        if not whole or graph.tensors[op.outputs[0]].elements != inp.shape[3]:
+        is_global = (o["filter_height"], o["filter_width"]) == inp.shape[1:3]
+        if not is_global or graph.tensors[op.outputs[0]].elements != inp.shape[3]:
             return super().rows(graph, op, target)
         row_needs = accumulating_rows(graph, op, "ar_average_pool_2d_s8_mve_add")
         return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))

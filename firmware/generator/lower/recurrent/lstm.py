@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -25,18 +25,18 @@ from arenite.firmware.generator.lower.core.lowering import (
 )
 from arenite.firmware.generator.lower.recurrent.svdf import require_state
 
-#: Positions among the operator's inputs; gates are in the order input, forget, cell, output.
+#: Positions among the operator's inputs. Gates are in the order input, forget, cell, output.
 INPUT, INPUT_WEIGHTS, RECURRENT_WEIGHTS, PEEPHOLE, BIAS = 0, 1, 5, (9, 10, None, 11), 12
 PROJECTION, PROJECTION_BIAS, OUTPUT_STATE, CELL_STATE, NORM = 16, 17, 18, 19, 20
 GATES = ("input", "forget", "cell", "output")
-HIDDEN = 4  # position among the intermediates; 0 to 3 are the gates' sums, used with layer normalisation only
+HIDDEN = 4  # position among the intermediates; 0 to 3 are the gates' sums, used only with layer normalization
 
 f32 = np.float32
 
 
 @dataclass(frozen=True)
 class Lstm:
-    """The operator's tensors by what they are; None where absent. ``sums`` are the intermediates of the gates."""
+    """The operator's tensors by their role; None if absent. ``sums`` are the intermediates of the gates."""
 
     inp: Tensor
     out: Tensor
@@ -54,7 +54,7 @@ class Lstm:
     time_major: bool
 
     @property
-    def normalised(self) -> bool:
+    def normalized(self) -> bool:
         return self.norm[1] is not None
 
     @property
@@ -75,12 +75,12 @@ class Lstm:
 
     @property
     def gates(self) -> list[int]:
-        """The gates that are computed: without weights the input gate is 1 - forget gate."""
+        """The gates that are computed. Without weights, the input gate is 1 - forget gate."""
         return [g for g in range(4) if self.input_weights[g] is not None]
 
 
 def lstm_of(graph: Subgraph, op: Op) -> Lstm:
-    """Sort the operator's tensors, or refuse an operator that lacks one."""
+    """Return the operator's tensors by their role. Refuse an operator that lacks one."""
 
     def tensor(position: int | None) -> Tensor | None:
         index = -1 if position is None else op.input(position)
@@ -100,9 +100,9 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
         )
     inp = graph.tensors[op.inputs[INPUT]]
     cell_state = require_state(op, tensor(CELL_STATE), "int16")
-    for needed in (inp, cell_state):  # normalisation divides by the number of cells
-        if not needed.elements:
-            raise refuse(op, needed, "has no elements", "Remove the operator.")
+    for tensor_in_use in (inp, cell_state):  # layer normalization divides by the number of cells
+        if not tensor_in_use.elements:
+            raise refuse(op, tensor_in_use, "has no elements", "Remove the operator.")
     intermediates = [graph.tensors[i] for i in op.intermediates]
     return Lstm(
         inp=inp,
@@ -123,15 +123,18 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
 
 
 def cell_integer_bits(cell_state: Tensor) -> int | None:
-    """Integer bits of the cell state; None unless its scale is a power of two from 2**-30 to 2."""
+    """Return the integer bits of the cell state; None unless its scale is a power of two from 2**-30 to 2."""
     mantissa, exponent = math.frexp(cell_state.scale)
     bits = 15 + exponent - 1
     return bits if mantissa == 0.5 and -15 <= bits <= 16 else None
 
 
 def has_tanh(m: Lstm) -> bool:
-    """LiteRT's tanh takes 0 to 6 integer bits. Converters also write scales below 2**-15 (cell states that stay small);
-    then its kernel skips the tanh and goes on with what its buffer last held, which is the input gate."""
+    """Return whether LiteRT applies its tanh, which supports 0 to 6 integer bits.
+
+    Converters also write scales below 2**-15 (for cell states that stay small). Then LiteRT's kernel skips the tanh and
+    uses the previous contents of its buffer, which is the input gate.
+    """
     bits = cell_integer_bits(m.cell_state)
     return bits is not None and 0 <= bits <= 6
 
@@ -161,27 +164,29 @@ class UnidirectionalSequenceLstm(Lowering):
             raise refuse(
                 op,
                 m.cell_state,
-                f"LiteRT has no tanh for the cell state's scale {m.cell_state.scale}",
+                f"LiteRT cannot compute tanh for the cell state's scale {m.cell_state.scale}",
                 "Calibrate the model with data that moves the cell state more.",
             )
-        both = (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
-        if not both or m.gates[-3:] != [1, 2, 3]:
+        is_consistent = (
+            (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
+        )
+        if not is_consistent or m.gates[-3:] != [1, 2, 3]:
             raise refuse(op, None, "a gate lacks weights or bias", "Export the model again.")
         for g in m.gates:
             self._constant(op, m.input_weights[g], "int8", f"{GATES[g]} gate's weights")
             self._constant(op, m.recurrent_weights[g], "int8", f"{GATES[g]} gate's weights")
             self._constant(op, m.bias[g], "int32", f"{GATES[g]} gate's bias")
-            if m.normalised:
-                self._constant(op, m.norm[g], "int16", "normalisation coefficients")
+            if m.normalized:
+                self._constant(op, m.norm[g], "int16", "normalization coefficients")
                 require_quantized(op, m.sums[g])
             elif m.norm[g] is not None:
-                raise refuse(op, m.norm[g], "only some gates are normalised", "Export the model again.")
+                raise refuse(op, m.norm[g], "only some gates are normalized", "Export the model again.")
             if m.peephole[1] is not None and g != 2:
                 self._constant(op, m.peephole[g], "int16", "peephole weights")
         mixed = m.outputs > m.cells or (m.outputs < m.cells and m.time_major and m.batches > 1)
         if m.peephole[1] is not None and mixed:
             raise refuse(
-                op, m.peephole[1], "LiteRT mixes up peephole weights of a projection", "Drop the peephole."
+                op, m.peephole[1], "LiteRT mixes up peephole weights of a projection", "Remove the peephole."
             )
         if m.projection is not None:
             self._constant(op, m.projection, "int8", "projection weights")
@@ -189,22 +194,22 @@ class UnidirectionalSequenceLstm(Lowering):
                 self._constant(op, m.projection_bias, "int32", "projection bias")
 
     @staticmethod
-    def _constant(op: Op, tensor: Tensor | None, dtype: str, what: str) -> None:
-        require_constant(op, tensor, f"the {what}")
+    def _constant(op: Op, tensor: Tensor | None, dtype: str, name: str) -> None:
+        require_constant(op, tensor, f"the {name}")
         assert tensor is not None
         require_dtype(op, tensor, (dtype,))
         if dtype != "int32" and (tensor.quant is None or tensor.quant.per_axis):
             raise refuse(
                 op,
                 tensor,
-                f"the {what} must have one scale",
+                f"the {name} must have one scale",
                 "Convert with per-tensor weights for this layer.",
             )
 
     def scratch(self, graph: Subgraph, op: Op) -> int:
         m = lstm_of(graph, op)
         hidden = -(-m.cells // 16) * 16 if m.projection is not None else 0
-        return hidden + (2 * m.cells * (len(m.gates) - 1) if m.normalised else 0)
+        return hidden + (2 * m.cells * (len(m.gates) - 1) if m.normalized else 0)
 
     def macs(self, graph: Subgraph, op: Op) -> int:
         m = lstm_of(graph, op)
@@ -229,7 +234,7 @@ class UnidirectionalSequenceLstm(Lowering):
             "output_state": ctx.input_ptr(OUTPUT_STATE),
             "cell_state": ctx.input_ptr(CELL_STATE),
             "hidden": scratch if m.projection is not None else NULL,
-            "gates_scratch": ctx.scratch_ptr(gates_at) if m.normalised else NULL,
+            "gates_scratch": ctx.scratch_ptr(gates_at) if m.normalized else NULL,
             "projection": projection,
             "projection_bias": NULL
             if m.projection is None
@@ -245,7 +250,7 @@ class UnidirectionalSequenceLstm(Lowering):
             "cells": u16(op, m.cells, "number of cells"),
             "outputs": u16(op, m.outputs, "output size"),
             "peephole_cells": min(m.cells, m.outputs),
-            # LiteRT's projection takes the hidden values with their zero point negated.
+            # LiteRT's projection uses the hidden values with their zero point negated.
             "hidden_offset": m.hidden.zero_point if m.projection is None else -m.hidden.zero_point,
             "output_zero_point": m.output_state.zero_point,
             "cell_clip": quantized_clip(op.options["cell_clip"], m.cell_state, 32767),
@@ -255,8 +260,8 @@ class UnidirectionalSequenceLstm(Lowering):
             "cell_integer_bits": cell_integer_bits(m.cell_state),
             "has_tanh": has_tanh(m),
         }
-        name = "lstm_norm_s8" if m.normalised else "lstm_s8"
-        sources = (f"{name}.c", "lstm_cell.c", "gate_s16.c", *(("inv_sqrt.c", "exp_fixed.c") * m.normalised))
+        name = "lstm_norm_s8" if m.normalized else "lstm_s8"
+        sources = (f"{name}.c", "lstm_cell.c", "gate_s16.c", *(("inv_sqrt.c", "exp_fixed.c") * m.normalized))
         return KernelCall(f"ar_{name}", "lstm.h", sources, "ar_lstm_params", fields)
 
     @staticmethod
@@ -269,11 +274,11 @@ class UnidirectionalSequenceLstm(Lowering):
         )
         if weights is None or recurrent is None:
             return {"input_weights": NULL}
-        # Sums are in Q3.12, or in the calibrated scale when they are normalised to Q3.12 afterwards.
-        sum_scale = f32(m.sums[g].scale if m.normalised else 2.0**-12)
+        # Sums are in Q3.12. If they are normalized to Q3.12 afterwards, they are in the calibrated scale.
+        sum_scale = f32(m.sums[g].scale if m.normalized else 2.0**-12)
         from_input = quantize_multiplier(float(f32(weights.scale) * f32(m.inp.scale) / sum_scale))
         from_state = quantize_multiplier(float(f32(recurrent.scale) * f32(m.output_state.scale) / sum_scale))
-        bias = None if m.normalised else m.bias[g]
+        bias = None if m.normalized else m.bias[g]
         fields: dict[str, Any] = {
             "input_weights": ctx.weights(constant(weights), f"{GATES[g]}_weights"),
             "recurrent_weights": ctx.weights(constant(recurrent), f"{GATES[g]}_recurrent"),
@@ -306,20 +311,19 @@ class UnidirectionalSequenceLstm(Lowering):
 
 
 def constant(tensor: Tensor) -> np.ndarray:
-    """The value of a tensor that ``check`` has found to be constant."""
+    """Return the value of a tensor that ``check`` has found to be constant."""
     assert tensor.data is not None
     return tensor.data
 
 
 def folded_bias(weights: Tensor, bias: Tensor | None, zero_point: int) -> np.ndarray:
-    """``bias`` plus what ``zero_point`` on every factor of ``weights`` adds, modulo 2**32."""
+    """Return ``bias`` plus the sum that ``zero_point`` adds with every factor of ``weights``, modulo 2**32."""
     total = constant(weights).astype(np.int64).sum(axis=1) * zero_point
     if bias is not None and bias.data is not None:
         total = total + bias.data
-    value: np.ndarray = total.astype(np.uint32).astype(np.int32)
-    return value
+    return cast(np.ndarray, total.astype(np.uint32).astype(np.int32))
 
 
 def quantized_clip(clip: float, like: Tensor, largest: int) -> int:
-    """A clipping limit in the units of ``like``, truncated; 0 for none."""
+    """Return a clipping limit in the units of ``like``, truncated; 0 for no limit."""
     return int(min(f32(clip) / f32(like.scale), f32(largest))) if clip > 0 else 0

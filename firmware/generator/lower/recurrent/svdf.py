@@ -21,7 +21,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 
 def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:
-    """``tensor`` when it is a variable of ``dtype`` that starts at its zero point, or a refusal."""
+    """Return ``tensor`` if it is a variable of ``dtype`` that starts at its zero point; otherwise refuse it."""
     if tensor is None or not tensor.is_variable or tensor.data is not None:
         raise refuse(op, tensor, "its state must be a variable tensor", "Export the model again.")
     require_dtype(op, tensor, (dtype,))
@@ -30,7 +30,7 @@ def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:
 
 
 def float_product_ratio(a: float, b: float, c: float) -> float:
-    """``a * b / c`` rounded to float32 after each step, as TFLite forms its effective scales."""
+    """Return ``a * b / c``, rounded to float32 after each step as TFLite does for its effective scales."""
     return float(np.float32(a) * np.float32(b) / np.float32(c))
 
 
@@ -54,7 +54,7 @@ class Svdf(Lowering):
             require_dtype(op, bias, ("int32",))
             require_constant(op, bias, "bias")
         if op.options["fused_activation_function"] != RELU:
-            raise refuse(op, None, "its activation is not RELU", "LiteRT runs integer SVDF with RELU only.")
+            raise refuse(op, None, "its activation is not RELU", "LiteRT runs integer SVDF only with RELU.")
 
     def macs(self, graph: Subgraph, op: Op) -> int:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))

@@ -1,8 +1,8 @@
 """State across calls: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
 
-A resource variable is a fixed place in the arena. The value that READ_VARIABLE gives stays what it was when the
-variable is assigned later on: it is a copy, unless the plan knows that every reader comes before, and lets them read
-the variable itself. CALL_ONCE becomes the variables' value after a reset (see ``state``).
+A resource variable has a fixed address in the arena. The value that READ_VARIABLE returns must not change when the
+variable is assigned later. So it is a copy, unless the plan knows that every reader runs before the assignment; then
+they read the variable itself. CALL_ONCE becomes the variables' value after a reset (see ``state``).
 """
 
 from __future__ import annotations

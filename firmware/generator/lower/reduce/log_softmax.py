@@ -77,10 +77,10 @@ class LogSoftmax(Lowering):
 
 
 def to_q5(inp: Tensor) -> tuple[int, int]:
-    """Multiplier and shift from an input difference to Q5.26 (TFLite's PreprocessSoftmaxScaling)."""
+    """Return multiplier and shift from an input difference to Q5.26 (TFLite's PreprocessSoftmaxScaling)."""
     return quantize_multiplier(min(inp.scale * (1 << 26), 2.0**31 - 1))
 
 
 def reverse_factor(multiplier: int, shift: int) -> float:
-    """The way back (TFLite's PreprocessLogSoftmaxScalingExp), which LiteRT demands to be below 1."""
+    """Return the inverse factor (TFLite's PreprocessLogSoftmaxScalingExp). LiteRT requires it to be below 1."""
     return (1 << (31 - shift)) / multiplier

@@ -24,7 +24,7 @@ WALK_DIMS = 4
 
 
 def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
-    """The axes that are folded, in order, without repeats; negative ones counted from the end."""
+    """Return the axes that are reduced, in order and without repeats. Negative ones count from the end."""
     inp, axes = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     values = require_constant(op, axes, "the axes")
     rank = len(inp.shape)
@@ -32,7 +32,7 @@ def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
 
 
 def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]:
-    """``(folded, size)`` per dimension, with neighbours of one kind merged and ones dropped."""
+    """Return ``(folded, size)`` per dimension. Neighbours of one kind are merged, and dimensions of 1 are left out."""
     merged: list[tuple[bool, int]] = []
     for axis, size in enumerate(shape):
         folded = axis in axes
@@ -46,14 +46,14 @@ def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]
 
 
 def walk(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
-    """``ar_walk_dims`` of the folded or of the kept dimensions."""
-    chosen: list[tuple[int, int]] = []
+    """Return ``ar_walk_dims`` of the reduced dimensions if ``folded``, otherwise of the others."""
+    selected: list[tuple[int, int]] = []
     stride = 1
     for kind, size in reversed(dims):
         if kind == folded:
-            chosen.insert(0, (size, stride))
+            selected.insert(0, (size, stride))
         stride *= size
-    padded = [(1, 0)] * (WALK_DIMS - len(chosen)) + chosen
+    padded = [(1, 0)] * (WALK_DIMS - len(selected)) + selected
     sizes = [s for s, _ in padded]
     return {"count": int(np.prod(sizes)), "size": sizes, "stride": [s for _, s in padded]}
 
@@ -63,7 +63,7 @@ def folded_count(shape: tuple[int, ...], axes: list[int]) -> int:
 
 
 class Reduce(Lowering):
-    """The base of all reductions: constant axes, and outputs written in order."""
+    """The base of all reductions. The axes are constant, and outputs are written in order."""
 
     dtypes: ClassVar[tuple[str, ...]]
 
@@ -78,7 +78,7 @@ class Reduce(Lowering):
             raise refuse(
                 op,
                 inp,
-                f"rank {len(inp.shape)} alternates too often",
+                f"reduced and other dimensions alternate more than {2 * WALK_DIMS - 1} times",
                 "Reduce in two steps, or transpose first.",
             )
         if inp.dtype in ("int8", "int16"):
@@ -87,10 +87,10 @@ class Reduce(Lowering):
         self.check_values(op, inp, out, folded_count(inp.shape, axes))
 
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
-        """Raise for quantization that this reduction does not define; ``count`` inputs fold into one output."""
+        """Refuse quantization that this reduction does not define. ``count`` inputs are reduced to one output."""
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """Always safe: outputs come in order, and input k belongs to an output whose number is at most k."""
+        """This is always safe: outputs come in order, and input k belongs to an output whose number is at most k."""
         return ((0, 0),)
 
     def common(self, ctx: LowerContext) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class Mean(Reduce):
         inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
             return self.plain(ctx, "reduce_s32", "AR_FOLD_MEAN")
-        # The division joins the multiplier, as far up as 32 bits and the shift's range allow.
+        # The multiplier includes the division, shifted up as far as 32 bits and the shift's range allow.
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         multiplier, shift = quantize_multiplier(inp.scale / out.scale)
         up = min(count.bit_length() - 1, 32, 31 + shift)
@@ -169,7 +169,7 @@ class ReduceProd(Reduce):
 
     @staticmethod
     def multiplier(inp: Tensor, out: Tensor, count: int) -> tuple[int, int]:
-        """Every factor is scaled by input scale / nth root of output scale, with 16 bits."""
+        """Return the multiplier of every factor: input scale / nth root of output scale, with 16 bits."""
         multiplier, shift = quantize_multiplier(inp.scale / out.scale ** (1.0 / count))
         return ((multiplier + (1 << 15)) >> 16 if multiplier < 0x7FFF0000 else 0x7FFF), shift
 

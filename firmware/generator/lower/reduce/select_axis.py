@@ -1,4 +1,4 @@
-"""ARG_MAX, ARG_MIN, TOPK_V2, CUMSUM: along one axis."""
+"""ARG_MAX, ARG_MIN, TOPK_V2 and CUMSUM, which work along one axis."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from arenite.firmware.generator.lower.movement.rearrange import axis_of, integer
 
 
 def axis_split(graph: Subgraph, op: Op) -> tuple[int, dict[str, int]]:
-    """The constant axis of input 1, and input 0 as [outer][axis][inner]."""
+    """Return the constant axis of input 1, and input 0 as [outer][axis][inner]."""
     x = graph.tensors[op.inputs[0]]
-    given = integers(graph, op, 1, "the axis")
-    if len(given) != 1 or not x.shape or not x.elements:
+    axes = integers(graph, op, 1, "the axis")
+    if len(axes) != 1 or not x.shape or not x.elements:
         raise refuse(
-            op, x, f"cannot be walked along the axes {given}", "Give one axis of a tensor with elements."
+            op, x, f"cannot be processed along the axes {axes}", "Give one axis of a tensor with elements."
         )
-    axis = axis_of(op, given[0], len(x.shape))
+    axis = axis_of(op, axes[0], len(x.shape))
     return axis, {
         "outer": math.prod(x.shape[:axis]),
         "axis": x.shape[axis],
@@ -49,7 +49,7 @@ class Arg(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)}, expected {list(expected)}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -95,7 +95,7 @@ class TopK(Lowering):
         if not x.shape or len(k) != 1 or not 0 < k[0] <= x.shape[-1]:
             raise refuse(op, x, f"has no {k} largest elements", "Choose a smaller k.")
         if indices.dtype == "int16" and x.shape[-1] > 32767:
-            raise refuse(op, indices, f"cannot count to {x.shape[-1]}", "Use int32 indices.")
+            raise refuse(op, indices, f"cannot represent indices up to {x.shape[-1]}", "Use int32 indices.")
         expected = (*x.shape[:-1], k[0])
         for t in (values, indices):
             if t.shape != expected:
@@ -103,7 +103,7 @@ class TopK(Lowering):
                     op,
                     t,
                     f"shape {list(t.shape)}, expected {list(expected)}",
-                    "Export the model again: its shapes do not agree.",
+                    "Export the model again, because its shapes do not agree.",
                 )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -137,7 +137,7 @@ class CumSum(Lowering):
                 op,
                 out,
                 f"shape {list(out.shape)}, expected {list(x.shape)}",
-                "Export the model again: its shapes do not agree.",
+                "Export the model again, because its shapes do not agree.",
             )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:

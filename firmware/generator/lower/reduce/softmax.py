@@ -20,9 +20,9 @@ from arenite.firmware.generator.lower.core.lowering import (
     u16,
 )
 
-#: Output scale and zero point that the kernels write.
+#: Scale and zero point of the output that the kernels write.
 OUTPUT = {"int8": (1 / 256, -128), "int16": (1 / 32768, 0)}
-#: From here on sums in Q12.19 could overflow: every exponential is at most 1.
+#: From this depth on, sums in Q12.19 could overflow, because every exponential is at most 1.
 DEPTH_LIMIT = 1 << 12
 
 
@@ -97,7 +97,7 @@ def check_depth(op: Op, inp: Tensor) -> None:
 
 
 def check_input_scale(op: Op, inp: Tensor, beta: float) -> None:
-    """LiteRT stops when a difference of 1 scales to at most 1 in Q5.26."""
+    """Refuse a scale for which LiteRT stops: a difference of 1 must scale to more than 1 in Q5.26."""
     if beta * inp.scale * (1 << 26) <= 1:
         raise refuse(
             op,
@@ -108,10 +108,10 @@ def check_input_scale(op: Op, inp: Tensor, beta: float) -> None:
 
 
 def difference_scaling(inp: Tensor, beta: float) -> tuple[int, int, int]:
-    """Multiplier and left shift from an input difference to Q5.26, and the smallest difference that counts.
+    """Return multiplier and left shift from an input difference to Q5.26, and the smallest difference that counts.
 
-    As TFLite's PreprocessSoftmaxScaling and CalculateInputRadius with 5 integer bits. Int8 differences are at least
-    -255, so the last is cut to -256.
+    It computes as TFLite's PreprocessSoftmaxScaling and CalculateInputRadius with 5 integer bits. Int8 differences are
+    at least -255, so the last value is limited to -256.
     """
     multiplier, shift = quantize_multiplier(min(beta * inp.scale * (1 << 26), 2.0**31 - 1))
     radius = math.floor(31 * 2.0**26 / 2.0**shift)
@@ -119,7 +119,8 @@ def difference_scaling(inp: Tensor, beta: float) -> tuple[int, int, int]:
 
 
 def int16_multiplier(inp: Tensor, beta: float) -> tuple[int, int]:
-    """From an input difference to steps of 10 / 65535; the product of scale and beta is a float32 in TFLite."""
+    """Return multiplier and shift from an input difference to steps of 10 / 65535. TFLite rounds scale * beta to
+    float32."""
     return quantize_multiplier(float(np.float32(inp.scale) * np.float32(beta)) / (10.0 / 65535.0))
 
 
@@ -130,9 +131,10 @@ def _reciprocal(x: float) -> float:
 def table_int16(
     function: Callable[[float], float], in_scale: float, in_zero: int, out_scale: float
 ) -> np.ndarray:
-    """513 samples of ``function`` over the int16 range, in double, as TFLite's LUTPopulate spaces and corrects them.
+    """Return 513 samples of ``function`` over the int16 range, in double, spaced and corrected as by TFLite's
+    LUTPopulate.
 
-    Each sample is moved by half of the interpolation's error in the middle of its interval.
+    Each sample is shifted by half of the interpolation error in the middle of its interval.
     """
     first, last = in_scale * (-32768 - in_zero), in_scale * (32767 - in_zero)
     inverse = 65536.0 / (out_scale * 32767 - out_scale * -32768)
