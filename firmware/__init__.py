@@ -1,4 +1,4 @@
-"""Everything that becomes C: kernels, board support, the generator, projects and libraries.
+"""The code that becomes C: kernels, board support, the generator, projects and libraries.
 
 ``arenite.firmware(model, board, output)`` is also the function that generates a project.
 """

@@ -1,4 +1,4 @@
-"""The C sources that firmware is made of, by base name."""
+"""The C sources of firmware, by base name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from arenite.c_sources import SourceTree
 
-#: Kernels and what they share.
+#: Kernels and the headers that they share.
 ENGINE = SourceTree(Path(__file__).parent / "engine")
 #: Start-up, ports, the serial agent.
 BOARDS = SourceTree(Path(__file__).parent / "boards")

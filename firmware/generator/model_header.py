@@ -70,8 +70,8 @@ def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
     )
     if g.variables:
         parts.append(
-            "/* Resets the state that inferences keep to its first value. Call it before the first inference and when a\n"
-            f" * new sequence begins. */\nvoid {p}model_reset(void);"
+            "/* Resets the state that inferences keep to its first value. Call it before the first inference and\n"
+            f" * when a new sequence begins. */\nvoid {p}model_reset(void);"
         )
     if g.streamed_input is not None:
         parts.append(_ROWS.replace("@P@", p).replace("@U@", upper))
@@ -131,7 +131,7 @@ def _sizes(g: Generated, arena_bytes: int, slow_bytes: int) -> list[str]:
 
 def _memory(g: Generated) -> str:
     if g.shared:
-        return f"/* The model's tensors are in the arena of {g.shared.header}, which the models use one after the other. */"
+        return f"/* The tensors are in the arena of {g.shared.header}, which the models use one after the other. */"
     upper = g.prefix.upper()
 
     def declared(name: str, size: str) -> str:

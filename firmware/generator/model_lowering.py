@@ -40,7 +40,7 @@ class _Context(LowerContext):
         self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool, target: Target
     ) -> None:
         self.graph, self.op, self.target = graph, op, target
-        self._whole = graph
+        self._full_graph = graph
         self._layer, self._plan, self._pool = layer, plan, pool
         self._state: int | None = None  # offset of the accumulators
         self._shift: Mapping[int, int] = {}  # by tensor: from its beginning to the part that is lowered
@@ -55,12 +55,12 @@ class _Context(LowerContext):
     def for_half(self, half: LayerHalf, scratch: int) -> _Context:
         """Lower for one half of the operator. Its scratch begins ``scratch`` bytes into the operator's scratch."""
         context = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
-        context._whole, context._shift, context._scratch_shift = self._whole, half.shift, scratch
+        context._full_graph, context._shift, context._scratch_shift = self._full_graph, half.shift, scratch
         return context
 
     @property
-    def whole(self) -> Subgraph:
-        return self._whole
+    def full_graph(self) -> Subgraph:
+        return self._full_graph
 
     def input_ptr(self, position: int) -> Expr:
         index = self.op.input(position)
@@ -156,7 +156,7 @@ def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCa
         if (
             half.graph is not graph
             and isinstance(chosen, Variant)
-            and not chosen.suits(half.graph, op, target)
+            and not chosen.can_run(half.graph, op, target)
         ):
             return None
         return chosen.lower(context.for_half(half, at))

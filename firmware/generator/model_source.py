@@ -1,4 +1,4 @@
-"""The text of the generated C files."""
+"""Write the text of the generated C files."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _COLUMNS = 110  # as in the engine's own sources
 def model_sources(g: Generated) -> dict[str, str]:
     """Return the text of ``model.h``, ``model.c``, ``weights.h`` and ``weights.c`` by file name (with the prefix).
 
-    ``model.c`` has the arena, the parameters and the layers; ``weights.c`` the constant arrays; ``model.h`` what user
-    code sees. Each layer's comment gives its operator, shapes and arena interval.
+    ``model.c`` has the arena, the parameters and the layers, ``weights.c`` the constant arrays, ``model.h`` the
+    interface for user code. Each layer's comment gives its operator, shapes and arena interval.
     """
     p = g.prefix
     return {
@@ -46,18 +46,18 @@ def _guard(name: str) -> tuple[str, str]:
     return f"#ifndef AR_{macro}\n#define AR_{macro}\n", "\n#endif\n"
 
 
-#: The two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h); they lie in its section.
+#: The two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h), which are in its section.
 GUARD_BYTES = 2 * 4 * 4
 
 
 def arena_bytes(g: Generated) -> int:
-    """Arena size as emitted: whole blocks of 16, so that the compiler pads nothing around the guard words. For an
-    arena over two memories, the part in the first."""
+    """Return the arena size in C: a multiple of 16, so that the compiler adds no padding around the guard words. For an
+    arena in two memories, it is the part in the first one."""
     return max(-(-g.plan.fast_bytes // 16) * 16, 16)
 
 
 def slow_arena_bytes(g: Generated) -> int:
-    """Return the size of the arena's part in the second memory, as emitted; 0 without one."""
+    """Return the size in C of the arena's part in the second memory; 0 if it has none."""
     return -(-g.plan.slow_bytes // 16) * 16
 
 
@@ -72,8 +72,8 @@ def _weights(g: Generated) -> str:
     return "\n".join(head + [c_array(c, g.prefix) for c in g.constants])
 
 
-#: Input sections under .rodata, so that any linker script keeps them in flash; Arenite's own scripts place
-#: ``.rodata.ar_weights.*`` apart to tell model data from code. Elsewhere (a host build) it means nothing.
+#: Input sections under .rodata, so that any linker script keeps them in flash. Arenite's own scripts place
+#: ``.rodata.ar_weights.*`` apart to distinguish model data from code. In a build for a computer, they have no meaning.
 _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 #define AR_SECTION(name) __attribute__((section(".rodata." name)))
 #else
@@ -110,19 +110,19 @@ def _model(g: Generated) -> str:
     for kind in ("input", "output"):
         rows = [
             f"    {{{_io_address(g, t)}, {t.nbytes}, {TYPE_CODES[t.dtype]}}}, /* {one_line(t.name)} */"
-            for which, _, t in io_names(g)
-            if which == kind
+            for tensor_kind, _, t in io_names(g)
+            if tensor_kind == kind
         ]
         parts.append(f"static const ar_io {p}{kind}s[] = {{\n" + "\n".join(rows) + "\n};")
     if g.variables:
         parts.append(_reset(g))
     parts.append(f"static const char {p}name[] = {_c_string(g.name)};")
-    hashed = ", ".join(f"{b:#04x}" for b in g.sha256[:8])
+    hash_bytes = ", ".join(f"{b:#04x}" for b in g.sha256[:8])
     reset = f"{p}model_reset" if g.variables else "0"
     io = g.model.main
     parts.append(
         f"const ar_model {p}model = {{\n"
-        f"    .name = {p}name,\n    .hash = {{{hashed}}},\n    .inputs = {p}inputs,\n    .outputs = {p}outputs,\n"
+        f"    .name = {p}name,\n    .hash = {{{hash_bytes}}},\n    .inputs = {p}inputs,\n    .outputs = {p}outputs,\n"
         f"    .layers = {p}layers,\n    .reset = {reset},\n    .guards = {memory_symbol(g)}.head,\n"
         f"    .arena_bytes = {size},\n    .layer_count = {len(g.calls)},\n"
         f"    .input_count = {len(io.inputs)},\n    .output_count = {len(io.outputs)},\n"
@@ -142,14 +142,14 @@ def _model(g: Generated) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-#: Tier of a kernel, by the end of its name: what the compiler defines for it, and how to ask for it.
+#: By the suffix of a kernel, its tier: the macro that the compiler defines for it, and the compiler options for it.
 _TIERS = {
     "dsp": ("__ARM_FEATURE_DSP", "the DSP instructions: compile with -mcpu=cortex-m4, -m7 or -m33"),
     "mve": ("__ARM_FEATURE_MVE", "Helium: compile with -mcpu=cortex-m55 -mfloat-abi=hard"),
 }
 
-#: Kernels that know by the compiler how their weights lie; of their fields that tell it as well, a value, and where it
-#: is the one.
+#: Kernels for which the compiler's target decides the layout of the weights. For each parameter that also states the
+#: layout: a value, and the condition under which the target's layout has this value.
 _LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
     "ar_fully_connected_s8_scalar": {"words": (1, "defined(__arm__) || defined(__xtensa__)")},
     "ar_conv_2d_s8_scalar": {
@@ -160,9 +160,9 @@ _LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
 
 
 def _tier_requirements(g: Generated) -> list[str]:
-    """An error of the compiler where it would take the slow stand-ins of the kernels that the model was planned for.
+    """Return #error directives that stop the compiler if it would use slow substitutes for the planned kernels.
 
-    A host build (``AR_HOST``) wants the stand-ins.
+    A build for a computer (``AR_HOST``) uses the substitutes on purpose.
     """
     kernels = [layer.call.kernel for layer in g.calls if layer.call]
     kernels += [run.text for layer in g.calls if layer.call and (run := layer.call.fields.get("run"))]
@@ -174,27 +174,27 @@ def _tier_requirements(g: Generated) -> list[str]:
         for call in layer.call.all
         for name, (value, macro) in _LAYOUTS.get(call.kernel, {}).items()
     }
-    other = [
+    layout_check = [
         f"#if !({' && '.join(sorted(layouts))}) && !defined(AR_ANY_CORE) && !defined(AR_HOST)\n"
-        '#error "The weights lie as another kind of core wants them: generate this model for your core."\n'
+        '#error "The weights have the layout of another kind of core: generate this model for your core."\n'
         "#endif"
     ]
-    return (other if layouts else []) + [
+    return (layout_check if layouts else []) + [
         f"#if !defined({macro}) && !defined(AR_HOST)\n"
-        f'#error "This model was generated for {what}, or generate it for your core. (-DAR_HOST to try it on a PC.)"\n'
+        f'#error "This model was generated for {name}, or generate it for your core. (-DAR_HOST to try it on a PC.)"\n'
         "#endif"
-        for tier, (macro, what) in _TIERS.items()
+        for tier, (macro, name) in _TIERS.items()
         if tier in used
     ]
 
 
 def _memory(g: Generated) -> list[str]:
-    """The definition of the arena, unless another file has it."""
+    """Return the definition of the arena; nothing if another file defines it."""
     if g.shared:
         return []
     name = memory_symbol(g)
-    defined = f"struct {name} {name} AR_ARENA_SECTION __attribute__((aligned(16)));"
-    parts = [SECTION, f"#ifndef AR_ARENA_EXTERN\n{defined}\n#endif"]
+    definition = f"struct {name} {name} AR_ARENA_SECTION __attribute__((aligned(16)));"
+    parts = [SECTION, f"#ifndef AR_ARENA_EXTERN\n{definition}\n#endif"]
     if size := slow_arena_bytes(g):
         slow = slow_symbol(g)
         parts += [
@@ -208,27 +208,27 @@ def _memory(g: Generated) -> list[str]:
 def _split_comment(g: Generated) -> str:
     if not slow_arena_bytes(g):
         return ""
-    return f",\n * of it from address {g.plan.fast_bytes} on in the second memory: {g.plan.slow_bytes} B"
+    return f",\n * from address {g.plan.fast_bytes} on in the second memory: {g.plan.slow_bytes} B"
 
 
-def _list(declared: str, values: list[str]) -> str:
-    """The definition of an array, on one line where it fits."""
-    line = f"{declared} = {{{', '.join(values)}}};"
+def _list(declaration: str, values: list[str]) -> str:
+    """Return the definition of an array, on one line if it fits."""
+    line = f"{declaration} = {{{', '.join(values)}}};"
     if len(line) <= _COLUMNS:
         return line
     rows = textwrap.wrap(", ".join(values), _COLUMNS - len(_INDENT), break_long_words=False)
-    return f"{declared} = {{\n" + "\n".join(_INDENT + row for row in rows) + "\n};"
+    return f"{declaration} = {{\n" + "\n".join(_INDENT + row for row in rows) + "\n};"
 
 
 def _function(signature: str, statement: str) -> str:
-    """A function of one statement, on one line where it fits."""
+    """Return a function of one statement, on one line if it fits."""
     line = f"{signature} {{ {statement} }}"
     return line if len(line) <= _COLUMNS else f"{signature}\n{{\n{_INDENT}{statement}\n}}"
 
 
 def _io_address(g: Generated, t: Tensor) -> str:
     if t.index not in g.plan.offsets:
-        raise ValueError(f"graph input or output {t.index} has no place in the arena")
+        raise ValueError(f"graph input or output {t.index} has no address in the arena")
     return arena_address(g.plan.offsets[t.index]).text
 
 
@@ -255,7 +255,7 @@ def _layer(g: Generated, layer: Layer) -> str:
 
 
 def _two_cores(g: Generated, layer: Layer, name: str, call: str) -> str:
-    """The half that the second core runs, and the function of the layer, which runs the first one beside it."""
+    """Return the half for the second core, and the layer's function, which runs the first half at the same time."""
     second = layer.second
     assert second is not None
     return (
@@ -267,7 +267,7 @@ def _two_cores(g: Generated, layer: Layer, name: str, call: str) -> str:
 
 
 def _segment(g: Generated, segment: SegmentCode) -> str:
-    """The stages of a segment, and the function of the layer that it begins with."""
+    """Return the stages of a segment, and the function of the layer with which it begins."""
     name = f"{g.prefix}segment_{segment.first}"
     text = f"static const ar_segment {name} = {_struct(segment.call.fields, g, 1)};"
     if segment.streamed_input:
@@ -283,7 +283,7 @@ def _struct(fields: Mapping[str, Any], g: Generated, depth: int) -> str:
 
 
 def _row(fields: Mapping[str, Any], g: Generated) -> str:
-    """A struct on one line."""
+    """Return a struct on one line."""
     parts = []
     for name, value in fields.items():
         if isinstance(value, StructArray):
@@ -298,14 +298,14 @@ def _row(fields: Mapping[str, Any], g: Generated) -> str:
 
 def _value(value: Any, g: Generated, depth: int) -> str:
     if isinstance(value, Expr):
-        known = {c.symbol for c in g.constants}
-        text = g.prefix + value.text if value.text in known else value.text
+        symbols = {c.symbol for c in g.constants}
+        text = g.prefix + value.text if value.text in symbols else value.text
         if not value.offset:
             return text
-        byte = "const uint8_t" if value.text in known else "uint8_t"
+        byte = "const uint8_t" if value.text in symbols else "uint8_t"
         return f"({byte} *){text} + {value.offset}"
     if isinstance(value, StructArray):
-        # A compound literal outside functions is an object of its own, constant like what points to it.
+        # Outside of functions, a compound literal is a static object. It is constant like the struct that points to it.
         pad = _INDENT * (depth + 1)
         lines = [_row(item, g) for item in value.items]
         if any(len(pad) + len(line) >= _COLUMNS for line in lines):
@@ -325,7 +325,7 @@ def _value(value: Any, g: Generated, depth: int) -> str:
 
 
 def _reset(g: Generated) -> str:
-    """The table of variables, and the function that gives each its first value."""
+    """Return the table of variables, and the function that resets each one to its first value."""
     p = g.prefix
     tables = []
     rows = []

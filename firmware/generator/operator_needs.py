@@ -1,4 +1,4 @@
-"""What the planner must know of each operator, asked from its lowering; and which models are refused."""
+"""Ask the lowerings for the data that the planner needs of each operator, and refuse unsupported models."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from arenite.firmware.generator.state import check_state
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.firmware.generator.two_core_split import LayerSplit, choose_split, spatial_kernel, split_needs
 
-#: Fused activations that the schema knows but no quantized kernel applies (an LSTM names its own TANH).
+#: Fused activations of the schema that no quantized kernel applies. (An LSTM lists its own TANH.)
 _NEVER_FUSED = {4: "TANH", 5: "SIGN_BIT"}
 
 
-#: Inputs, and outputs, of a model: the firmware counts each in one byte.
+#: The maximal number of inputs, and of outputs, of a model: the firmware counts each in one byte.
 MAX_TENSORS = 255
 
 
 def lowering_of(op: Op) -> Lowering:
-    """The lowering of ``op``; ``UnsupportedModelError`` when there is none."""
+    """Return the lowering of ``op``. Raises ``UnsupportedModelError`` if there is none."""
     lowering = LOWERINGS.get(op.name)
     if lowering is None:
         raise UnsupportedModelError(
             f"{describe(op)}: this operator is not supported.",
-            "See docs/operators.md for the list; replace the layer, or move it to the host.",
+            "See docs/operators.md for the list. Replace the layer, or move it to the host.",
         )
     return lowering
 
@@ -37,7 +37,7 @@ def check_supported(model: Model) -> None:
     for kind, indices in (("inputs", model.main.inputs), ("outputs", model.main.outputs)):
         if len(indices) > MAX_TENSORS:
             raise UnsupportedModelError(
-                f"The model has {len(indices)} {kind}; the limit is {MAX_TENSORS}.",
+                f"The model has {len(indices)} {kind}, but the limit is {MAX_TENSORS}.",
                 "Pack them into fewer tensors.",
             )
     check_shapes(model.main)
@@ -47,7 +47,7 @@ def check_supported(model: Model) -> None:
         if activation in _NEVER_FUSED and not op.name.endswith("LSTM"):
             name = _NEVER_FUSED[activation]
             raise refuse(
-                op, None, f"has the fused activation {name}", f"Export {name} as an operator of its own."
+                op, None, f"has the fused activation {name}", f"Export {name} as a separate operator."
             )
         for t in model.main.out_tensors(op):
             if not t.itemsize and op.name != "VAR_HANDLE":
@@ -62,24 +62,24 @@ def check_op(graph: Subgraph, op: Op) -> None:
 
 
 def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpRequirements]:
-    """One ``OpRequirements`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
+    """Return one ``OpRequirements`` per operator, in the subgraph's order, for the kernels that run on ``target``."""
     return [op_needs_of(graph, op, target) for op in graph.ops]
 
 
 def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpRequirements:
-    """The ``OpRequirements`` of one operator."""
-    whole, cut = split_for(graph, op, target)
-    return split_needs(graph, op, whole, cut)
+    """Return the ``OpRequirements`` of one operator."""
+    needs, split = split_for(graph, op, target)
+    return split_needs(graph, op, needs, split)
 
 
 def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpRequirements, LayerSplit | None]:
-    """The needs of ``op`` on one core, and how it is cut for two; None where it stays whole."""
+    """Return the needs of ``op`` on one core, and its split for two cores, or None if it is not split."""
     chosen = variant_of(graph, op, target)
-    whole = _needs(graph, op, chosen, target)
+    needs = _needs(graph, op, chosen, target)
     if target.cores == 1:
-        return whole, None
+        return needs, None
     kernel = "" if chosen is None else spatial_kernel(chosen.kernels)
-    return whole, choose_split(graph, op, whole, op_macs(graph, op), target, kernel)
+    return needs, choose_split(graph, op, needs, op_macs(graph, op), target, kernel)
 
 
 def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpRequirements:

@@ -1,4 +1,4 @@
-"""A generated folder on disk: it gets the new files, loses those of an earlier run, and keeps the user's."""
+"""Write a generated folder: add the new files, remove those of an earlier run, and keep the user's files."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.files import replace_file
 
-#: The manifest: it lists the generated files of the folder.
+#: Name of the manifest, which lists the generated files of the folder.
 MANIFEST = "arenite.json"
 
 
 def _previous_files(directory: Path) -> list[str]:
-    """Files that an earlier project left in ``directory``; empty for a new one."""
+    """Return the files that an earlier project left in ``directory``; none for a new directory."""
     manifest = directory / MANIFEST
     if not manifest.exists():
         if directory.exists() and any(directory.iterdir()):
             raise UsageError(
                 f"{directory} is not empty and is not an Arenite project.",
-                "Give -o a new or empty directory.",
+                "Give a new or empty directory with -o.",
             )
         return []
     try:
         listed = json.loads(manifest.read_text("utf-8"))["files"]
-        # Nothing outside the project is ever removed, whatever the manifest lists.
+        # Files outside the project are never removed, even if the manifest lists them.
         names = [Path(name) for name in listed if isinstance(name, str)]
         return [str(name) for name in names if ".." not in name.parts and not name.is_absolute()]
     except (ValueError, KeyError, TypeError) as error:
@@ -33,9 +33,9 @@ def _previous_files(directory: Path) -> list[str]:
 
 
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:
-    """Bring ``directory`` to exactly ``files``: each is replaced whole, the manifest last; unchanged ones are kept.
+    """Write ``files`` into ``directory`` and remove files of an earlier run. The manifest is written last.
 
-    An unchanged file keeps its time stamp, so that a second build compiles only what differs.
+    An unchanged file keeps its time stamp, so a second build compiles only the files that differ.
     """
     for name in set(_previous_files(directory)) - set(files):
         (directory / name).unlink(missing_ok=True)
@@ -44,4 +44,4 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
         data = text.encode("utf-8")
         if path.is_file() and path.read_bytes() == data:
             continue
-        replace_file(path, data, durable=False)  # some dozens, and all can be generated again
+        replace_file(path, data, durable=False)  # the files can be generated again

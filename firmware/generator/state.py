@@ -1,14 +1,15 @@
 """State that a model carries between inferences: variable tensors and resource variables.
 
-A reset gives what a fresh LiteRT interpreter has: variable tensors hold their zero point (LiteRT's
-ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables what the CALL_ONCE
-subgraph assigned. LiteRT has no value for a resource variable that nothing has assigned, so that a model that reads
-one first is refused.
+A reset gives the state of a new LiteRT interpreter. Variable tensors hold their zero point (LiteRT's
+ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables the values that the CALL_ONCE
+subgraph assigned. LiteRT has no value for a resource variable without an assignment, so a model that reads
+such a variable first is refused.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -19,27 +20,27 @@ from arenite.errors import UnsupportedModelError
 
 @dataclass(frozen=True)
 class Variable:
-    """Bytes in the arena that live for the whole run, and their value after a reset."""
+    """Bytes in the arena that keep their value between inferences, and their value after a reset."""
 
     name: str
     offset: int
     nbytes: int
-    fill: int | None  # every byte has this value after a reset; None: ``initial`` is copied
+    fill: int | None  # the value of every byte after a reset; None: ``initial`` is copied
     initial: bytes
 
 
 def resource_name(op: Op) -> str:
-    """The name by which VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE of all subgraphs mean one variable."""
+    """Return the name that identifies a variable for VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE of all subgraphs."""
     return f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
 
 
 def handle_names(graph: Subgraph) -> dict[int, str]:
-    """Resource tensor index to variable name."""
+    """Return the variable name of each resource tensor by its index."""
     return {op.outputs[0]: resource_name(op) for op in graph.ops if op.name == "VAR_HANDLE"}
 
 
 def _variable_uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:
-    """Every READ_VARIABLE and ASSIGN_VARIABLE in order, with its variable and the tensor read or assigned."""
+    """Return every READ_VARIABLE and ASSIGN_VARIABLE in order, with its variable and the tensor read or assigned."""
     names = handle_names(graph)
     uses = []
     for op in graph.ops:
@@ -52,15 +53,15 @@ def _variable_uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:
     return uses
 
 
-def _refuse(op: Op, tensor: Tensor, why: str) -> UnsupportedModelError:
+def _refuse(op: Op, tensor: Tensor, reason: str) -> UnsupportedModelError:
     return UnsupportedModelError(
-        f"operator {op.index} {op.name}, tensor {tensor.index} '{tensor.name}': {why}.",
-        "Export the model with variables of one fixed shape, initialised with constants.",
+        f"operator {op.index} {op.name}, tensor {tensor.index} '{tensor.name}': {reason}.",
+        "Export the model with variables of one fixed shape, initialized with constants.",
     )
 
 
 def _state_graphs(model: Model) -> list[Subgraph]:
-    """The subgraphs that run: the main one, and what its CALL_ONCE operators name."""
+    """Return the subgraphs that run: the main one, and those that its CALL_ONCE operators name."""
     graphs = [model.main]
     for op in model.main.ops:
         if op.name == "CALL_ONCE":
@@ -74,30 +75,30 @@ def _once_graph(model: Model, op: Op) -> Subgraph:
         raise UnsupportedModelError(
             f"operator {op.index} CALL_ONCE: subgraph {index} does not exist.", "Export the model again."
         )
-    value: Subgraph = model.subgraphs[index]
-    return value
+    return cast(Subgraph, model.subgraphs[index])
 
 
 def resource_sizes(model: Model) -> dict[str, int]:
-    """Bytes of every resource variable, from what is read from or assigned to it."""
-    first: dict[str, Tensor] = {}
+    """Return the bytes of every resource variable, from the tensors that are read from or assigned to it."""
+    first_uses: dict[str, Tensor] = {}
     for graph in _state_graphs(model):
         for op, name, tensor in _variable_uses(graph):
-            known = first.setdefault(name, tensor)
+            first = first_uses.setdefault(name, tensor)
             if not tensor.itemsize:
                 raise _refuse(op, tensor, f"variable '{name}' has type {tensor.dtype}")
-            if (known.dtype, known.nbytes) != (tensor.dtype, tensor.nbytes):
+            if (first.dtype, first.nbytes) != (tensor.dtype, tensor.nbytes):
                 raise _refuse(
                     op,
                     tensor,
-                    f"variable '{name}' is {known.nbytes} B of {known.dtype} elsewhere"
+                    f"variable '{name}' is {first.nbytes} B of {first.dtype} in another operator"
                     f" and {tensor.nbytes} B of {tensor.dtype} here",
                 )
-    return {name: tensor.nbytes for name, tensor in first.items()}
+    return {name: tensor.nbytes for name, tensor in first_uses.items()}
 
 
 def initial_values(model: Model) -> dict[str, bytes]:
-    """Return the constants that CALL_ONCE subgraphs assign to each resource variable; they may assign nothing else."""
+    """Return the constants that CALL_ONCE subgraphs assign to each resource variable. They may assign only
+    constants."""
     values: dict[str, bytes] = {}
     for op in model.main.ops:
         if op.name == "CALL_ONCE":
@@ -111,9 +112,9 @@ def _constants_of(model: Model, call: Op) -> dict[str, bytes]:
         computed = inner.name == "ASSIGN_VARIABLE" and graph.tensors[inner.inputs[1]].data is None
         if inner.name not in ("VAR_HANDLE", "ASSIGN_VARIABLE") or computed:
             raise UnsupportedModelError(
-                f"operator {call.index} CALL_ONCE: its subgraph '{graph.name}' computes something "
+                f"operator {call.index} CALL_ONCE: its subgraph '{graph.name}' computes values "
                 f"(operator {inner.index} {inner.name}); only constant assignments are supported.",
-                "Initialise the model's variables with constants.",
+                "Initialize the model's variables with constants.",
             )
     return {
         name: np.ascontiguousarray(tensor.data).tobytes()
@@ -123,31 +124,32 @@ def _constants_of(model: Model, call: Op) -> dict[str, bytes]:
 
 
 def check_state(model: Model) -> None:
-    """Raise ``UnsupportedModelError`` unless resource variables can live at fixed addresses, set once at the start."""
+    """Raise ``UnsupportedModelError`` unless resource variables can have fixed addresses and are set once at the
+    start."""
     resource_sizes(model)
     initial_values(model)
     uses = {op.index: (name, tensor) for op, name, tensor in _variable_uses(model.main)}
-    touched: set[str] = set()  # read or assigned so far
+    used: set[str] = set()  # read or assigned so far
     assigned: set[str] = set()
     for op in model.main.ops:
         if op.name == "CALL_ONCE":
             names = set(_constants_of(model, op))
-            if late := sorted(names & touched):
+            if late := sorted(names & used):
                 raise UnsupportedModelError(
-                    f"operator {op.index} CALL_ONCE: variable '{late[0]}' is used before it is initialised.",
+                    f"operator {op.index} CALL_ONCE: variable '{late[0]}' is used before it is initialized.",
                     "Put CALL_ONCE first.",
                 )
             assigned |= names
         elif op.index in uses:
             name, tensor = uses[op.index]
             if op.name == "READ_VARIABLE" and name not in assigned:
-                raise _refuse(op, tensor, f"variable '{name}' is read before anything is assigned to it")
-            touched.add(name)
+                raise _refuse(op, tensor, f"variable '{name}' is read before a value is assigned to it")
+            used.add(name)
             assigned.add(name)
 
 
 def find_variables(model: Model, plan: Plan) -> tuple[Variable, ...]:
-    """Every variable of the main subgraph, in order of arena offset."""
+    """Return every variable of the main subgraph, in order of arena offset."""
     variables = []
     initial = initial_values(model)
     for name, size in resource_sizes(model).items():

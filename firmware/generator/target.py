@@ -16,9 +16,9 @@ class Target:
 
     ``core``: a name of ``firmware/boards/cores.py``. ``tier``: ``scalar`` (plain C), ``dsp`` (Armv7E-M and v8-M with
     the DSP extension) or ``mve`` (Helium). ``optimise``: ``speed`` may expand weights, ``balanced`` never stores more
-    than weights and biases need, ``ram`` and ``flash`` spend instructions on that memory. ``stream_input``: the model's
-    input arrives in rows, and is never complete in memory. ``cores``: 2 cuts layers into halves for two cores, where
-    that saves more than the ``barrier`` instructions that fork and join cost.
+    than weights and biases need, ``ram`` and ``flash`` use more instructions to save that memory. ``stream_input``:
+    True if the model's input arrives in rows and is never complete in memory. ``cores``: with 2, layers are split into
+    halves for two cores if that saves more than the ``barrier`` instructions of fork and join.
     """
 
     core: str
@@ -32,11 +32,11 @@ class Target:
     def of(
         core: str, optimise: str = "balanced", stream_input: bool = False, cores: int = 1, barrier: int = 0
     ) -> Target:
-        """The target of a core that a board profile names; raises ProfileError for an unknown core."""
+        """Return the target of a core that a board profile names. Raises ProfileError for an unknown core."""
         if optimise not in OPTIMISE_MODES:
-            raise ValueError(f"unknown optimisation {optimise!r}")
+            raise ValueError(f"unknown optimization {optimise!r}")
         return Target(core, nearest_core(core).tier, optimise, stream_input, cores, barrier)
 
 
-#: Any 32-bit core: what runs everywhere.
+#: The target for kernels that run on any 32-bit core.
 PORTABLE = Target("", SCALAR, "balanced")

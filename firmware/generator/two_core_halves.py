@@ -1,8 +1,8 @@
-"""The two halves of a layer: its own kernel with parameters of its own, for fewer rows, fewer neighbours in a row, or
-fewer units.
+"""The two halves of a layer. Each half is a call of the layer's kernel with other parameters, for fewer rows, fewer
+neighbours in a row, or fewer units.
 
-The halves write disjoint bytes, and neither writes what the other reads: ``disjoint`` checks it against the plan, and
-what does not pass runs on one core. Each half has scratch of its own.
+The halves write disjoint bytes, and neither writes what the other reads. ``disjoint`` checks this against the plan; a
+layer that does not pass runs on one core. Each half has its own scratch.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.lower.core.lowering import KernelCall, arena_address
 from arenite.firmware.generator.two_core_split import PIXELS, SPATIAL, LayerSplit, align_up, split_point
 
-#: Rows that a kernel computes together, where they are more than one: its halves are whole multiples.
+#: The number of rows that a kernel computes together, if it is more than one. Its halves are multiples of it.
 _ROWS = {"ar_conv_2d_s8_winograd_dsp": 2}
 
 
 @dataclass(frozen=True)
 class LayerHalf:
-    """One half of a layer, ready to be lowered: the graph in which the operator's tensors have only their parts, and
-    the bytes from a tensor's beginning to its part."""
+    """One half of a layer, ready to be lowered. In ``graph``, the operator's tensors are only their parts. ``shift`` is
+    the distance in bytes from a tensor's beginning to its part."""
 
     graph: Subgraph
     shift: Mapping[int, int] = field(default_factory=dict)
 
 
 def layer_half(graph: Subgraph, op: Op, cut: LayerSplit, part: tuple[int, int]) -> LayerHalf:
-    """Return the half of a layer for rows or units ``part`` of ``cut``."""
+    """Return the half of a layer for the rows or units ``part`` of ``cut``."""
     first, end = part
     if cut.kind == "alone":
-        touched = [t for t in {*op.inputs, *op.outputs} if t >= 0 and graph.tensors[t].data is None]
-        sizes = {t: graph.tensors[t].nbytes // cut.end for t in touched}
-        tensors = {t: _with_axis(graph.tensors[t], 1, end - first) for t in touched}
+        computed = [t for t in {*op.inputs, *op.outputs} if t >= 0 and graph.tensors[t].data is None]
+        sizes = {t: graph.tensors[t].nbytes // cut.end for t in computed}
+        tensors = {t: _with_axis(graph.tensors[t], 1, end - first) for t in computed}
         return LayerHalf(_with_tensors(graph, tensors), {t: first * n for t, n in sizes.items()})
     if cut.kind == "units":
         out = graph.tensors[op.outputs[0]]
@@ -56,7 +56,7 @@ def _with_axis(tensor: Tensor, axis: int, count: int) -> Tensor:
 
 
 def _constant_rows(tensor: Tensor, first: int, end: int) -> Tensor:
-    """Rows [first, end) of a constant, with their scales."""
+    """Return rows [first, end) of a constant, with their scales."""
     assert tensor.data is not None
     quant = tensor.quant
     if quant is not None and quant.per_axis and quant.axis == 0:
@@ -71,8 +71,8 @@ def _with_tensors(graph: Subgraph, tensors: Mapping[int, Tensor]) -> Subgraph:
 
 @dataclass(frozen=True)
 class HalfCall:
-    """A half as it will run: its call, the bytes [start, end) of the arena that it reads and writes, and its share of
-    the layer's work."""
+    """A half in its final form: its call, the bytes [start, end) of the arena that it reads and writes, and its share
+    of the layer's work."""
 
     call: KernelCall
     reads: tuple[tuple[int, int], ...]
@@ -81,7 +81,8 @@ class HalfCall:
 
 
 def disjoint(one: HalfCall, other: HalfCall) -> bool:
-    """Whether neither half writes a byte that the other reads or writes: then no order of their steps matters."""
+    """Return whether neither half writes a byte that the other reads or writes. Then the order of their steps is
+    free."""
 
     def apart(a: tuple[tuple[int, int], ...], b: tuple[tuple[int, int], ...]) -> bool:
         return all(x[1] <= y[0] or y[1] <= x[0] for x in a for y in b)
@@ -97,36 +98,36 @@ def split_halves(
     scratch: int,
     lower: Callable[[LayerHalf, int], KernelCall | None],
 ) -> tuple[HalfCall, HalfCall] | None:
-    """Both halves of ``op``; None where they would touch each other's bytes, and it runs whole.
+    """Return both halves of ``op``; None if they would access each other's bytes, so that it runs on one core.
 
-    ``scratch``: the bytes of a half's scratch; ``lower`` makes the call of a half, given the offset of its scratch in
-    that of the operator.
+    ``scratch``: the bytes of a half's scratch. ``lower`` returns the call of a half; its second argument is the offset
+    of the half's scratch in that of the operator.
     """
-    pieces = []
-    for which, part in enumerate(cut.parts()):
+    half_calls = []
+    for index, part in enumerate(cut.parts()):
         half = layer_half(graph, op, cut, part)
-        at = which * align_up(scratch)
+        at = index * align_up(scratch)
         call = lower(half, at)
         if call is None or call.before is not None:
             return None
         half_call = (
-            _rows(call, which, graph, op, plan)
+            _rows(call, index, graph, op, plan)
             if cut.kind == "rows"
-            else _whole(call, half, op, plan, cut, part)
+            else _parts(call, half, op, plan, cut, part)
         )
         if half_call is None:
             return None
         if scratch:
-            own = plan.scratch_offsets[op.index] + at
-            half_call = replace(half_call, writes=(*half_call.writes, (own, own + scratch)))
-        pieces.append(half_call)
-    return (pieces[0], pieces[1]) if disjoint(*pieces) else None
+            start = plan.scratch_offsets[op.index] + at
+            half_call = replace(half_call, writes=(*half_call.writes, (start, start + scratch)))
+        half_calls.append(half_call)
+    return (half_calls[0], half_calls[1]) if disjoint(*half_calls) else None
 
 
-def _whole(
+def _parts(
     call: KernelCall, half: LayerHalf, op: Op, plan: Plan, cut: LayerSplit, part: tuple[int, int]
 ) -> HalfCall:
-    """The half whose graph has only its parts of the tensors."""
+    """Return the half of a layer that is lowered with a graph of the tensors' parts."""
     tensors = half.graph.tensors
     reads = [_span(tensors[t], plan, half.shift) for t in op.inputs if t >= 0 and tensors[t].data is None]
     writes = (_span(tensors[op.outputs[0]], plan, half.shift),)
@@ -138,14 +139,14 @@ def _span(tensor: Tensor, plan: Plan, shift: Mapping[int, int]) -> tuple[int, in
     return start, start + tensor.nbytes
 
 
-def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> HalfCall | None:
-    """An image kernel with the fields of one half of the image: rows, or pixels of an image of one row."""
+def _rows(call: KernelCall, index: int, graph: Subgraph, op: Op, plan: Plan) -> HalfCall | None:
+    """Return an image kernel's call for one half of the image: rows, or pixels of an image of one row."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     f: dict[str, Any] = dict(call.fields)
     if call.kernel not in SPATIAL or f["batches"] != 1:
         return None
-    places = plan.offsets[inp.index], plan.offsets[out.index]
-    if (f["input"], f["output"]) != (arena_address(places[0]), arena_address(places[1])):
+    offsets = plan.offsets[inp.index], plan.offsets[out.index]
+    if (f["input"], f["output"]) != (arena_address(offsets[0]), arena_address(offsets[1])):
         return None
     across = f["out_h"] < 2
     if across and (f["in_h"], f["out_h"]) != (1, 1):
@@ -155,10 +156,10 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
     )
     count = f[f"out_{size}"]
     at = split_point(count, PIXELS if across else _ROWS.get(call.kernel, 1))
-    first, end = (0, at) if which == 0 else (at, count)
+    first, end = (0, at) if index == 0 else (at, count)
     if end <= first:
         return None
-    # The bytes of an input and an output row, or pixel.
+    # Bytes of an input and of an output row (or pixel).
     steps = inp.nbytes // f[f"in_{size}"], out.nbytes // count
     step = f.get(stride, f.get("stride", 1))
     top = first * step - f[pad]
@@ -168,7 +169,7 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
     window = f.get(taps) or graph.tensors[op.inputs[1]].shape[2 if across else 1]
     last = (end - 1) * step - f[pad] + (window - 1) * f.get(f"dilation_{size}", 1) + 1
     below = min(max(last, skipped + 1), f[f"in_{size}"])
-    starts = places[0] + skipped * steps[0], places[1] + first * steps[1]
+    starts = offsets[0] + skipped * steps[0], offsets[1] + first * steps[1]
     f |= {
         "input": arena_address(starts[0]),
         "output": arena_address(starts[1]),
@@ -176,6 +177,6 @@ def _rows(call: KernelCall, which: int, graph: Subgraph, op: Op, plan: Plan) -> 
         f"out_{size}": end - first,
         pad: skipped - top,
     }
-    reads = ((starts[0], places[0] + below * steps[0]),)
-    writes = ((starts[1], places[1] + end * steps[1]),)
+    reads = ((starts[0], offsets[0] + below * steps[0]),)
+    writes = ((starts[1], offsets[1] + end * steps[1]),)
     return HalfCall(replace(call, fields=f), reads, writes, (end - first) / count)

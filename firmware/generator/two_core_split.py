@@ -1,4 +1,4 @@
-"""Layers on two cores: the layers that can be split into halves and save time by it, and the memory that they need."""
+"""Split layers for two cores: decide which layers can be split into halves and save time, and the memory they need."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arenite.converters.planner.plan import ALIGNMENT
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.firmware.generator.target import Target
 
-#: Kernels that compute rows [a, b) of an image when their parameters describe an image of these rows: all that they
-#: know of it are the fields below. (Each is compared with the whole layer in tests/firmware/generator.)
+#: Kernels that compute rows [a, b) of an image if their parameters describe an image of these rows. They use no other
+#: information about the image than the fields below. (tests/firmware/generator compares each with the complete layer.)
 SPATIAL = frozenset(
     {
         "ar_average_pool_2d_s8",
@@ -29,23 +29,25 @@ SPATIAL = frozenset(
     }
 )
 
-#: Instructions per product and per output element, at the least, by the kernels' instruction set: what a layer must be
-#: worth before it is cut. Assumed; the report has measured ones.
+#: The smallest number of instructions per product, by instruction set, and per output element. They decide whether a
+#: layer has enough work to be split. Assumed; the report has measured ones.
 _PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3}
 _PER_OUTPUT = 4.0
 #: A split has to save at least this multiple of the cost of fork and join.
 _MIN_GAIN = 2.0
-#: Neighbours in a row, and units, that kernels compute together: halves are whole multiples.
+#: The numbers of neighbours in a row, and of units, that kernels compute together. Halves are multiples of them.
 PIXELS, _UNITS = 4, 8
 
 
 @dataclass(frozen=True)
 class LayerSplit:
-    """The way in which an operator is split. ``kind``: ``rows`` and ``alone``, of the output image; ``units`` of a
-    matrix product.
+    """The way in which an operator is split.
 
-    ``at``: the first row or unit of the second half; ``end``: how many there are. ``share``: the larger half's part of
-    the work.
+    Attributes:
+        kind: ``rows`` or ``alone`` (single rows) of the output image, or ``units`` of a matrix product.
+        at: the first row or unit of the second half.
+        end: the number of rows or units.
+        share: the larger half's share of the work.
     """
 
     kind: str
@@ -61,14 +63,14 @@ class LayerSplit:
 
 
 def split_point(count: int, unit: int = 1) -> int:
-    """The first of the second half, which is not larger by more than ``unit``; a multiple of ``unit``."""
+    """Return the first item of the second half, a multiple of ``unit``. The halves differ by at most ``unit``."""
     return max(round(count / (2 * unit)), 1) * unit
 
 
 def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -> LayerSplit | None:
-    """Return how ``op`` with these needs can be split; None where it cannot. ``split_for`` decides whether it is.
+    """Return how ``op`` with these needs can be split; None if it cannot. ``split_for`` decides whether it is split.
 
-    ``kernel``: the C function that computes the whole of it, where the needs do not tell.
+    ``kernel``: the C function that computes the complete layer, if the needs do not contain it.
     """
     if len(op.outputs) != 1 or op.input(0) < 0:
         return None
@@ -88,7 +90,7 @@ def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -
         if height >= 2:
             return LayerSplit("rows", split_point(height), height)
         if inp.shape[1] == 1 and out.shape[2] > PIXELS:
-            return LayerSplit("rows", 1, 2)  # the kernel's fields say where
+            return LayerSplit("rows", 1, 2)  # the real position follows from the kernel's fields
         return None
     if rows is not None and rows.row_alone and height >= 2 and not op.name.endswith("CONV_2D"):
         return LayerSplit("alone", split_point(height), height)
@@ -96,7 +98,7 @@ def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -
 
 
 def spatial_kernel(sources: Iterable[str]) -> str:
-    """Return the kernel of ``SPATIAL`` that is among the C files of a variant's kernel; "" for none."""
+    """Return the kernel of ``SPATIAL`` that is among the C files of a variant's kernel, or ""."""
     return next((name for name in (f"ar_{s.removesuffix('.c')}" for s in sources) if name in SPATIAL), "")
 
 
@@ -114,14 +116,15 @@ def _split_units(graph: Subgraph, op: Op, out: Tensor) -> LayerSplit | None:
 
 
 def is_worth_splitting(cut: LayerSplit, graph: Subgraph, op: Op, macs: int, target: Target) -> bool:
-    """Whether the cut saves clearly more than fork and join cost."""
+    """Return whether the split saves clearly more than fork and join cost."""
     outputs = graph.tensors[op.outputs[0]].elements
     work = _PER_MAC[target.tier] * macs + _PER_OUTPUT * outputs
     return work * (1 - cut.share) >= _MIN_GAIN * target.barrier
 
 
 def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit | None) -> OpRequirements:
-    """The needs of ``op`` when it is cut: two scratches, and only those ways of sharing an address that allow it."""
+    """Return the needs of ``op`` when it is split: scratch for both halves, and only the safe ways to share an
+    address."""
     if cut is None:
         return needs
     return replace(needs, scratch=2 * align_up(needs.scratch), in_place=_is_safe(graph, op, needs, cut))
@@ -130,10 +133,10 @@ def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit 
 def choose_split(
     graph: Subgraph, op: Op, needs: OpRequirements, macs: int, target: Target, kernel: str = ""
 ) -> LayerSplit | None:
-    """Return the split of ``op`` on ``target`` where it saves enough instructions; ``needs`` are those of the whole
-    operator.
+    """Return the split of ``op`` on ``target`` if it saves enough instructions, otherwise None. ``needs`` are those of
+    the unsplit operator.
 
-    Where RAM counts, a layer that could share an address otherwise is not split.
+    In a build for small RAM, a layer that could no longer share an address is not split.
     """
     if target.cores != 2:
         return None
@@ -146,21 +149,21 @@ def choose_split(
 
 
 def _is_safe(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit) -> tuple[tuple[int, int], ...]:
-    """Ways of sharing an address under which each half overwrites only what it alone reads: a row of the output lies
-    where its only input row lay."""
+    """Return the ways to share an address with which each half overwrites only bytes that it alone reads: a row of the
+    output is at the address of its only input row."""
     if cut.kind == "units" or needs.rows is None:
         return ()
     out = graph.tensors[op.outputs[0]]
-    alone = {r.position for r in needs.rows.inputs if (r.taps, r.stride, r.pad_top) == (1, 1, 0)}
+    single_row_inputs = {r.position for r in needs.rows.inputs if (r.taps, r.stride, r.pad_top) == (1, 1, 0)}
     return tuple(
         (i, o)
         for i, o in needs.in_place
-        if i in alone
+        if i in single_row_inputs
         and graph.tensors[op.inputs[i]].shape[:3] == out.shape[:3]
         and graph.tensors[op.inputs[i]].nbytes == out.nbytes
     )
 
 
 def align_up(size: int) -> int:
-    """Scratch of the first half as the second's address has it."""
+    """Return ``size`` rounded up, so that the scratch behind it is aligned."""
     return -(-size // ALIGNMENT) * ALIGNMENT

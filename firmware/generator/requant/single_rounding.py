@@ -24,8 +24,8 @@ _BLOCK = 512
 def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return ``round(acc * scale)`` in double precision, ties away from zero; the integers are float64."""
     product = np.asarray(acc, np.float64) * scale
-    whole = np.trunc(product)
-    value: np.ndarray = whole + np.where(np.abs(product - whole) >= 0.5, np.sign(product), 0.0)
+    integer = np.trunc(product)
+    value: np.ndarray = integer + np.where(np.abs(product - integer) >= 0.5, np.sign(product), 0.0)
     return value
 
 

@@ -43,19 +43,19 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     length = run_width * in_c
     row = k_w * in_c
     starts = np.array([run * in_c + ky * row for run in range(runs) for ky in range(k_h)])
-    whole, rest = divmod(length, 4)
+    full_groups, rest = divmod(length, 4)
     filled = -(-length // 4)
-    collected = len(starts) * whole + -(-len(starts) * rest // 4)
+    collected = len(starts) * full_groups + -(-len(starts) * rest // 4)
     if rest == 0 or collected >= len(starts) * filled:
         within = (4 * np.arange(filled)[:, None] + GROUP).reshape(-1)
         order = starts[:, None] + np.where(within < length, within, 0)
         order = np.where(within < length, order, _NONE).reshape(-1)
         return TapOrder(runs, run_width, filled, 0, order)
-    within = (4 * np.arange(whole)[:, None] + GROUP).reshape(-1)
+    within = (4 * np.arange(full_groups)[:, None] + GROUP).reshape(-1)
     groups = (starts[:, None] + within).reshape(-1)
-    rests = (starts[:, None] + 4 * whole + np.arange(rest)).reshape(-1)
+    rests = (starts[:, None] + 4 * full_groups + np.arange(rest)).reshape(-1)
     padding = np.full(4 * collected - len(groups) - len(rests), _NONE)
-    return TapOrder(runs, run_width, whole, rest, np.concatenate([groups, rests, padding]))
+    return TapOrder(runs, run_width, full_groups, rest, np.concatenate([groups, rests, padding]))
 
 
 def packable(folded: FoldedLayer) -> bool:

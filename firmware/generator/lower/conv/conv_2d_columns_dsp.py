@@ -33,7 +33,7 @@ class Conv2DColumnsDsp(Variant):
     kernels = _KERNELS
     row_function = "ar_conv_2d_s8_columns_dsp_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or w.shape[2] != _TAPS or w.shape[1] > MAX_ROWS:
             return False

@@ -44,7 +44,7 @@ class ConvolutionDsp(Variant):
     row_function = "ar_conv_2d_s8_dsp_row"
     axis: ClassVar[int]
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         channels = w.shape[3] if self.axis == 0 else 1
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != channels or w.shape[1] > MAX_ROWS:
@@ -53,9 +53,9 @@ class ConvolutionDsp(Variant):
         if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
         folded = self._folded(graph, op)
-        return folded is not None and self.storable(folded) and pair_requantization(folded) is not None
+        return folded is not None and self.weights_fit(folded) and pair_requantization(folded) is not None
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 

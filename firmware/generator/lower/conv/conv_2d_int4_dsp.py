@@ -82,18 +82,18 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
     return graph.tensors[op.inputs[1]].stored == "int4" and target.optimise != "flash"
 
 
-def fast_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+def is_fast_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
     """Return whether one of the tier's own kernels runs with unpacked weights. Pairs with a weight of -8 have no int4
     form."""
     unpacked = unpacked_kernel(graph, op, target)
     return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
 
-def small_beside_whole(graph: Subgraph, op: Op, target: Target) -> bool:
+def is_small_beside_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
     """Return whether a FULLY_CONNECTED is too small to add a kernel for it, because other layers need unpacked
     weights."""
     small = graph.tensors[op.inputs[1]].elements < SMALL
-    return target.optimise == "speed" and small and fast_whole(graph, op, target)
+    return target.optimise == "speed" and small and is_fast_unpacked(graph, op, target)
 
 
 class _Convolution(ConvolutionDsp):
@@ -102,14 +102,16 @@ class _Convolution(ConvolutionDsp):
     kernels = SOURCES
     row_function = "ar_conv_2d_w4_dsp_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not is_int4(graph, op, target) or not super().can_run(graph, op, target):
             return False
         # Unpacking weights needs RAM. In a build for speed it saves instructions if the weights are used often enough.
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
-        return target.optimise != "speed" or out_h * out_w < _PIXELS or not fast_whole(graph, op, target)
+        return (
+            target.optimise != "speed" or out_h * out_w < _PIXELS or not is_fast_unpacked(graph, op, target)
+        )
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         return True
 
     def call(

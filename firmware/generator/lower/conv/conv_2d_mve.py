@@ -43,7 +43,7 @@ class _Convolution(Variant):
             shape[3] if self.channel_axis == 0 else 1,
         )
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp = graph.tensors[op.inputs[0]]
         out_c, k_h, k_w, in_c = self._shape(graph, op)
         if inp.dtype != "int8" or inp.shape[3] != in_c or out_c < _GROUP or k_h > _MAX_ROWS:

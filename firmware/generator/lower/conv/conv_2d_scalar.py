@@ -135,7 +135,7 @@ class _Pairs(Variant):
         ordered = np.moveaxis(folded.weights, self.axis, 0)
         return folded, ordered.reshape(len(ordered), -1)
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8":
             return False

@@ -30,7 +30,7 @@ class Conv2DWinogradDsp(Variant):
     priority = 300
     kernels = ("conv_2d_s8_winograd_dsp.c", "winograd3_s8_dsp.c", "winograd_tile_s8_dsp.c")
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         if target.optimise != "speed":
             return False
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]

@@ -20,7 +20,7 @@ from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 
 #: AR_DOT_SHIFT, AR_DOT_FIXED and so on in dot_s8_dsp.h.
 _SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
-#: Number of layers that are cached, because ``suits`` and ``lower`` need the same result.
+#: Number of layers that are cached, because ``can_run`` and ``lower`` need the same result.
 _CACHED_LAYERS = 512
 
 

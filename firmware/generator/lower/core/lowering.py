@@ -72,7 +72,7 @@ class LowerContext(ABC):
     target: Target
 
     @property
-    def whole(self) -> Subgraph:
+    def full_graph(self) -> Subgraph:
         """The graph for which the kernels were chosen. In ``graph``, images may have only one row."""
         return self.graph
 
@@ -185,7 +185,8 @@ def refuse(op: Op, tensor: Tensor | None, reason: str, hint: str) -> Unsupported
 
 
 def accepted(form: T | None) -> T:
-    """Return ``form``, which exists for every layer that ``check`` or ``suits`` has accepted. Raises ``ValueError``."""
+    """Return ``form``, which exists for every layer that ``check`` or ``can_run`` has accepted. Raises
+    ``ValueError``."""
     if form is None:
         raise ValueError("A layer was lowered with a kernel that cannot run it.")
     return form

@@ -44,7 +44,7 @@ class _Packed(Variant):
     packed = True
     axis: ClassVar[int] = 0
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype != "int8" or w.data is None:
             return False

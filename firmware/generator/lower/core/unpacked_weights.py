@@ -59,7 +59,7 @@ class _Unpacked(Variant):
     packed = True
     kernels = ("unpack4.c", "unpacked_row.c")
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[1]].stored == "int4" and unpacked_kernel(graph, op, target) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -90,7 +90,7 @@ class _Unpacked(Variant):
         return replace(row_needs, scratch=scratch, extra=extra)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        chosen = _unpacked_kernel(ctx.whole, ctx.op, ctx.target)
+        chosen = _unpacked_kernel(ctx.full_graph, ctx.op, ctx.target)
         halves, packed = chosen.halves, chosen.halves.words
         unpacked = ctx.scratch_ptr(_offset(ctx.graph, ctx.op, ctx.target, chosen.kernel))
         call = lower_redirected(RedirectedContext(ctx, lambda _: unpacked), chosen.kernel)

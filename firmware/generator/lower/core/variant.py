@@ -32,7 +32,7 @@ class Variant(ABC):
     packed: ClassVar[bool] = False
 
     @abstractmethod
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         """Return whether the kernel is faster for this op and computes exactly the operator's bytes. ``check`` has
         accepted the op."""
 
@@ -80,7 +80,7 @@ def kernels_of(op_name: str) -> tuple[str, ...]:
 def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
     """Yield the variants for unpacked weights that can run ``op`` on ``target``, the best first."""
     for candidate in _VARIANTS.get(op.name, ()):
-        if not candidate.packed and target.tier in candidate.tiers and candidate.suits(graph, op, target):
+        if not candidate.packed and target.tier in candidate.tiers and candidate.can_run(graph, op, target):
             yield candidate
 
 
@@ -92,6 +92,6 @@ def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     for candidate in _VARIANTS.get(op.name, ()):
         if target.optimise == "flash" and not candidate.packed:
             continue
-        if target.tier in candidate.tiers and candidate.suits(graph, op, target):
+        if target.tier in candidate.tiers and candidate.can_run(graph, op, target):
             return candidate
     return None

@@ -40,10 +40,10 @@ class FullyConnectedDsp(Variant):
     priority = 210
     kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return _rows(graph, op) == 1 and row_suits(_folded(graph, op), self.storable)
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return _rows(graph, op) == 1 and can_run_row(_folded(graph, op), self.weights_fit)
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
@@ -71,14 +71,14 @@ class FullyConnectedRowsDsp(Variant):
     priority = 200
     kernels: ClassVar[tuple[str, ...]] = SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         folded = _folded(graph, op)
         sizes = (_rows(graph, op), _depth(graph, op), _units(graph, op))
-        if folded is None or not self.storable(folded) or max(sizes) > _MAX_UINT16:
+        if folded is None or not self.weights_fit(folded) or max(sizes) > _MAX_UINT16:
             return False
         return pair_requantization(folded) is not None
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
@@ -108,7 +108,7 @@ class Conv2DPixelDsp(Variant):
     priority = 210
     kernels: ClassVar[tuple[str, ...]] = ROW_SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or inp.shape[0] != 1 or out.shape[1:3] != (1, 1):
             return False
@@ -117,9 +117,9 @@ class Conv2DPixelDsp(Variant):
             return False
         if shape["dilation_h"] > 1 or shape["dilation_w"] > 1:
             return False
-        return row_suits(fold_convolution(graph, op, axis=0), self.storable)
+        return can_run_row(fold_convolution(graph, op, axis=0), self.weights_fit)
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         """Return whether the weights fit the kernel's layout."""
         return packable(folded)
 
@@ -137,9 +137,9 @@ class Conv2DPixelDsp(Variant):
         return row_call(ctx, folded)
 
 
-def row_suits(folded: FoldedLayer | None, storable: Callable[[FoldedLayer], bool]) -> bool:
-    """Return whether the kernel for one row can run the layer. ``storable`` checks its weights."""
-    if folded is None or folded.requant.two_sided or not storable(folded):
+def can_run_row(folded: FoldedLayer | None, weights_fit: Callable[[FoldedLayer], bool]) -> bool:
+    """Return whether the kernel for one row can run the layer. ``weights_fit`` checks its weights."""
+    if folded is None or folded.requant.two_sided or not weights_fit(folded):
         return False
     return bool(max(folded.weights[0].size, len(folded.weights)) <= _MAX_UINT16)
 

@@ -14,8 +14,8 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
 from arenite.firmware.generator.lower.conv.conv_2d_int4_dsp import (
     SMALL,
     is_int4,
+    is_small_beside_unpacked,
     nibble_words,
-    small_beside_whole,
     w4_call,
 )
 from arenite.firmware.generator.lower.conv.conv_2d_int4_dsp import SOURCES as CONVOLUTION_SOURCES
@@ -68,7 +68,7 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 def _small(graph: Subgraph, op: Op, target: Target) -> bool:
     """Return whether a layer is too small to add a kernel for it. Then the kernel of another layer runs it."""
     if target.optimise == "speed":
-        return small_beside_whole(graph, op, target)
+        return is_small_beside_unpacked(graph, op, target)
     return graph.tensors[op.inputs[1]].elements < SMALL
 
 
@@ -78,12 +78,14 @@ class FullyConnectedRowW4Dsp(FullyConnectedDsp):
     packed = True
     kernels = SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return (
-            is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
+            is_int4(graph, op, target)
+            and not _small(graph, op, target)
+            and super().can_run(graph, op, target)
         )
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         return True
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
@@ -96,12 +98,14 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
     packed = True
     kernels = SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return (
-            is_int4(graph, op, target) and not _small(graph, op, target) and super().suits(graph, op, target)
+            is_int4(graph, op, target)
+            and not _small(graph, op, target)
+            and super().can_run(graph, op, target)
         )
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         return True
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
@@ -116,12 +120,12 @@ class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
     packed = True
     kernels = CONVOLUTION_SOURCES
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not is_int4(graph, op, target) or not super().suits(graph, op, target):
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not is_int4(graph, op, target) or not super().can_run(graph, op, target):
             return False
-        return not small_beside_whole(graph, op, target)
+        return not is_small_beside_unpacked(graph, op, target)
 
-    def storable(self, folded: FoldedLayer) -> bool:
+    def weights_fit(self, folded: FoldedLayer) -> bool:
         return True
 
     def call(

@@ -49,7 +49,7 @@ class FullyConnectedMve(Variant):
     priority = 200
     kernels = ("fully_connected_s8_mve.c",)
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype != "int8" or w.data is None or weights_offset(w):
             return False
@@ -69,7 +69,7 @@ class ConvolutionOfOnePixelMve(Variant):
     priority = 220
     kernels = ("fully_connected_s8_mve.c",)
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.shape[1:] != inp.shape[1:] or out.shape[1:3] != (1, 1):
             return False

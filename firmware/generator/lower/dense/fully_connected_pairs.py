@@ -35,7 +35,7 @@ class FullyConnectedPairs(Variant):
     priority = 110
     kernels = ("affine_requant.c", "fully_connected_s8_pairs_scalar.c")
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         # Cores with a multiply-accumulate instruction or few registers gain too little for the flash that it needs.
         if not target.core.startswith("rv32") or target.optimise != "speed":

@@ -82,7 +82,7 @@ class FullyConnectedScalar(Variant):
     priority = 100
     kernels = ("affine_requant.c", "fully_connected_s8_scalar.c")
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         # In a build for small RAM, inputs that are widened to four times their size need too much.
         if inp.dtype != "int8" or w.data is None or target.optimise == "ram":

@@ -47,7 +47,7 @@ class Depthwise3x3Dsp(Variant):
     )
     row_function = "ar_depthwise_3x3_s8_dsp_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, o = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], op.options
         if inp.dtype != "int8" or w.shape[1:3] != (3, 3) or w.shape[3] != inp.shape[3]:
             return False

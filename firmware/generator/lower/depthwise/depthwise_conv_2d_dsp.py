@@ -26,7 +26,7 @@ class DepthwiseDsp(Variant):
     kernels = ("depthwise_conv_2d_s8_dsp.c", "depthwise_pixel_s8_dsp.c")
     row_function = "ar_depthwise_conv_2d_s8_dsp_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
         if inp.dtype != "int8" or w.shape[3] != inp.shape[3] or inp.shape[3] < _GROUP:
             return False

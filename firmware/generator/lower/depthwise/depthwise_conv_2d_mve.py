@@ -58,7 +58,7 @@ class _Depthwise(Variant):
     priority = 200
     op_name = "DEPTHWISE_CONV_2D"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != out.shape[3] or w.shape[1] > _MAX_ROWS:
             return False
@@ -147,10 +147,10 @@ class DepthwiseMve(_Depthwise):
     kernels = ("depthwise_conv_2d_s8_mve.c", "depthwise_window_s8_mve.c")
     row_function = "ar_depthwise_conv_2d_s8_mve_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         # An incomplete block of channels costs flash for padded weights, so it is used only in builds for speed.
         has_full_blocks = graph.tensors[op.outputs[0]].shape[3] % BLOCK == 0
-        return (has_full_blocks or target.optimise == "speed") and super().suits(graph, op, target)
+        return (has_full_blocks or target.optimise == "speed") and super().can_run(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """The addresses of a window's taps, then one pixel of padding."""
@@ -179,8 +179,8 @@ class Depthwise3x3Mve(_Depthwise):
     kernels = ("depthwise_3x3_run_s8_mve.c", "depthwise_3x3_s8_mve.c")
     row_function = "ar_depthwise_3x3_s8_mve_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().suits(graph, op, target)
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().can_run(graph, op, target)
 
     def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the number of channels that are put into a block at run time, because zeros beside them take flash."""

@@ -31,7 +31,7 @@ class DepthwiseScalar(Variant):
     kernels = ("affine_requant.c", "depthwise_conv_2d_s8_scalar.c")
     row_function = "ar_depthwise_conv_2d_s8_scalar_row"
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         if inp.dtype != "int8" or inp.shape[3] != out.shape[3]:
             return False

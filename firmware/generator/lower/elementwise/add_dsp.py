@@ -22,8 +22,8 @@ class _LinearDsp(Variant):
     kernels = ("add_s8_dsp.c",)
     portable: Variant
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        if not self.portable.suits(graph, op, target):
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
+        if not self.portable.can_run(graph, op, target):
             return False
         solved = affine_sum(graph, op)
         return solved is not None and max(abs(solved.multiplier1), abs(solved.multiplier2)) < _LIMIT

@@ -39,7 +39,7 @@ class SumVariant(Variant):
     #: The kernel's C function for one output row.
     sum_row: ClassVar[str]
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         first, second, out = (graph.tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
         if out.dtype != "int8" or first.shape != out.shape or second.shape != out.shape:
             return False

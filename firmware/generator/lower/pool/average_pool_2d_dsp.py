@@ -25,7 +25,7 @@ class AveragePool2DDsp(Variant):
     priority = 200
     kernels = ("average_pool_2d_s8_dsp.c",)
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, o = graph.tensors[op.inputs[0]], op.options
         if inp.dtype != "int8" or inp.shape[3] < _GROUP:
             return False

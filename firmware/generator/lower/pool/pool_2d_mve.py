@@ -23,7 +23,7 @@ class _PoolMve(Variant):
     priority = 200
     kernel: ClassVar[str]
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[0]].dtype == "int8"
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
@@ -51,9 +51,9 @@ class AveragePoolMve(_PoolMve):
     kernel = "average_pool_2d_s8_mve"
     kernels = ("average_pool_2d_s8_mve.c",)
 
-    def suits(self, graph: Subgraph, op: Op, target: Target) -> bool:
+    def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         pixels = op.options["filter_height"] * op.options["filter_width"]
-        return super().suits(graph, op, target) and pixels <= _MAX_PIXELS
+        return super().can_run(graph, op, target) and pixels <= _MAX_PIXELS
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         inp, o = graph.tensors[op.inputs[0]], op.options
