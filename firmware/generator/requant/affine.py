@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
@@ -75,8 +76,7 @@ class AffineRequant:
         channels]."""
         x = scaled(acc, self.offset.astype(np.int64), self.scale, self.two_sided)
         high = (x * self.multiplier + (self.rounding << 32)) >> (32 + self.shift)
-        value: np.ndarray = np.clip(high, *INTEGER_RANGE["int8"])
-        return value
+        return cast(np.ndarray, np.clip(high, *INTEGER_RANGE["int8"]))
 
 
 def convolution_steps(
@@ -149,8 +149,7 @@ def fully_connected_steps(
 
 def scaled(acc: np.ndarray, offset: np.ndarray, scale: int, two_sided: bool) -> np.ndarray:
     """Return ``x`` of the module's formula, as int64."""
-    value: np.ndarray = (acc << scale) + (offset ^ (acc >> 63) if two_sided else offset)
-    return value
+    return cast(np.ndarray, (acc << scale) + (offset ^ (acc >> 63) if two_sided else offset))
 
 
 def solve(

@@ -9,6 +9,7 @@ kernel computes the exact double result with integers (``ar_scale_real``).
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -25,8 +26,7 @@ def reference_round(acc: np.ndarray, scale: np.ndarray) -> np.ndarray:
     """Return ``round(acc * scale)`` in double precision, ties away from zero; the integers are float64."""
     product = np.asarray(acc, np.float64) * scale
     integer = np.trunc(product)
-    value: np.ndarray = integer + np.where(np.abs(product - integer) >= 0.5, np.sign(product), 0.0)
-    return value
+    return cast(np.ndarray, integer + np.where(np.abs(product - integer) >= 0.5, np.sign(product), 0.0))
 
 
 def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
@@ -37,8 +37,7 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
     tries = guess[:, :, None] + np.arange(-2.0, 3.0)
     reached = reference_round(tries, scale[:, :, None]) >= levels[None, :, None]
     first = guess + np.argmax(reached, axis=2) - 2.0
-    value: np.ndarray = np.clip(first, -(2.0**40), 2.0**40).astype(np.int64)
-    return value
+    return cast(np.ndarray, np.clip(first, -(2.0**40), 2.0**40).astype(np.int64))
 
 
 def proven_multipliers(
@@ -77,8 +76,7 @@ def _prove(
 
         def scaled(acc: np.ndarray) -> np.ndarray:
             acc = np.where((acc >= lowest[:, None]) & (acc <= highest[:, None]), acc, 0)
-            value: np.ndarray = (acc * multiplier[:, None] + (np.int64(1) << (total - 1))) >> total
-            return value
+            return cast(np.ndarray, (acc * multiplier[:, None] + (np.int64(1) << (total - 1))) >> total)
 
         good = (scaled(at) >= levels) | ~at_matters
         good &= (scaled(below) < levels) | ~below_matters
