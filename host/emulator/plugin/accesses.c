@@ -14,7 +14,6 @@
  *
  * Accesses are counted as QEMU executes them: a load of two or four words counts as two or four.
  */
-*/
 #include <stdio.h>
 
 #include "arguments.h"
@@ -24,7 +23,7 @@
 #define MAX_NUMBERS 65536
 #define LINE 16
 
-    typedef struct {
+typedef struct {
     uint64_t loads, stores;
 } line;
 
