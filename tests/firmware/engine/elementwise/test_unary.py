@@ -179,7 +179,11 @@ REFUSED: list[tuple[str, Model, str]] = [
     ("tanh input", single("TANH", [((4,), "int16", q(50.0))], ((4,), "int16", q(1 / 32768))), "out of range"),
     ("relu1 int16", single("RELU_0_TO_1", [INT16], INT16), "has type int16"),
     ("elu int16", single("ELU", [INT16], INT16), "has type int16"),
-    ("swish", single("HARD_SWISH", [((4,), "int8", q(9.0))], ((4,), "int8", q(0.01))), "too small or too large"),
+    (
+        "swish",
+        single("HARD_SWISH", [((4,), "int8", q(9.0))], ((4,), "int8", q(0.01))),
+        "too small or too large",
+    ),
     ("alpha", single("PRELU", [INT16, INT16], INT16), "has type int16"),
     ("alpha shape", single("PRELU", [INT8, ((2, 4), "int8", q(0.1))], INT8), "do not broadcast"),
     ("sqrt", single("SQRT", [((4,), "int16", q(1e-35))], INT16), "out of range"),
