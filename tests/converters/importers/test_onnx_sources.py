@@ -17,7 +17,7 @@ pytestmark = pytest.mark.frameworks
 _LAST = (0, 2, 3, 1)
 
 #: Converted without options.
-_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantised")
+_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized")
 
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
@@ -86,4 +86,4 @@ def test_a_damaged_file_is_an_error(results: FrameworkResults) -> None:
 
 
 def test_a_quantized_model_is_refused(results: FrameworkResults) -> None:
-    results.refused("quantised.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")
+    results.refused("quantized.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")

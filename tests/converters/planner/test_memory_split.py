@@ -85,18 +85,18 @@ def test_the_lightest_assignment_is_found(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]],
 ) -> None:
     buffers, weights, pinned, limits = problem
-    best = None
+    min_weight = None
     for sides in product((True, False), repeat=len(buffers)):
         if any(pin is not None and pin != side for pin, side in zip(pinned, sides, strict=True)):
             continue
         weight = sum(w for w, side in zip(weights, sides, strict=True) if not side)
-        if best is not None and weight >= best:
+        if min_weight is not None and weight >= min_weight:
             continue
         parts = [[b for b, s in zip(buffers, sides, strict=True) if s is side] for side in (True, False)]
         if all(smallest_arena(part, 16) <= limit for part, limit in zip(parts, limits, strict=True)):
-            best = weight
+            min_weight = weight
     assignment = assign_memories(buffers, weights, pinned, limits, budget=10**6)
-    assert (None if assignment is None else assignment.weight) == best
+    assert (None if assignment is None else assignment.weight) == min_weight
     assert assignment is None or assignment.bound == assignment.weight
 
 
@@ -106,11 +106,11 @@ def test_the_bound_of_a_limited_search_is_correct(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]], budget: int
 ) -> None:
     buffers, weights, pinned, limits = problem
-    best = assign_memories(buffers, weights, pinned, limits, budget=10**6)
+    unlimited = assign_memories(buffers, weights, pinned, limits, budget=10**6)
     limited = assign_memories(buffers, weights, pinned, limits, budget=budget)
     if limited is not None:
-        assert best is not None
-        assert limited.bound <= best.weight <= limited.weight
+        assert unlimited is not None
+        assert limited.bound <= unlimited.weight <= limited.weight
 
 
 def chain(*sizes: int, needs: OpRequirements | None = None) -> Case:

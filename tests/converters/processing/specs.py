@@ -92,14 +92,14 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
 def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
     """Draw preprocessing and a recording."""
     fft = 1 << draw(st.integers(4, 9))
-    centre = draw(st.sampled_from(["none", "zeros", "reflect"]))
-    padding = "both" if centre != "none" else draw(st.sampled_from(["end", "both"]))
+    center = draw(st.sampled_from(["none", "zeros", "reflect"]))
+    padding = "both" if center != "none" else draw(st.sampled_from(["end", "both"]))
     length = draw(st.integers(2, fft))
     samples = draw(st.integers(fft + 1, 3 * fft))
     steps: list[dict[str, Any]] = []
     if draw(st.booleans()):
         steps.append({"do": "peak", "signed": draw(st.booleans())})
-    steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, 200)), "centre": centre})
+    steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, 200)), "centre": center})
     kind = draw(st.sampled_from(["hann", "hamming", "none"]))
     steps.append({"do": "window", "kind": kind, "periodic": draw(st.booleans())})
     steps.append({"do": "fft", "length": fft, "power": draw(st.integers(1, 2)), "padding": padding})

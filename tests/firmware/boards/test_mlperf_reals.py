@@ -59,8 +59,8 @@ def quantized(library: Any, values: np.ndarray, scale: float, zero_point: int) -
 def quantize_like_c(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
     """Return round(value / scale) in float, with halves away from zero, plus the zero point, clipped to int8."""
     ratio = (values / np.float32(scale)).astype(np.float32).astype(np.float64)
-    whole = np.sign(ratio) * np.floor(np.abs(ratio) + 0.5)
-    return np.clip(np.clip(whole, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)
+    rounded = np.sign(ratio) * np.floor(np.abs(ratio) + 0.5)
+    return np.clip(np.clip(rounded, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)
 
 
 @settings(deadline=None, max_examples=300)

@@ -121,9 +121,9 @@ def test_floats_become_integers_towards_zero(library: ctypes.CDLL) -> None:
     bits = float_bits(9)
     with np.errstate(invalid="ignore"):
         values = bits.view(np.float32).astype(np.float64)
-    whole = np.trunc(np.nan_to_num(values, nan=0.0, posinf=1e30, neginf=-1e30))
-    signed = np.clip(whole, -(2.0**31), 2.0**31 - 1).astype(np.int64).astype(np.int32)
-    unsigned = np.clip(whole, 0, 2.0**32 - 1).astype(np.uint64).astype(np.uint32)
+    integers_as_float = np.trunc(np.nan_to_num(values, nan=0.0, posinf=1e30, neginf=-1e30))
+    signed = np.clip(integers_as_float, -(2.0**31), 2.0**31 - 1).astype(np.int64).astype(np.int32)
+    unsigned = np.clip(integers_as_float, 0, 2.0**32 - 1).astype(np.uint64).astype(np.uint32)
     assert np.array_equal(apply(library, "fixsfsi", np.int32, bits), signed)
     assert np.array_equal(apply(library, "fixunssfsi", np.uint32, bits), unsigned)
 

@@ -101,7 +101,7 @@ save(
 )  # fmt: skip
 scale = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.int8(0), "z")]
 save(
-    "quantised",
+    "quantized",
     [
         helper.make_node("QuantizeLinear", ["x", "s", "z"], ["q"]),
         helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),

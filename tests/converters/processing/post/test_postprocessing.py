@@ -82,12 +82,12 @@ def test_boxes_of_a_tensorflow_head() -> None:
     plan = plan_post(spec(*steps), [], [tensor("float32", 1, 3, 4), tensor("float32", 1, 3, 2)])
     boxes = answers(plan, [], [raw, scores])
     assert [b.anchor for b in boxes] == [0, 2]  # the second overlaps the first
-    best = boxes[0]
-    assert isinstance(best, Box) and best.index == 1
+    box = boxes[0]
+    assert isinstance(box, Box) and box.index == 1
     y, x = 1.0 / 10 * 0.2 + 0.5, -2.0 / 10 * 0.4 + 0.5
     h, w = math.exp(0.5 / 5) * 0.2, math.exp(-0.5 / 5) * 0.4
     expected = (y - h / 2, x - w / 2, y + h / 2, x + w / 2)
-    actual = [v / 65536 for v in (best.top, best.left, best.bottom, best.right)]
+    actual = [v / 65536 for v in (box.top, box.left, box.bottom, box.right)]
     assert actual == pytest.approx(expected, abs=1e-4)
 
 
@@ -298,13 +298,13 @@ def test_nms_keeps_the_same_boxes_as_opencv(seed: int) -> None:
     cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(seed)
     count = 60
-    centres, sizes = rng.random((count, 2)), rng.uniform(0.1, 0.4, (count, 2))
+    centers, sizes = rng.random((count, 2)), rng.uniform(0.1, 0.4, (count, 2))
     scores = rng.permutation(count).astype(np.float32) / count  # all different
-    raw = np.concatenate([centres, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
+    raw = np.concatenate([centers, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
     steps = ({"do": "boxes", "threshold": 0.25}, {"do": "nms", "iou": 0.4, "most": 100})
     tensors = [tensor("float32", 1, count, 4), tensor("float32", 1, count, 1)]
     boxes = answers(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
-    corners = np.concatenate([centres - sizes / 2, sizes], axis=1)
+    corners = np.concatenate([centers - sizes / 2, sizes], axis=1)
     expected = cv2.dnn.NMSBoxes(corners.tolist(), scores.tolist(), 0.25 - 1e-6, 0.4)
     assert [b.anchor for b in boxes] == [int(i) for i in np.asarray(expected).reshape(-1)]
     assert 5 < len(boxes) < 45

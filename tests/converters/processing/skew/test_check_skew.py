@@ -122,14 +122,14 @@ def test_the_report_on_a_users_pipeline_suggests_a_change() -> None:
         return np.asarray(Image.fromarray(pixels).resize((24, 24), Image.Resampling.BILINEAR)) / 127.5 - 1
 
     resize = {"do": "resize", "width": 24, "height": 24}
-    normalise = {"do": "normalise", "divide": 127.5, "mean": 1.0}
-    assert check_skew(image_spec(resize, normalise), pictures(), pipeline=pipeline).agrees
+    normalize = {"do": "normalise", "divide": 127.5, "mean": 1.0}
+    assert check_skew(image_spec(resize, normalize), pictures(), pipeline=pipeline).agrees
     differing = check_skew(
-        image_spec(resize | {"convention": "opencv"}, normalise), pictures(), pipeline=pipeline
+        image_spec(resize | {"convention": "opencv"}, normalize), pictures(), pipeline=pipeline
     )
     assert not differing.agrees
     assert "step 1 (resize) with method bilinear, convention pil" in differing.sentence()
-    swapped = image_spec({"do": "colour", "to": "bgr"}, resize, normalise)
+    swapped = image_spec({"do": "colour", "to": "bgr"}, resize, normalize)
     assert "step 1 (colour) with to rgb" in check_skew(swapped, pictures(), pipeline=pipeline).sentence()
     unscaled = check_skew(image_spec(resize), pictures(), pipeline=lambda p: pipeline(p))
     assert not unscaled.agrees
@@ -150,8 +150,8 @@ def test_a_pipeline_that_fails_is_an_error() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("steps", [KEYWORDS, MACHINES])
 def test_audio_agrees_with_scipy_and_other_installed_libraries(steps: list[dict[str, Any]]) -> None:
-    quantise: dict[str, Any] = NETWORK[1]
-    report = check_skew(audio_spec([*steps, quantise]), [sound(), sound()[:9000]])
+    quantize: dict[str, Any] = NETWORK[1]
+    report = check_skew(audio_spec([*steps, quantize]), [sound(), sound()[:9000]])
     assert report.agrees, report.sentence()
     by_name = {s.step: s for s in report.steps}
     assert by_name["spectrum"].values and by_name["log"].values
