@@ -1,18 +1,19 @@
-/* The map from a value with 16 fractional bits to a tensor's stored value: normalise and quantise in one.
+/* The map from a value with 16 fractional bits to a tensor's stored value: normalize and quantize in one step.
  *
- * It uses integers, except for a tensor of real numbers: then the value is the product of an exact difference, which
- * IEEE 754 rounds alike on every machine, with an FPU or without, and which no compiler can contract.
+ * It uses integers, except for a tensor of real numbers. Then the result is the product of an exact difference and a
+ * constant. IEEE 754 rounds it in the same way on every machine, with or without an FPU, and no compiler can contract
+ * it.
  */
 #ifndef ARENITE_AFFINE_H
 #define ARENITE_AFFINE_H
 
 #include <stdint.h>
 
-/* The type by the bytes of an element; 4 bytes are float. */
+/* The size of an element determines its type; 4 bytes are float. */
 typedef struct {
     int32_t offset[3]; /* per channel, 16 fractional bits */
     int32_t multiplier[3];
-    float step[3]; /* of float: the real value of one unit of the fraction */
+    float step[3]; /* for float: the real value of one unit of the fraction */
     int32_t zero_point;
     int32_t low;
     int32_t high;

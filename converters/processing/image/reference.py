@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
 
 import numpy as np
 
@@ -162,7 +161,7 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
         for t in range(down.taps):
             at = down.start + np.where(down.weights[:, t] < 0, 1 - t, t)
             total = total + ((rows[at] * np.abs(_weight(down, t))) >> 16)
-        return cast(np.ndarray, ((total + 2) >> 2).astype(np.uint8))
+        return ((total + 2) >> 2).astype(np.uint8)
     below = 2 * WEIGHT_BITS - FRACTION_BITS
     values = (_sums(rows, down, 0) + (1 << (below - 1))) >> below
     if kind == "fraction":

@@ -185,10 +185,10 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
 def range_mismatch_notes(
     where: str, name: str, array: np.ndarray, low: float, high: float, of: str
 ) -> list[str]:
-    """Return notes on values of ``array`` outside [``low``, ``high``], or that use hardly any of it."""
+    """Return a note if values of ``array`` are outside [``low``, ``high``] or use less than 2 % of it."""
     lowest, highest = float(array.min()), float(array.max())
-    room = (high - low) / 512
-    outside = float(np.mean((array < low - room) | (array > high + room)))
+    tolerance = (high - low) / 512
+    outside = float(np.mean((array < low - tolerance) | (array > high + tolerance)))
     figures = f"{lowest:g} to {highest:g}, and {of} holds {low:g} to {high:g}"
     if outside > 0.001:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)

@@ -1,1 +1,1 @@
-"""Rules per operator, rewrites of the float graph, and the type of each tensor."""
+"""Quantization rules per operator, rewrites of the float graph, and the choice of each tensor's type."""

@@ -1,7 +1,8 @@
 """UNIDIRECTIONAL_SEQUENCE_LSTM in integers: int8 values and weights, int16 cell state.
 
-Only the plain form is supported: all four gates, no peepholes, no projection, no layer normalization. The cell state
-has a scale of a power of two, as the kernel requires; no tensor shows its range, so the layer is computed in NumPy.
+Only the plain form is supported: all four gates, no peepholes, no projection, no layer normalization. The scale of the
+cell state is a power of two, as the kernel requires. No tensor has the values of the cell state, so the layer is
+simulated in NumPy to find its range.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from arenite.converters.tflite.litert.interpreter import run_tensor_values
 
 NAME = "UNIDIRECTIONAL_SEQUENCE_LSTM"
 
-#: Positions among the inputs; gates in the order input, forget, cell, output.
+#: The positions of the inputs. The gates are in the order input, forget, cell, output.
 INPUT = 0
 INPUT_WEIGHTS, RECURRENT_WEIGHTS, BIASES = range(1, 5), range(5, 9), range(12, 16)
 OUTPUT_STATE, CELL_STATE = 18, 19
@@ -24,14 +25,14 @@ _INPUTS = {INPUT, *INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES, OUTPUT_STATE, CEL
 #: The schema's ActivationFunctionType.TANH.
 _TANH = 4
 
-#: Integer bits of the cell state for which the kernels have a tanh.
+#: The largest number of integer bits of the cell state for which the kernels have a tanh.
 _MAX_CELL_BITS = 6
 
 
 def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
-    """Return whether ``op`` is a float LSTM of the form that this module knows, of batch 1."""
-    given = {p for p, i in enumerate(op.inputs) if i >= 0}
-    if op.name != NAME or given != _INPUTS or op.options["fused_activation_function"] != _TANH:
+    """Return whether ``op`` is a float LSTM of the supported form with batch 1."""
+    present = {p for p, i in enumerate(op.inputs) if i >= 0}
+    if op.name != NAME or present != _INPUTS or op.options["fused_activation_function"] != _TANH:
         return False
     constants = [graph.tensors[op.inputs[p]] for p in (*INPUT_WEIGHTS, *RECURRENT_WEIGHTS, *BIASES)]
     states = [graph.tensors[op.inputs[p]] for p in (OUTPUT_STATE, CELL_STATE)]
@@ -45,7 +46,7 @@ def is_supported_lstm(graph: Subgraph, op: Op) -> bool:
 
 
 def cell_quantization(largest: float) -> Quantization:
-    """Return the cell state's quantization for values up to ``largest`` in magnitude."""
+    """Return the quantization of a cell state whose largest magnitude is ``largest``."""
     bits = int(np.clip(np.ceil(np.log2(max(largest, 1e-6))), 0, _MAX_CELL_BITS))
     return Quantization((2.0 ** (bits - 15),), (0,))
 
@@ -66,7 +67,7 @@ def largest_cells(
 
 
 def simulate(graph: Subgraph, op: Op, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Cell states and outputs after every step, both [steps, units], for the input ``x`` of ``op``."""
+    """Return the cell states and the outputs after every step, both [steps, units], for the input ``x`` of ``op``."""
 
     def four(positions: range) -> list[np.ndarray]:
         return [np.asarray(graph.tensors[op.inputs[p]].data, np.float64) for p in positions]

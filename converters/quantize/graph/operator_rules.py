@@ -1,16 +1,16 @@
 """The quantization rules of each operator: TFLite's 8-bit and 16x8 specification as a table.
 
 Kinds:
-    weights  constant weights, symmetric; an int32 (int64 for int16 activations) bias of scale input * weights
-    same     one value in, moved or selected: the outputs are quantized like it
-    join     several values in, moved or selected: all are quantized like the output
-    compare  several values in, of one quantization; the output is not a real number
+    weights  symmetric constant weights; the bias is int32 (int64 for int16 activations) with scale input * weights
+    same     moves or selects values of one input: the outputs have the quantization of the input
+    join     moves or selects values of several inputs: all have the quantization of the output
+    compare  compares inputs, which have the same quantization; the output is not a real number
     read     the output is not a real number
-    free     the output has a quantization of its own
+    free     the output has its own quantization
     fixed    the kernel requires a certain quantization of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
 
-An operator that is not listed, or not for the requested type, has no such integer kernel in LiteRT.
+If an operator or a type of activations is not listed, LiteRT has no such integer kernel.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ L2_NORMALIZATION fixed 8
 UNIDIRECTIONAL_SEQUENCE_LSTM lstm 8
 """
 
-#: Output quantization that the kernels require, by operator and type.
+#: The quantization of the output that the kernels require, by operator and type.
 FIXED_QUANTIZATION: dict[tuple[str, str], Quantization] = {
     ("SOFTMAX", "int8"): Quantization((1 / 256,), (-128,)),
     ("LOGISTIC", "int8"): Quantization((1 / 256,), (-128,)),
@@ -113,7 +113,7 @@ FIXED_QUANTIZATION: dict[tuple[str, str], Quantization] = {
     ("TANH", "int16"): Quantization((1 / 32768,), (0,)),
 }
 
-#: Inputs that stay int8 with int16 activations: (operator, position).
+#: The inputs that stay int8 if activations are int16: (operator, position).
 ALWAYS_INT8 = frozenset({("PRELU", 1)})
 
 
@@ -125,8 +125,10 @@ class WeightsRule:
     weights: int
     bias: int
     axis: int
-    int4: tuple[str, ...] = ()  # types of activations for which LiteRT's reference kernel takes int4 weights
-    hybrid: bool = False  # whether LiteRT takes int8 weights beside float32 activations
+    int4: tuple[
+        str, ...
+    ] = ()  # types of activations for which LiteRT's reference kernel accepts int4 weights
+    hybrid: bool = False  # whether LiteRT accepts int8 weights with float32 activations
 
 
 WEIGHTS: dict[str, WeightsRule] = {
@@ -142,7 +144,7 @@ class OperatorRule:
     """One line of the table."""
 
     kind: str
-    types: tuple[str, ...]  # of activations
+    types: tuple[str, ...]  # types of activations
 
 
 RULES: dict[str, OperatorRule] = {
@@ -150,7 +152,7 @@ RULES: dict[str, OperatorRule] = {
     for name, kind, *types in (line.split() for line in _TABLE.splitlines() if line.strip())
 }
 
-#: Operator versions with integer kernels, from LiteRT's op_version.cc: (int8, int16, int4 weights).
+#: The first operator versions with integer kernels, from LiteRT's op_version.cc: (int8, int16, int4 weights).
 VERSIONS: dict[str, tuple[int, int, int]] = {
     "CONV_2D": (3, 4, 7),
     "DEPTHWISE_CONV_2D": (3, 5, 6),
@@ -184,6 +186,6 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
 
 
 def version(name: str, dtype: str, weights: str, now: int) -> int:
-    """The version of an operator on integers; never below the version that it has."""
+    """Return the version of an integer operator, which is at least its present version ``now``."""
     low8, low16, low4 = VERSIONS.get(name, (1, 1, 1))
     return max(now, low4 if weights == "int4" else low16 if dtype == "int16" else low8)

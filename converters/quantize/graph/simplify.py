@@ -1,9 +1,8 @@
-"""Rewrite a float graph into one that quantizes better and computes the same.
+"""Rewrite a float graph so that it computes the same but quantizes better.
 
-Layers that are only affine steps behind a convolution (the rest of a batch normalization) are merged into its weights,
-which are quantized once instead of twice. Activations become the clamp of the layer before, so that the range that the
-clamp removes costs no precision. Operators without an integer kernel, or with one that disagrees with real arithmetic,
-are replaced by operators that have one.
+Affine layers after a convolution (the rest of a batch normalization) are merged into its weights, so that values are
+quantized once instead of twice. Activations become the clamp of the layer before them, so that values which the clamp
+removes do not widen the range. Operators without a correct integer kernel are replaced by operators that have one.
 """
 
 from __future__ import annotations
@@ -22,27 +21,27 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.verifier import defaults_of
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Activations that other layers can perform, and the layers that can.
+#: The activations that can be fused, and the layers that can have a fused activation.
 _ACTIVATIONS = {"RELU": RELU, "RELU6": RELU6, "RELU_N1_TO_1": RELU_N1_TO_1}
 _CLAMPING = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "ADD", "SUB", "MUL"})
 
-#: A margin of this or less is never the largest value of a window.
+#: A padding value of at most this number is never the largest value of a window.
 _NEVER_LARGEST = -1e30
 
-#: MIRROR_PAD that repeats the edge.
+#: The mode of MIRROR_PAD that repeats the edge.
 _SYMMETRIC = 1
 
-#: Layers whose weights can include an affine step behind them.
+#: Layers whose weights and bias can include a following affine layer.
 _AFFINE = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 
 
 def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the rewritten float model, and a sentence for each change; the same bytes when there is nothing to
-    change."""
+    """Return the rewritten float model, and a sentence for each change. If nothing changes, the bytes are returned
+    unchanged."""
     model = parse(flatbuffer)
     notes: list[str] = []
     while True:
-        changed = _step(model, notes)
+        changed = _first_change(model, notes)
         if changed is None:
             break
         model = changed
@@ -54,7 +53,7 @@ def _makes_real(graph: Subgraph, op: Op) -> bool:
 
 
 class _GraphDraft:
-    """The main subgraph while one of its operators is replaced."""
+    """A copy of the main subgraph in which operators are replaced."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.graph = model, model.main
@@ -81,8 +80,8 @@ class _GraphDraft:
         return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)
 
 
-def _step(model: Model, notes: list[str]) -> Model | None:
-    """The model with the first change that is possible; None when none is."""
+def _first_change(model: Model, notes: list[str]) -> Model | None:
+    """Return the model after the first possible change, or None if no change is possible."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     for op in graph.ops:
@@ -169,28 +168,28 @@ def _take_stated_range(
     draft: _GraphDraft, op: Op, producer: Mapping[int, Op], count: Mapping[int, int]
 ) -> str | None:
     """Record a range that training chose, and remove the operators that state it."""
-    stated = stated_range(draft.graph, op, count)
-    if stated is None:
+    trained_range = stated_range(draft.graph, op, count)
+    if trained_range is None:
         return None
-    low, high, last = stated
+    low, high, last = trained_range
     source, result = op.inputs[0], last.outputs[0]
-    keeps = source
+    remaining = source
     if result in draft.graph.outputs:
         before = producer.get(source)
         if before is None or count[source] != 1:
             return None
         outputs = tuple(result if i == source else i for i in before.outputs)
         draft.ops[before.index] = [replace(before, outputs=outputs)]
-        keeps = result
+        remaining = result
     else:
         draft.renamed[result] = source
     draft.ops[op.index] = draft.ops[last.index] = []
-    draft.ranges[draft.graph.tensors[keeps].name] = (low, high)
+    draft.ranges[draft.graph.tensors[remaining].name] = (low, high)
     return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
 
 
 def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """Turn an activation into the clamp of the layer before."""
+    """Fuse an activation into the layer before it."""
     if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
         return None
     if before.options.get("fused_activation_function") != NONE:
@@ -234,27 +233,29 @@ def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
 
 
 def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """Turn the MEAN of a transposed tensor (global pooling of a channels-first model) into one over other axes."""
+    """Replace the MEAN of a transposed tensor (global pooling of a channels-first model) by a MEAN over other axes of
+    the tensor before the TRANSPOSE."""
     if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
         return None
     order, axes = (draft.graph.tensors[o.inputs[1]].data for o in (before, op))
     if order is None or axes is None:
         return None
-    gone = {int(a) % order.size for a in axes.reshape(-1)}
-    left = [int(p) for k, p in enumerate(order) if k not in gone]
-    if left != sorted(left):
+    reduced = {int(a) % order.size for a in axes.reshape(-1)}
+    remaining = [int(p) for k, p in enumerate(order) if k not in reduced]
+    if remaining != sorted(remaining):
         return None
-    places = draft.constant(f"{draft.graph.tensors[op.inputs[1]].name}/moved", np.sort(order[sorted(gone)]))
+    name = f"{draft.graph.tensors[op.inputs[1]].name}/moved"
+    new_axes = draft.constant(name, np.sort(order[sorted(reduced)]))
     draft.ops[before.index] = []
-    draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], places))]
+    draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], new_axes))]
     return f"{_named(op)} reads its input from before operator {before.index} TRANSPOSE."
 
 
 def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """Replace a margin of minus infinity before MAX_POOL_2D, as in PyTorch's padded pooling, by the edge itself.
+    """Replace padding with minus infinity before MAX_POOL_2D, as in PyTorch's padded pooling, by mirrored values.
 
-    No scale can represent such a margin. A window that reaches over the edge by at most half of its size contains the
-    mirrored values, so that its largest value stays the same.
+    No scale can represent minus infinity. If a window extends over the edge by at most half of its size, it contains
+    the values that are mirrored, so its largest value stays the same.
     """
     if (before.name, op.name) != ("PADV2", "MAX_POOL_2D") or op.options["padding"] != VALID:
         return None
@@ -272,7 +273,8 @@ def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> s
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:
-    """Return the constant second operand as one float64 per channel of the first, or None if it has another form."""
+    """Return the constant second operand as one float64 per channel of the first operand, or None if that is not
+    possible."""
     value, constant = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     out = graph.tensors[op.outputs[0]]
     if constant.data is None or constant.dtype != "float32" or out.shape != value.shape or not value.shape:

@@ -1,8 +1,8 @@
-"""The type and quantization of each value of the graph.
+"""Choose the type and quantization of each value of the graph.
 
-A float tensor may live in several forms at once (int8 for one reader, int16 for another, float32 for a third): a
-``TensorForm`` is one of them. Forms that kernels require to be quantized alike are joined into groups first; each
-group gets the range of all its members.
+A float tensor may exist in several types at once: int8 for one reader, int16 for another, float32 for a third. A
+``TensorForm`` is a tensor in one of these types. Forms that must have the same quantization are joined into groups.
+Each group gets the range of all its members.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from arenite.errors import UsageError
 
 FLOAT = "float32"
 
-#: Number of values of each integer type of activations.
+#: The number of values of each integer type of activations.
 LEVELS = {"int8": 256, "int16": 65535}
 
-#: The range of a tensor that was always zero; any range is correct.
+#: The upper limit for a tensor whose values are all zero. Any range would be correct.
 _RANGE_OF_ZEROS = 1.0
 
 
 @dataclass(frozen=True)
 class TensorForm:
-    """A float tensor as ``dtype``; ``edge`` (operator, input) when it is the form for that reader alone."""
+    """A float tensor in the type ``dtype``. If the form is only for one reader, ``edge`` is (operator, input)."""
 
     tensor: int
     dtype: str
@@ -46,10 +46,11 @@ class TensorForm:
 
 @dataclass
 class TypeAssignment:
-    """``modes``: activation type per operator that touches real numbers ("float32", "int8", "int16").
+    """The types and quantizations of a graph.
 
-    ``made``: the form in which each float tensor is produced; ``read``: the form that an operator reads at an input;
-    ``quant``: of each integer form; ``ranges``: (low, high) of each integer form.
+    ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers. ``made`` is the
+    form in which each float tensor is computed, ``read`` the form that an operator reads at (operator, input), and
+    ``quant`` the quantization of each integer form.
     """
 
     modes: dict[int, str]
@@ -65,7 +66,8 @@ class TypeAssignment:
 
 
 def activation_quantization(low: float, high: float, dtype: str) -> Quantization:
-    """Scale and zero point for values in [low, high], low <= 0 <= high; zero is exact. int16 is symmetric."""
+    """Return the scale and zero point for values in [low, high], where low <= 0 <= high. Zero is represented exactly.
+    int16 is symmetric."""
     if low == high:
         high = _RANGE_OF_ZEROS
     if dtype == "int16":
@@ -83,9 +85,10 @@ def assign_types(
     only: Collection[int] | None = None,
     trained: Mapping[str, tuple[float, float]] | None = None,
 ) -> TypeAssignment:
-    """Choose modes and quantization for ``graph``; ``only``: other operators, inputs and outputs stay float.
+    """Choose types and quantization for ``graph``.
 
-    ``trained``: ranges by tensor name that take the place of calibrated ones.
+    If ``only`` is set, other operators and the graph's inputs and outputs stay float. ``trained`` has ranges by tensor
+    name that replace calibrated ranges.
     """
     a = _modes(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
@@ -102,10 +105,10 @@ def assign_types(
         t = graph.tensors[i]
         form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.made else None
         a.results.append(form)
-    makers = {i: op.index for op in graph.ops for i in op.outputs}
+    producers = {i: op.index for op in graph.ops for i in op.outputs}
 
     def settings_of(tensor: int) -> LayerSettings:
-        return a.settings[makers[tensor]] if tensor in makers else recipe.settings
+        return a.settings[producers[tensor]] if tensor in producers else recipe.settings
 
     _assign_quantization(graph, groups, a, stats, settings_of, trained or {})
     return a
@@ -120,7 +123,8 @@ def _is_real(t: Tensor) -> bool:
 
 
 def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
-    """Operators that move values keep their type; others get the recipe's type, or the nearest one with a kernel."""
+    """Choose the type of each operator. Operators that move values keep the type of their input. Others get the
+    recipe's type, or a type that has a kernel."""
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     for op in graph.ops:
@@ -129,19 +133,21 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
         if not real:
             continue
         rule = RULES.get(op.name)
-        wanted = _type(settings.activations)
+        requested = _type(settings.activations)
         if only is not None and op.index not in only:
-            wanted = FLOAT
+            requested = FLOAT
         elif rule is not None and rule.kind == "same":
-            wanted = next((types[i] for i in op.inputs if i in types), wanted)
-        mode = _possible(graph, op, rule, wanted, a.notes)
+            requested = next((types[i] for i in op.inputs if i in types), requested)
+        mode = _supported_type(graph, op, rule, requested, a.notes)
         a.modes[op.index] = mode
         types |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
     return a
 
 
-def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, notes: list[str]) -> str:
-    if wanted == FLOAT:
+def _supported_type(
+    graph: Subgraph, op: Op, rule: OperatorRule | None, requested: str, notes: list[str]
+) -> str:
+    if requested == FLOAT:
         return FLOAT
     layer = f"Layer {op.index} {op.name}"
     if rule is None or not rule.types:
@@ -160,10 +166,10 @@ def _possible(graph: Subgraph, op: Op, rule: OperatorRule | None, wanted: str, n
     elif any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
         notes.append(f"{layer} has a state: it stays float32.")
         return FLOAT
-    if wanted not in rule.types:
-        notes.append(f"{layer} has no {wanted} kernel: it runs in {rule.types[0]}.")
+    if requested not in rule.types:
+        notes.append(f"{layer} has no {requested} kernel: it runs in {rule.types[0]}.")
         return rule.types[0]
-    return wanted
+    return requested
 
 
 class _Groups:
@@ -187,15 +193,15 @@ class _Groups:
         self.fixed[self.root(form)] = quant
 
     def join(self, a: TensorForm, b: TensorForm) -> bool:
-        """Put both into one group; False, without a change, when their requirements differ."""
+        """Join the groups of both forms. Return False and change nothing if their fixed quantizations differ."""
         a, b = self.root(a), self.root(b)
         if a == b:
             return True
-        demands = {self.fixed[r] for r in (a, b) if r in self.fixed}
-        if len(demands) > 1:
+        fixed = {self.fixed[r] for r in (a, b) if r in self.fixed}
+        if len(fixed) > 1:
             return False
         self._parent[b] = a
-        for quant in demands:
+        for quant in fixed:
             self.fixed[a] = quant
         return True
 
@@ -221,14 +227,14 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
             for form in outs:
                 groups.join(first, form)
         elif kind in ("join", "compare"):
-            # The first input of a comparison stands for the output.
+            # A comparison has no real output, so its first input is the leader.
             leader = outs[0] if kind == "join" else next(iter(reads.values()))
             if len({groups.fixed.get(groups.root(form)) for form in reads.values()}) == 1:
                 groups.join(leader, next(iter(reads.values())))
             for position, form in reads.items():
-                # A fixed quantization would clip the values it is joined with: read that value in a separate form.
-                apart = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
-                if apart or not groups.join(leader, form):
+                # A fixed quantization would clip the values of the group: read this value in a separate form.
+                is_fixed = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
+                if is_fixed or not groups.join(leader, form):
                     reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
                     groups.join(leader, reads[position])
     a.read |= {(op.index, position): form for position, form in reads.items()}
@@ -286,8 +292,8 @@ def _assign_quantization(
 
 
 def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
-    """Return whether ``form`` is a constant of MINIMUM or MAXIMUM. Beyond the range of their output it may be clipped
-    to that range without changing the output; guards against division by zero are as large as 1e12."""
+    """Return whether ``form`` is a constant of MINIMUM or MAXIMUM. It may be clipped to the range of the output without
+    changing the output, and it must not widen the range: some constants are as large as 1e12."""
     if form.edge is None or graph.tensors[form.tensor].data is None:
         return False
     return graph.ops[form.edge[0]].name in ("MINIMUM", "MAXIMUM")

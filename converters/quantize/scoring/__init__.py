@@ -1,1 +1,1 @@
-"""Running models on samples, and metrics of their outputs."""
+"""Run models on samples, and compute metrics of their outputs."""

@@ -1,6 +1,6 @@
-"""Metrics of outputs against labels, targets or another model's outputs: in total, per class and per slice.
+"""Metrics of outputs compared with labels, targets or another model's outputs: in total, per class and per slice.
 
-All are plain functions of arrays; ``score`` runs models.
+All are functions of arrays. ``score`` runs the models.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 
 from arenite.errors import UsageError
 
-#: Metric -> whether more is better.
+#: The metrics, and whether a larger value is better.
 METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True, "mse": False}
 
 
 @dataclass(frozen=True)
 class PartMetric:
-    """The metric over some of the samples."""
+    """The metric over a part of the samples."""
 
     value: float
     samples: int
@@ -31,10 +31,11 @@ class PartMetric:
 
 @dataclass(frozen=True)
 class Score:
-    """``value``: a fraction for accuracy, auc and agreement; in squared units of the output for mse.
+    """The score of a model. ``value`` is a fraction for accuracy, auc and agreement, and in squared units of the output
+    for mse.
 
-    ``margin``: half the width of the 95 % confidence interval (normal approximation), None where it is unknown.
-    ``per_class`` by class number or name; ``slices[name][group]``.
+    ``margin`` is half the width of the 95 % confidence interval (normal approximation), or None if it is unknown.
+    ``per_class`` has the metric by class number or name, ``slices[name][group]`` by group of a slice.
     """
 
     metric: str
@@ -61,8 +62,8 @@ class Score:
 
 
 def metric_drop(before: Score, after: Score) -> float:
-    """Return the loss, positive when ``after`` is worse: a difference of fractions; for mse relative to
-    ``before``."""
+    """Return the loss, which is positive if ``after`` is worse. It is a difference of fractions, or for mse the
+    increase relative to ``before``."""
     if before.metric != after.metric:
         raise ValueError(f"{before.metric} cannot be compared with {after.metric}")
     if METRICS[before.metric]:
@@ -83,35 +84,34 @@ class MetricDrop:
         return {"what": self.what, "before": self.before.value, "after": self.after.value, "drop": self.drop}
 
 
-def largest_drops(before: Score, after: Score, least: int = 5) -> list[MetricDrop]:
-    """Classes and groups of at least ``least`` samples by their loss, the worst first."""
+def largest_drops(before: Score, after: Score, min_samples: int = 5) -> list[MetricDrop]:
+    """Return the loss of each class and group of at least ``min_samples`` samples, the worst first."""
     pairs = [(f"class {k}", p, after.per_class.get(k)) for k, p in before.per_class.items()]
     for name, groups in before.slices.items():
         others = after.slices.get(name, {})
         pairs += [(f"slice {name} = {g}", p, others.get(g)) for g, p in groups.items()]
     sign = 1.0 if METRICS[before.metric] else -1.0
     drops = [
-        MetricDrop(what, a, b, sign * (a.value - b.value))
-        for what, a, b in pairs
-        if b is not None and a.samples >= least
+        MetricDrop(name, a, b, sign * (a.value - b.value))
+        for name, a, b in pairs
+        if b is not None and a.samples >= min_samples
     ]
     return sorted(drops, key=lambda part: -part.drop)
 
 
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
-    """Return one class number per output: the index of the largest value; for a single value, whether it passes
-    ``threshold``."""
+    """Return one class number per output: the index of the largest value. For outputs of a single value, return 1 if it
+    is above ``threshold``, else 0."""
     rows = np.stack([o.reshape(-1) for o in outputs])
     if rows.shape[1] == 1:
         return (rows[:, 0] > threshold).astype(np.int64)
-    value: np.ndarray = np.argmax(rows, axis=1)
-    return value
+    return np.asarray(np.argmax(rows, axis=1))
 
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Area under the ROC curve: the share of (positive, negative) pairs in the right order, ties counted half.
+    """Return the area under the ROC curve: the share of (positive, negative) pairs in the right order. Ties count half.
 
-    Source: the Mann-Whitney U statistic from ranks. NaN where one of the two is absent.
+    The result is NaN if there are no positive or no negative samples. Source: the Mann-Whitney U statistic from ranks.
     """
     positive = positive.astype(bool)
     n, p = len(scores), int(positive.sum())
@@ -129,9 +129,10 @@ def over_parts(
     slices: Mapping[str, np.ndarray],
     classes: Sequence[str] = (),
 ) -> tuple[dict[str, PartMetric], dict[str, dict[str, PartMetric]]]:
-    """``measure`` of the indices of each class (where ``labels`` are class numbers) and of each group.
+    """Return the metric of each class and of each group of a slice. ``measure`` computes it from the indices of
+    samples.
 
-    Parts for which it is not defined (NaN) are left out.
+    Classes are included if ``labels`` are class numbers. Parts for which the metric is NaN are left out.
     """
     per_class: dict[str, PartMetric] = {}
     if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":

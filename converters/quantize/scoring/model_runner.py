@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -16,20 +16,19 @@ Progress = Callable[[int, int], None]
 
 
 def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np.dtype) -> np.ndarray:
-    """Real values as integers, as LiteRT's QUANTIZE gives them: divided in float32, ties away from zero, clipped."""
+    """Quantize real values as LiteRT's QUANTIZE: divide in float32, round ties away from zero, and clip."""
     scaled = values.astype(np.float32) / np.float32(scale)
     rounded = np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), scaled)
     info = np.iinfo(dtype)
-    value: np.ndarray = np.clip(rounded + zero_point, info.min, info.max).astype(dtype)
-    return value
+    return cast(np.ndarray, np.clip(rounded + zero_point, info.min, info.max).astype(dtype))
 
 
 class RealValueRunner:
-    """A model loaded in LiteRT: real values in, real values out.
+    """A model in LiteRT whose inputs and outputs are real values.
 
-    ``reference``: with ``BUILTIN_REF`` kernels, whose integers the firmware gives; otherwise with LiteRT's fast
-    kernels. By default the reference for a model with quantized inputs, outputs or activations. Variables start afresh
-    for every sample. Raises ``ModelError`` when LiteRT refuses the model.
+    With ``reference`` it runs with the ``BUILTIN_REF`` kernels, which give the same integers as the firmware; without,
+    with LiteRT's fast kernels. By default a model with quantized inputs, outputs or activations runs with the reference
+    kernels. Variables are reset for every sample. Raises ``ModelError`` if LiteRT refuses the model.
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
@@ -64,7 +63,7 @@ def run_dataset(
     output: int = 0,
     progress: Progress = lambda *_: None,
 ) -> list[np.ndarray]:
-    """Output number ``output`` for every sample."""
+    """Return output number ``output`` for every sample."""
     runner = RealValueRunner(flatbuffer, reference=reference)
     if not 0 <= output < len(runner.outputs):
         raise UsageError(f"The model has no output {output}.", f"Choose from 0 to {len(runner.outputs) - 1}.")
@@ -86,6 +85,5 @@ def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
 def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     scale, zero_point = detail["quantization"]
     if scale and value.dtype.kind in "iu":
-        result: np.ndarray = np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32)
-        return result
+        return cast(np.ndarray, np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32))
     return value

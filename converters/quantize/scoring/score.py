@@ -1,11 +1,13 @@
 """The score of a model on labelled samples, or its agreement with another model.
 
-``accuracy``   share of samples whose largest output (for a single value: whether it passes the threshold) is the label;
-``auc``        area under the ROC curve: of the output against labels 0 and 1; of the reconstruction error where output
-               and input have one shape (auto-encoders); of several outputs the mean, one class against the rest;
-``mse``        mean squared error against the targets y; without y against the input (auto-encoders), else against the
-               outputs of ``reference``;
-``agreement``  share of samples for which the model decides as ``reference`` does.
+``accuracy``   the share of samples whose largest output is the label. A single output value is compared with the
+               threshold.
+``auc``        the area under the ROC curve of the output for labels 0 and 1, or of the reconstruction error if output
+               and input have the same shape (auto-encoders). For several outputs it is the mean of each class against
+               the others.
+``mse``        the mean squared error between the outputs and the targets y. Without y the targets are the inputs
+               (auto-encoders) or the outputs of ``reference``.
+``agreement``  the share of samples for which the model and ``reference`` give the same class.
 """
 
 from __future__ import annotations
@@ -43,31 +45,33 @@ def score(
     """Run ``flatbuffer`` on every sample and score its first output.
 
     Args:
-        metric: of ``METRICS``; None: ``default_metric``.
-        reference: another model's outputs, of ``run_dataset``.
-        threshold: of the real value of a single output.
-        reference_kernels: as ``Runner``'s ``reference``.
+        metric: one of ``METRICS``; None selects ``default_metric``.
+        reference: another model's outputs from ``run_dataset``.
+        threshold: the threshold for the real value of a single output.
+        reference_kernels: see ``reference`` of ``RealValueRunner``.
 
-    Raises ``UsageError`` where the data do not have what the metric needs.
+    Raises:
+        UsageError: the data have no labels or targets that the metric needs.
     """
     outputs = run_dataset(flatbuffer, dataset, reference=reference_kernels, progress=progress)
     return score_outputs(outputs, dataset, metric, reference=reference, threshold=threshold)
 
 
 def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
-    """The default metric for the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder, mse for
-    targets; without labels agreement, or mse for an auto-encoder."""
-    rebuilds = _is_autoencoder(outputs, dataset)
+    """Return the default metric for the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder,
+    and mse for targets. Without labels it is mse for an auto-encoder or a single output value, otherwise
+    agreement."""
+    is_autoencoder = _is_autoencoder(outputs, dataset)
     if dataset.labels is None:
-        return "mse" if rebuilds or outputs[0].size == 1 else "agreement"
+        return "mse" if is_autoencoder or outputs[0].size == 1 else "agreement"
     classes = _class_labels(dataset.labels)
     if classes is None:
         return "mse"
-    return "auc" if rebuilds and set(np.unique(classes)) <= {0, 1} else "accuracy"
+    return "auc" if is_autoencoder and set(np.unique(classes)) <= {0, 1} else "accuracy"
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
-    """Return a sentence on labels that are neither classes nor targets of the output and so have no score."""
+    """Return a sentence if the labels are neither classes nor targets of the output, so that they are not used."""
     labels = dataset.labels
     if metric != "mse" or labels is None or _class_labels(labels) is not None:
         return None
@@ -87,7 +91,7 @@ def score_outputs(
     reference: Sequence[np.ndarray] | None = None,
     threshold: float = 0.5,
 ) -> Score:
-    """Return the ``score`` of outputs that are already computed, one per sample."""
+    """Return the ``score`` for ``outputs``, one per sample, which are already computed."""
     if not len(dataset):
         raise UsageError(f"{dataset.path} has no samples.", "Write at least one.")
     metric = metric or default_metric(outputs, dataset)
@@ -110,7 +114,7 @@ def score_outputs(
     return Score(metric, value, len(dataset), margin(value), per_class, slices)
 
 
-#: A metric over the samples at some places, and its margin as a function of its value.
+#: A function from indices of samples to the metric, and a function from the metric's value to its margin.
 Measure = tuple[Callable[[np.ndarray], float], Callable[[float], float | None]]
 
 
@@ -153,8 +157,8 @@ def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
 
     def mean(places: np.ndarray) -> float:
         each = [auc(scores[places, c], labels[places] == c) for c in range(scores.shape[1])]
-        known = [a for a in each if not math.isnan(a)]
-        return float(np.mean(known)) if known else math.nan
+        defined = [a for a in each if not math.isnan(a)]
+        return float(np.mean(defined)) if defined else math.nan
 
     return mean, lambda _: None
 
@@ -208,7 +212,7 @@ def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
 
 
 def _class_labels(labels: np.ndarray) -> np.ndarray | None:
-    """Class numbers: as given, from whole floats or from one-hot rows; None where the labels have another form."""
+    """Return labels as class numbers, or None. Labels are integers, floats with integer values, or one-hot rows."""
     if labels.ndim == 2 and labels.shape[1] > 1:
         one_hot = np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()
         return np.argmax(labels, axis=1) if one_hot else None

@@ -1,1 +1,1 @@
-"""Search over quantization recipes for the one that meets a budget of memory, instructions and accuracy."""
+"""Search for a quantization recipe that meets a budget of memory, instructions and accuracy."""

@@ -1,4 +1,4 @@
-"""The limits of an image's memory, instructions and loss: ``ram=48k,flash=256k,instructions=5M,drop=1%``."""
+"""The limits of memory, instructions and loss: ``ram=48k,flash=256k,instructions=5M,drop=1%``."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 
-#: Key -> the quantity that it limits, for messages.
+#: The quantity that each key limits, for messages.
 KEYS: Mapping[str, str] = {
     "ram": "bytes of RAM",
     "flash": "bytes of flash",
@@ -26,9 +26,10 @@ _EXAMPLE = 'Write for example "ram=48k,flash=256k,instructions=5M,drop=1%".'
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits; None: no limit. Bytes for ``ram`` and ``flash``; ``drop`` and ``accuracy`` as fractions (0.01 is 1 %).
+    """Limits; None means no limit. ``ram`` and ``flash`` are in bytes, ``drop`` and ``accuracy`` fractions (0.01 is 1
+    %).
 
-    For the metric mse ``drop`` is its relative growth, and ``accuracy`` cannot be used.
+    For the metric mse, ``drop`` is its relative increase, and ``accuracy`` cannot be used.
     """
 
     ram: int | None = None
@@ -38,7 +39,7 @@ class Budget:
     accuracy: float | None = None
 
     def within(self, ram: int, flash: int) -> Budget:
-        """Return the budget with no more than a board's ``ram`` and ``flash``."""
+        """Return the budget with its limits lowered to a board's ``ram`` and ``flash``."""
         return Budget(
             ram if self.ram is None else min(self.ram, ram),
             flash if self.flash is None else min(self.flash, flash),
@@ -56,7 +57,7 @@ class Budget:
 
 
 def parse_budget(text: str) -> Budget:
-    """Return the limits that ``text`` names. Raises ``UsageError`` naming the part that cannot be understood."""
+    """Parse a budget. Raises ``UsageError``, which names the part that cannot be understood."""
     parsed_limits: dict[str, Any] = {}
     parts = [part.strip() for part in text.split(",")]
     if not any(parts):

@@ -1,4 +1,4 @@
-"""The outcome of one recipe: the memory and instructions of its image, its score, and its distance from a budget."""
+"""The outcome of one recipe: the memory and instructions of its image, its score, and its violations of a budget."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from typing import Any
 
 from arenite.converters.quantize.search.budget import Budget
 
-#: The version of stored outcomes; a search's file with another one is refused.
+#: The version of stored outcomes. A file with another version is refused.
 FORMAT = 2
 
-#: The objectives of a recipe; less is better.
+#: The objectives of a recipe. Smaller values are better.
 OBJECTIVES = ("drop", "flash", "ram", "instructions")
 
 
 @dataclass(frozen=True)
 class BuildCost:
-    """One way to build an image for the board: bytes as fit predicts them, instructions per inference estimated."""
+    """One way to build an image for the board. The bytes are those that ``fit`` predicts; the instructions per
+    inference are an estimate."""
 
-    options: str  # as the command line takes them, e.g. "--optimise speed"
+    options: str  # command-line options, e.g. "--optimise speed"
     ram: int
     flash: int
     instructions: int
@@ -35,15 +36,16 @@ class BuildCost:
 
 @dataclass(frozen=True)
 class TrialOutcome:
-    """A recipe that was tried. ``params`` are the choices of the space; ``score`` and ``drop`` on the search's samples.
+    """A recipe that was tried. ``params`` are the choices of the space. ``score`` and ``drop`` are measured on the
+    samples of the search.
 
-    ``deviation``: standard deviation of ``drop``, from how many decisions changed (0 for metrics without decisions): of
-    two recipes that lose as much, the one that changes fewer will more probably lose as little on other samples.
-    ``error``: why there is no image; then ``builds`` is empty and ``score`` 0.
+    ``deviation`` is the standard deviation of ``drop``, estimated from the number of decisions that changed (0 for
+    metrics without decisions). Of two recipes with the same loss, the one that changes fewer decisions will probably
+    lose less on other samples. ``error`` is the reason why there is no image; then ``builds`` is empty and ``score`` 0.
     """
 
     params: Mapping[str, Any]
-    sha256: str  # of the quantized flatbuffer
+    sha256: str  # hash of the quantized flatbuffer
     builds: tuple[BuildCost, ...]
     score: float
     drop: float
@@ -77,16 +79,17 @@ class TrialOutcome:
         )
 
     def build(self, budget: Budget) -> BuildCost:
-        """Return the build that misses ``budget`` least; of those that meet it the first. There must be one."""
+        """Return the first build that meets ``budget``, or the build with the smallest violations. There must be a
+        build."""
         return min(self.builds, key=lambda b: sum(_size_violations(b, budget)))
 
     def violations(self, budget: Budget) -> list[float]:
-        """Return the amount by which each limit is missed, as a share of the limit; 0 where it is met."""
+        """Return the violation of each limit as a share of the limit. It is 0 if the limit is met."""
         if not self.builds:
             return [1e6]
         excesses = _size_violations(self.build(budget), budget)
         if budget.drop is not None:
-            # In units of at least one point: losing two points with a limit of none is not infinitely bad.
+            # The unit is at least one point, so that a limit of 0 does not give an infinite violation.
             excesses.append(max(0.0, self.drop - budget.drop - 1e-12) / max(budget.drop, 0.01))
         if budget.accuracy is not None:
             excesses.append(max(0.0, budget.accuracy - self.score - 1e-12) / 0.01)
@@ -96,12 +99,12 @@ class TrialOutcome:
         return not any(self.violations(budget))
 
     def figures(self, budget: Budget) -> dict[str, float]:
-        """Return the value of each objective, of the build for ``budget``."""
+        """Return the value of each objective for the build that ``build`` selects."""
         b = self.build(budget)
         return {"drop": self.drop, "flash": b.flash, "ram": b.ram, "instructions": b.instructions}
 
     def misses(self, budget: Budget) -> list[str]:
-        """Return a phrase for each limit that is missed."""
+        """Return a phrase for each limit that is not met."""
         if not self.builds:
             return [self.error or "it cannot be built"]
         b, out = self.build(budget), []
@@ -118,49 +121,50 @@ class TrialOutcome:
 
 
 def objectives(budget: Budget) -> tuple[str, ...]:
-    """Return the objectives of the search: the loss and flash, which recipes change most, and the other limits of the
-    budget."""
+    """Return the objectives of the search: the loss and flash, which recipes change most, and RAM and instructions if
+    the budget limits them."""
     named = [o for o in ("ram", "instructions") if getattr(budget, o) is not None]
     return ("drop", "flash", *named)
 
 
 def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequence[str]) -> list[int]:
-    """Indices of the outcomes that no other one beats in all of the objectives ``over``, by ascending flash.
+    """Return the indices of the outcomes on the Pareto front of the objectives ``over``, by ascending flash.
 
-    Only the first of equal outcomes is included.
+    Of equal outcomes, only the first is included.
     """
     points = [None if not o.builds else tuple(o.figures(budget)[k] for k in over) for o in outcomes]
 
-    def beaten(index: int) -> bool:
-        mine = points[index]
-        assert mine is not None
+    def is_dominated(index: int) -> bool:
+        point = points[index]
+        assert point is not None
         return any(
             other is not None
-            and all(a <= b for a, b in zip(other, mine, strict=True))
-            and (other != mine or k < index)
+            and all(a <= b for a, b in zip(other, point, strict=True))
+            and (other != point or k < index)
             for k, other in enumerate(points)
             if k != index
         )
 
-    best = [k for k, p in enumerate(points) if p is not None and not beaten(k)]
+    best = [k for k, p in enumerate(points) if p is not None and not is_dominated(k)]
     return sorted(best, key=lambda k: (outcomes[k].figures(budget)["flash"], k))
 
 
 def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]:
-    """Indices of the outcomes that meet ``budget``, the best first: by the loss plus one standard deviation, then by
-    instructions, then by flash, then by RAM.
+    """Return the indices of the outcomes that meet ``budget``, the best first: by the loss plus one standard deviation,
+    then by instructions, then by flash, then by RAM.
 
-    Losses within a tenth of a point are equal, and so are instructions, which are estimates, within a tenth.
+    Losses that differ by less than a tenth of a point are equal. Instructions are estimates; those that differ by less
+    than 10 % are equal.
     """
     figures = {k: o.figures(budget) for k, o in enumerate(outcomes) if o.builds and o.meets(budget)}
     losses = {k: round(outcomes[k].drop + outcomes[k].deviation, 3) for k in figures}
     order: list[int] = []
     while len(order) < len(figures):
-        left = [k for k in figures if k not in order]
-        least = min(losses[k] for k in left)
-        left = [k for k in left if losses[k] == least]
-        fastest = min(figures[k]["instructions"] for k in left)
-        fast = [k for k in left if figures[k]["instructions"] <= 1.1 * fastest]
+        remaining = [k for k in figures if k not in order]
+        min_loss = min(losses[k] for k in remaining)
+        best = [k for k in remaining if losses[k] == min_loss]
+        fastest = min(figures[k]["instructions"] for k in best)
+        fast = [k for k in best if figures[k]["instructions"] <= 1.1 * fastest]
         order.append(min(fast, key=lambda k: (figures[k]["flash"], figures[k]["ram"], k)))
     return order
 

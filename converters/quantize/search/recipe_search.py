@@ -1,4 +1,4 @@
-"""The search for a recipe that meets a budget, and the Pareto front of all recipes that were tried."""
+"""Search for a recipe that meets a budget, and compute the Pareto front of all recipes that were tried."""
 
 from __future__ import annotations
 
@@ -44,23 +44,25 @@ from arenite.errors import UsageError
 #: Called with (the recipe that was tried, trials done, total trials).
 Progress = Callable[[str, int, int], None]
 
-#: Samples on which recipes are compared.
+#: The number of samples on which recipes are compared.
 SAMPLES = 500
 
-#: A loss of plain int8 for which int16 is tried when the budget says nothing.
-_RANDOM_AFTER_REPEATS = 0.01
+#: If the budget has no limit for the loss, int16 is tried if plain int8 loses more than this.
+_INT16_DROP = 0.01
 
-#: After this many repeated recipes in a row, a small space counts as searched through.
+#: The search ends after this number of repeated recipes in a row, because a small space has then been tried completely.
 _MAX_CONSECUTIVE_REPEATS = 30
 
 
 @dataclass(frozen=True)
 class RecipeSearchOptions:
-    """``trials``: recipes to try, including those of an earlier run. ``seconds``: time limit.
+    """The options of a search.
 
-    ``workers``: processes on this machine; ``dask``: a scheduler's address instead. ``samples``: to score with, at
-    most. ``kinds``: the types of ``LAYER_KINDS`` that layers may have; None: int8, int4, and int16 where int8 alone
-    loses too much. ``keep``: the search's file. With one worker the same seed gives the same search.
+    ``trials`` is the number of recipes to try, including those of an earlier run. ``seconds`` is the time limit.
+    ``workers`` is the number of processes on this machine; ``dask`` is the address of a scheduler to use instead.
+    ``samples`` is the largest number of samples for scoring. ``kinds`` are the types of ``LAYER_KINDS`` that layers may
+    have; None means int8 and int4, and int16 if int8 loses too much. ``keep`` is the file of the search. With one
+    worker, the same seed gives the same search.
     """
 
     trials: int = 40
@@ -76,10 +78,10 @@ class RecipeSearchOptions:
 
 @dataclass(frozen=True)
 class ChosenRecipe:
-    """The chosen recipe: ``score`` and ``metric_drop`` are measured with the reference kernels on all samples of the
+    """The chosen recipe. ``score`` and ``drop`` are measured with the reference kernels on all samples of the
     search."""
 
-    place: int  # in the trials
+    place: int  # index in the trials
     outcome: TrialOutcome
     build: BuildCost
     recipe: Recipe
@@ -90,14 +92,15 @@ class ChosenRecipe:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """``trials`` in order, the plain int8 recipe first; ``pareto_front``: indices of those that no other one beats.
+    """The result of a search. ``trials`` are in order, the plain int8 recipe first. ``front`` has the indices of the
+    trials on the Pareto front of the objectives ``over``.
 
-    ``chosen``: the best that meets ``budget``; None when none does, and ``nearest`` is the index of the one that misses
-    it least. ``resumed``: the number of trials of an earlier run.
+    ``chosen`` is the best recipe that meets ``budget``, or None. ``nearest`` is the index of the trial with the
+    smallest violations of the budget. ``resumed`` is the number of trials of an earlier run.
     """
 
     budget: Budget
-    base: Score  # of the float model
+    base: Score  # score of the float model
     space: SearchSpace
     sensitivity: Sensitivity
     trials: tuple[TrialOutcome, ...]
@@ -170,19 +173,25 @@ def search(
     identity: Sequence[str] = (),
     progress: Progress = lambda *_: None,
 ) -> SearchResult:
-    """Search for the recipe that meets ``budget`` and loses least.
+    """Search for the recipe that meets ``budget`` with the smallest loss.
 
     Args:
-        flatbuffer: the float model; ``observations`` of it.
-        recipe: settings that are not searched (the types of inputs and outputs).
+        flatbuffer: the float model.
+        recipe: the settings that are not searched (the types of inputs and outputs).
+        observations: the observations of the float model.
         dataset: samples for scoring, preferably not the calibration samples.
-        costs: predicts the figures of an image, such as ``BoardCosts`` of ``host.build``. Limits of the board belong in
-            ``budget`` (``Budget.within``). Its ``identity``, where it has one, changes when an image could get other
-            figures.
-        identity: names of everything that ``costs`` depends on: a search in a file continues only with the same.
+        costs: predicts the size and the instructions of an image, such as ``BoardCosts`` of ``host.build``. If it has
+        an
+            attribute ``identity``, that changes whenever its predictions could change.
+        budget: the limits, including those of the board (``Budget.within``).
+        options: the options.
+        identity: names of everything that ``costs`` depends on. A search in a file continues only if they are the same.
+        progress: called after each trial.
 
-    Raises ``UsageError`` for a search that is not possible, and the errors of the workers. After an interruption the
-    outcomes so far are in ``options.keep``.
+    After an interruption the outcomes of finished trials are in ``options.keep``.
+
+    Raises:
+        UsageError: the search is not possible. Errors of the workers are raised as well.
     """
     _check(options)
     data = dataset.limited(options.samples)
@@ -258,14 +267,15 @@ def _data_hash(data: Dataset) -> str:
 
 
 def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
-    """Whether to try int16, whose activations take twice the RAM and more instructions: only if int8 loses too much."""
+    """Return the types to try. int16 is included only if int8 loses too much, because int16 activations take twice the
+    RAM and more instructions."""
     short = budget.accuracy is not None and plain.score < budget.accuracy
-    lost = plain.drop > (_RANDOM_AFTER_REPEATS if budget.drop is None else budget.drop)
+    lost = plain.drop > (_INT16_DROP if budget.drop is None else budget.drop)
     return tuple(LAYER_KINDS) if short or lost or not plain.builds else ("int8", "int4")
 
 
 def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
-    """Return the bytes of flash by which plain int8 exceeds the budget."""
+    """Return the bytes of flash by which plain int8 exceeds the budget (negative if it fits), or None if unknown."""
     if budget.flash is None or not plain.builds:
         return None
     return min(b.flash for b in plain.builds) - budget.flash
@@ -274,9 +284,9 @@ def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
 def _run(
     study: Study, workers: Workers, space: SearchSpace, options: RecipeSearchOptions, progress: Progress
 ) -> None:
-    """Ask for recipes, try them and report the outcomes until there are enough trials."""
+    """Ask the study for recipes, try them and report the outcomes until there are enough trials."""
     deadline = None if options.seconds is None else time.monotonic() + options.seconds
-    known = {_key(o.params): o for o in study.outcomes()}
+    outcome_of = {_key(o.params): o for o in study.outcomes()}
     done, running, repeats = len(study.outcomes()), 0, 0
     waiting: dict[int, str] = {}
     progress("", done, options.trials)
@@ -289,8 +299,10 @@ def _run(
         while running < workers.slots and more():
             number, params = study.ask()
             key = _key(params)
-            if key in known:  # reported again, so that the sampler does not propose it once more
-                study.tell(number, known[key])
+            if (
+                key in outcome_of
+            ):  # report the outcome again, so that the sampler does not propose this recipe again
+                study.tell(number, outcome_of[key])
                 done, repeats = done + 1, repeats + 1
                 continue
             repeats = 0
@@ -302,7 +314,7 @@ def _run(
         number, outcome = workers.wait()
         running -= 1
         study.tell(number, outcome)
-        known[waiting.pop(number)] = outcome
+        outcome_of[waiting.pop(number)] = outcome
         done += 1
         progress(label(space, outcome), done, options.trials)
 
@@ -322,7 +334,7 @@ def _result(
     trials = _unique(study.outcomes())
     if not any(o.builds for o in trials):
         raise UsageError(
-            f"No recipe makes an image: {trials[0].error if trials else 'nothing was tried'}",
+            f"No recipe gives an image: {trials[0].error if trials else 'no recipe was tried'}",
             "Convert with a recipe of your choice to see the reason.",
         )
     order = sorted(range(len(trials)), key=lambda k: (sum(trials[k].violations(budget)), k))
@@ -343,19 +355,20 @@ def _result(
 
 
 def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
-    """Return the trials without those that repeat earlier parameters or an earlier image."""
-    seen: set[str] = set()
+    """Return the trials without repetitions of earlier parameters or images."""
+    earlier: set[str] = set()
     unique = []
     for o in outcomes:
         keys = {_key(o.params), o.sha256 or _key(o.params)}
-        if not keys & seen:
+        if not keys & earlier:
             unique.append(o)
-        seen |= keys
+        earlier |= keys
     return unique
 
 
 def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) -> ChosenRecipe | None:
-    """Return the first trial by ``rank_outcomes`` that meets the budget with the reference kernels too."""
+    """Return the first trial in the order of ``rank_outcomes`` that also meets the budget with the reference
+    kernels."""
     for k in rank_outcomes(trials, budget):
         quantized = task.quantize(trials[k].params)
         score = task.score(quantized.flatbuffer, exact=True)

@@ -11,7 +11,7 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe
 from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
 
-#: Calibrator and its parameters, by the name of the choice.
+#: The calibrator and its parameters, by the name of the choice.
 CALIBRATORS: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "minmax": ("minmax", {}),
     "percentile 99.99": ("percentile", {"percentile": 99.99}),
@@ -20,37 +20,37 @@ CALIBRATORS: Mapping[str, tuple[str, Mapping[str, float]]] = {
     "entropy": ("entropy", {}),
 }
 
-#: Settings of a layer by the name of the choice.
+#: The settings of a layer, by the name of the choice.
 LAYER_KINDS: Mapping[str, Mapping[str, Any]] = {
     "int8": {"activations": "int8", "weights": "int8"},
     "int4": {"activations": "int8", "weights": "int4", "weight_scale": "mse", "rounding": "gptq"},
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
-#: A layer with less than this share of the weights saves too little in int4 for its loss.
+#: A layer with a smaller share of the model's weights is not tried in int4, because it saves too little.
 _MIN_PACKED_ELEMENTS = 0.01
 
 
 @dataclass(frozen=True)
 class LayerChoice:
-    """A layer with constant weights: ``kinds`` of ``LAYER_KINDS`` that it may have."""
+    """A layer with constant weights, and the ``kinds`` of ``LAYER_KINDS`` that it may have."""
 
     layer: int
     kinds: tuple[str, ...]
-    elements: int  # of its weights
+    elements: int  # number of its weights
 
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """``base``: the settings that are not searched. Parameters are ``layer 3``, ``calibrator``, ``bias_correction``,
-    ``equalisation``."""
+    """The recipes of a search. ``base`` has the settings that are not searched. The parameters are ``layer 3`` and so
+    on, ``calibrator``, ``bias_correction`` and ``equalisation``."""
 
     base: Recipe
     layers: tuple[LayerChoice, ...]
     calibrators: tuple[str, ...] = tuple(CALIBRATORS)
 
     def choices(self) -> dict[str, tuple[Any, ...]]:
-        """Return every parameter with its values, the plain one first."""
+        """Return every parameter with its values. The first value is that of the plain int8 recipe."""
         values: dict[str, tuple[Any, ...]] = {
             f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
         }
@@ -58,7 +58,7 @@ class SearchSpace:
         return values | {"bias_correction": (False, True), "equalisation": (False, True)}
 
     def plain(self) -> dict[str, Any]:
-        """Return every parameter at its first value: int8 throughout."""
+        """Return every parameter with its first value. This is the plain int8 recipe."""
         return {name: values[0] for name, values in self.choices().items()}
 
     def recipe(self, params: Mapping[str, Any]) -> Recipe:
@@ -87,7 +87,7 @@ class SearchSpace:
 
 
 def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
-    """Return the choices that the layers of a float model have."""
+    """Return the search space of a float model."""
     choices = []
     for op in model.main.ops:
         rule = WEIGHTS.get(op.name)
@@ -107,7 +107,8 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
 
 
 def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
-    """Return the number of layers in int4 that save ``saving`` bytes, and one more, because code grows as well."""
+    """Return the number of layers in int4 that save ``saving`` bytes, and that number plus 1, because int4 needs more
+    code."""
     saved = 0
     for count, layer in enumerate(packable, 1):
         saved += layer.elements // 2
@@ -117,11 +118,12 @@ def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
 
 
 def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
-    """Parameters to try before any search: plain int8, int8 with other calibrators, int4 in ever more layers in the
-    order of error per byte saved, int16 where int8 hurts most.
+    """Return the parameters to try first: plain int8, int8 with other calibrators, int4 in an increasing number of
+    layers in the order of error per byte saved, and int16 in the layers that are most sensitive to int8.
 
-    ``saving``: bytes of flash by which plain int8 exceeds the budget, when that is known. If it does, int4 comes
-    before other calibrators, starting with the smallest mixture that saves these bytes.
+    ``saving`` is the number of bytes of flash by which plain int8 exceeds the budget, or None if it is unknown. If it
+    is positive, int4 is tried before other calibrators, first in the smallest number of layers that saves these
+    bytes.
     """
     plain = space.plain()
     others = [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]

@@ -1,9 +1,9 @@
-"""The Optuna study of a search, in a file where one is given, so that an interrupted search can continue.
+"""The Optuna study of a search. It can be stored in a file, so that an interrupted search can continue.
 
-Only this process uses the study; workers never see it. The file is an SQLite database: every outcome is one
-transaction, and an interruption at any time loses only the recipes that were being tried. The sampler's random numbers
-depend only on the seed and the trial's number, so an interrupted search with one worker ends like an uninterrupted
-one.
+Only the process of the search uses the study, not its workers. The file is an SQLite database. Every outcome is one
+transaction, so an interruption loses only the recipes that were being tried. The sampler's random numbers depend only
+on the seed and the number of the trial, so an interrupted search with one worker gives the same result as an
+uninterrupted search.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from arenite.errors import UsageError
 
 _OUTCOME, _IDENTITY = "outcome", "identity"
 
-#: Trials before the sampler starts to model their outcomes.
+#: The number of random trials before the sampler models the outcomes.
 _RANDOM_TRIALS = 8
 
 
 class Study:
-    """Proposes the next recipe by Optuna and stores outcomes.
+    """Proposes the next recipe with Optuna and stores outcomes.
 
-    ``choices``: parameters and their values; ``over``: objectives; ``identity``: everything that identifies the search.
-    ``first``: parameters to try before others.
+    ``choices`` has the parameters and their values, ``over`` the objectives, ``identity`` everything that identifies
+    the search, and ``first`` the parameters to try first.
     """
 
     def __init__(
@@ -50,17 +50,17 @@ class Study:
         self._study = self._optuna.create_study(
             study_name="arenite", storage=storage, directions=["minimize"] * len(over), load_if_exists=True
         )
-        known = self._study.user_attrs.get(_IDENTITY)
-        if known is None:
+        stored_key = self._study.user_attrs.get(_IDENTITY)
+        if stored_key is None:
             self._study.set_user_attr(_IDENTITY, key)
-        elif known != key:
+        elif stored_key != key:
             raise UsageError(
                 f"{path} belongs to another search: the model, the data, the board, its kernels, the budget or the "
                 f"seed was different.",
                 "Give another file, or delete it to start again.",
             )
         state = self._optuna.trial.TrialState
-        # They were being tried when the search was interrupted and come first now.
+        # These trials were running when the search was interrupted. They are repeated first.
         self._left = [t._trial_id for t in self._study.get_trials(deepcopy=False, states=(state.RUNNING,))]
         self.resumed = len(self.outcomes())
         if not self._study.get_trials(deepcopy=False):
@@ -89,13 +89,13 @@ class Study:
     def tell(self, number: int, outcome: TrialOutcome) -> None:
         trial = self._asked.pop(number)
         trial.set_user_attr(_OUTCOME, outcome.to_json())
-        with warnings.catch_warnings():  # an interruption between here and the end left it set
+        with warnings.catch_warnings():  # Optuna warns if an interrupted call has already set the constraint
             warnings.simplefilter("ignore")
             trial.set_constraint("budget", sum(outcome.violations(self._budget)))
         if outcome.builds:
             figures = outcome.figures(self._budget)
             self._study.tell(trial, [figures[k] for k in self._over])
-        else:  # the worst possible, so that the sampler learns to avoid it
+        else:  # very bad values, so that the sampler learns to avoid these parameters
             self._study.tell(trial, [1e12] * len(self._over))
 
     def _sampler(self, number: int) -> Any:
@@ -119,7 +119,7 @@ def _optuna() -> Any:
 
 
 def _storage(optuna: Any, path: Path) -> Any:
-    """Return the database at ``path``. Raises ``UsageError`` for another kind of file, or one that cannot be
+    """Return the database at ``path``. Raises ``UsageError`` for another kind of file, or a file that cannot be
     written."""
     if path.exists() and path.stat().st_size and not path.read_bytes()[:16].startswith(b"SQLite format 3"):
         raise UsageError(f"{path} is not a file of a search.", "Give a new file.")

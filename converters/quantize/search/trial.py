@@ -1,4 +1,4 @@
-"""Try one recipe: quantize, predict the image's figures, score it. This runs in any process or on any machine."""
+"""Try one recipe: quantize the model, predict size and instructions, and score it. This can run in any process."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from arenite.converters.quantize.search.outcome import BuildCost, TrialOutcome
 from arenite.converters.quantize.search.search_space import SearchSpace
 from arenite.errors import AreniteError
 
-#: The figures of a quantized flatbuffer on the board, for every way to build it.
+#: A function from a quantized flatbuffer to its costs on the board, for every way to build it.
 CostFunction = Callable[[bytes], tuple[BuildCost, ...]]
 
 
 @dataclass(frozen=True)
 class SearchTask:
-    """The data for trying a recipe, which can be sent to another process.
+    """The data for trying a recipe. It can be sent to another process.
 
-    ``reference``: the float model's outputs on ``dataset``; ``base``: its score.
+    ``reference`` has the float model's outputs on ``dataset``, and ``base`` is the float model's score.
     """
 
     flatbuffer: bytes
@@ -43,8 +43,8 @@ class SearchTask:
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
-        """Return the score on the task's samples; ``exact``: with the reference kernels, whose results the firmware
-        gives."""
+        """Return the score on the task's samples. ``exact`` uses the reference kernels, which give the same results as
+        the firmware."""
         return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
 
     def scored(self, outputs: Sequence[np.ndarray]) -> Score:
@@ -52,10 +52,10 @@ class SearchTask:
 
 
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
-    """Return the outcome of one choice of parameters. A recipe that makes no image is an outcome as well.
+    """Return the outcome of ``params``. A recipe that gives no image has an outcome as well.
 
-    The score is by LiteRT's fast kernels, which differ from the firmware's by single steps; the chosen recipe is scored
-    again.
+    The score is measured with LiteRT's fast kernels, whose results differ from the firmware's by single steps. The
+    chosen recipe is scored again with the reference kernels.
     """
     try:
         quantized = task.quantize(params)
@@ -71,7 +71,8 @@ def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome
 
 
 def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
-    """Return the standard deviation of the drop of a share: each decision that changed went one way or the other."""
+    """Return the standard deviation of the drop. It assumes that each changed decision is right or wrong with equal
+    probability."""
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0
     changed = int(np.sum(decide(outputs) != decide(task.reference)))

@@ -1,6 +1,6 @@
-"""Workers that try recipes: this process, several on this machine, or an existing Dask cluster.
+"""Workers that try recipes: this process, several processes on this machine, or an existing Dask cluster.
 
-All have the same methods: ``submit`` a choice of parameters, ``wait`` for one that is done, ``close``.
+All have the same methods: ``submit`` parameters, ``wait`` for a finished trial, and ``close``.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.converters.quantize.search.trial import SearchTask, evaluate_recipe
 from arenite.errors import ToolError, UsageError
 
-#: Seconds after which a silent cluster counts as absent.
+#: The seconds to wait for an answer from a cluster.
 _CONNECT_SECONDS = 10
 
 
 class Workers(Protocol):
-    """``slots``: the number of recipes that are tried at a time."""
+    """The interface of workers. ``slots`` is the number of recipes that are tried at the same time."""
 
     slots: int
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None: ...
 
     def wait(self) -> tuple[int, TrialOutcome]:
-        """The number and outcome of a finished trial. An error of the trial is raised here."""
+        """Wait for a trial to finish, and return its number and outcome. Errors of the trial are raised here."""
         ...
 
     def close(self) -> None:
@@ -39,7 +39,8 @@ class Workers(Protocol):
 
 
 class LocalWorker:
-    """One after the other, in the order in which they are submitted: the same results in every run."""
+    """Runs trials in this process, in the order in which they are submitted, so that every run gives the same
+    results."""
 
     slots = 1
 
@@ -58,12 +59,12 @@ class LocalWorker:
         self._queue.clear()
 
 
-_task: SearchTask | None = None  # of a worker process
+_task: SearchTask | None = None  # the task of this worker process
 
 
 def _start(task: SearchTask) -> None:
     global _task
-    # Ctrl-C reaches the whole group; the parent ends its workers.
+    # Ctrl-C sends SIGINT to all processes of the group. Workers ignore it; the parent ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _task = task
 
@@ -78,7 +79,7 @@ class ProcessWorkers:
 
     def __init__(self, task: SearchTask, count: int) -> None:
         self.slots = count
-        # Processes are not forked: LiteRT and NumPy have threads, which a fork would lose.
+        # Processes are spawned, because a forked process would not have the threads of LiteRT and NumPy.
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_start, initargs=(task,)
         )
@@ -136,13 +137,13 @@ class DaskWorkers:
 
     def _check_workers(self, address: str) -> None:
         versions = self._client.run(_version_there, on_error="return")
-        here = _version_there()
+        own_version = _version_there()
         for worker, version in versions.items():
-            if version != here:
+            if version != own_version:
                 self._client.close()
                 raise UsageError(
                     f"The Dask worker {worker} does not have the same version of Arenite: {version}.",
-                    f"Install this Arenite ({here}) where the workers of {address} run.",
+                    f"Install Arenite {own_version} on the machines of the workers of {address}.",
                 )
 
     def submit(self, number: int, params: Mapping[str, Any]) -> None:
@@ -155,7 +156,8 @@ class DaskWorkers:
         number = self._numbers.pop(str(future.key))
         if future.status == "lost" or future.cancelled():
             raise ToolError(
-                "The Dask scheduler was lost.", "Start it again; the search continues where it stopped."
+                "The connection to the Dask scheduler was lost.",
+                "Start the scheduler again; the search continues where it stopped.",
             )
         return number, future.result()
 
@@ -172,7 +174,8 @@ def _version_there() -> str:
 
 
 def start_workers(task: SearchTask, count: int, address: str | None) -> Workers:
-    """Workers for ``task``: a cluster's, or ``count`` on this machine. Raises ``UsageError``."""
+    """Return workers for ``task``: those of the cluster at ``address``, or ``count`` on this machine. Raises
+    ``UsageError``."""
     if address is not None:
         return DaskWorkers(task, address)
     if count < 1:

@@ -1,1 +1,1 @@
-"""The error of each layer, and the loss from quantizing each layer alone."""
+"""Measure the error of each layer, and the loss if only one layer is quantized."""

@@ -1,4 +1,4 @@
-"""The error of each tensor of a quantized model against the float model, including the errors of earlier layers."""
+"""Compare each tensor of a quantized model with the float model. The error includes the errors of earlier layers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from arenite.converters.quantize.scoring.model_runner import quantize_values
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
 
-#: Samples that are enough for figures in decibels.
+#: The largest number of samples. It is enough for figures in decibels.
 SAMPLES = 32
 
 
 @dataclass(frozen=True)
 class LayerError:
-    """One operator's first output, float against quantized, over all samples.
+    """A comparison of one operator's first output in the float and in the quantized model, over all samples.
 
-    ``sqnr_db``: energy of the float values over that of the difference, infinite when equal; ``max_abs``: largest
-    difference in real units; ``step``: the quantized tensor's scale, None where it stayed float.
+    ``sqnr_db`` is the ratio of the energy of the float values to that of the differences, infinite if all are equal.
+    ``max_abs`` is the largest difference in real units. ``step`` is the quantized tensor's scale, or None if it is
+    float.
     """
 
     layer: int  # operator index in the float model
@@ -54,9 +55,10 @@ def layer_errors(
 
     Args:
         flatbuffer: the float model.
-        quantised: made from it; runs with the reference kernels.
-        tensors: of the float model's main subgraph to the quantized one's, as ``Quantised.tensors``.
-        samples: real values, as ``Dataset.inputs``; the first ``SAMPLES`` of them are used.
+        quantized: the quantized model, which runs with the reference kernels.
+        tensors: maps tensors of the float model's main subgraph to those of the quantized model, see
+            ``QuantizedModel.tensors``.
+        samples: real values, as in ``Dataset.inputs``. The first ``SAMPLES`` are used.
     """
     samples = samples[:SAMPLES]
     before, after = parse(flatbuffer).main, parse(quantized).main
@@ -70,10 +72,10 @@ def layer_errors(
     stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
     floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
     integers = run_tensor_values(quantized, stored, sorted({b for _, b in pairs.values()}), exact=True)
-    for wanted, actual in zip(floats, integers, strict=True):
+    for expected, actual in zip(floats, integers, strict=True):
         for layer, (a, b) in pairs.items():
             real = real_values(actual[b], after.tensors[b]).reshape(-1)
-            value = wanted[a].astype(np.float64).reshape(-1)
+            value = expected[a].astype(np.float64).reshape(-1)
             signal[layer] += float(np.sum(value**2))
             error[layer] += float(np.sum((value - real) ** 2))
             largest[layer] = max(largest[layer], float(np.max(np.abs(value - real), initial=0.0)))

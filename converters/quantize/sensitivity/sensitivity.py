@@ -1,7 +1,8 @@
-"""The loss from quantizing each layer alone: the error at the output, and the task's metric.
+"""Measure the loss if only one layer is quantized: the error at the output, and the loss of the task's metric.
 
-Every layer is quantized by itself in the float model (its inputs and outputs converted), which runs over the samples
-with LiteRT's fast kernels; they differ from the reference kernels by single steps, far less than the compared errors.
+Only one layer of the float model is quantized at a time, with conversions before and after it. The model runs over the
+samples with LiteRT's fast kernels. Their results differ from the reference kernels by single steps, much less than the
+compared errors.
 """
 
 from __future__ import annotations
@@ -28,26 +29,26 @@ from arenite.converters.tflite.reader import parse
 #: Called with (the current step, runs over the samples done, total runs).
 Progress = Callable[[str, int, int], None]
 
-#: Ways to quantize a layer, as settings of a recipe.
+#: The recipe settings of each way to quantize a layer.
 KINDS: dict[str, dict[str, str]] = {
     "int8": {"activations": "int8", "weights": "int8"},
     "int4": {"activations": "int8", "weights": "int4"},
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
-#: Number of samples that is enough to rank layers.
+#: The number of samples, which is enough to rank layers.
 SAMPLES = 128
 
-#: Largest signal-to-noise ratio in dB; a smaller error counts as none.
-_BEST_DB = 150.0
+#: The largest signal-to-noise ratio that is reported, in dB.
+_MAX_SQNR_DB = 150.0
 
 
 @dataclass(frozen=True)
 class LayerSensitivity:
-    """One layer quantized alone as ``kind``.
+    """The loss if only this layer is quantized, as ``kind``.
 
-    ``sqnr_db``: energy of the float model's output over that of the error, before a final softmax or sigmoid.
-    ``metric_drop``: the loss of the metric. ``weight_bytes``: the bytes of weights and bias afterwards.
+    ``sqnr_db`` is the ratio of the energy of the float model's output to that of the error, before a final softmax or
+    sigmoid. ``drop`` is the loss of the metric. ``weight_bytes`` are the bytes of the quantized weights and bias.
     """
 
     layer: int
@@ -74,7 +75,7 @@ class LayerSensitivity:
 
 @dataclass(frozen=True)
 class Sensitivity:
-    """All layers and kinds that were tried; ``base``: the float model's score on the same samples."""
+    """The losses of all layers and kinds that were tried. ``base`` is the float model's score on the same samples."""
 
     base: Score
     layers: tuple[LayerSensitivity, ...]
@@ -98,17 +99,17 @@ def sensitivity(
     samples: int | None = SAMPLES,
     progress: Progress = lambda *_: None,
 ) -> Sensitivity:
-    """Quantize each layer of the float model alone, in each of ``kinds``, and measure the loss.
+    """Quantize one layer of the float model at a time, as each of ``kinds``, and measure the loss.
 
-    ``recipe``: all settings except the types: calibrators, rounding. ``samples``: the largest number, evenly spread.
-    int4 and int16 are tried where the layer has constant weights and a kernel for them.
+    ``recipe`` has all settings except the types, for example calibrator and rounding. ``samples`` is the largest number
+    of samples, which are evenly spread. int4 and int16 are tried if the layer has constant weights and such a kernel.
     """
     data = dataset.limited(samples)
     graph = parse(flatbuffer).main
     tries = [(op.index, kind) for op in graph.ops for kind in kinds if _has(graph, op.index, kind)]
     progress("float model", 0, len(tries) + 1)
     probe = _probe(graph)
-    wanted = _probed(flatbuffer, data, probe)
+    expected = _probed(flatbuffer, data, probe)
     plain = run_dataset(flatbuffer, data)
     base = score_outputs(plain, data, metric, reference=plain)
     sensitivities = []
@@ -117,35 +118,35 @@ def sensitivity(
         quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=[layer])
         actual = _probed(quantized.flatbuffer, data, quantized.tensors[probe])
         outputs = run_dataset(quantized.flatbuffer, data, reference=False)
-        now = score_outputs(outputs, data, base.metric, reference=plain)
+        score = score_outputs(outputs, data, base.metric, reference=plain)
         sensitivities.append(
-            _entry(graph, quantized, layer, kind, sqnr(wanted, actual), metric_drop(base, now))
+            _entry(graph, quantized, layer, kind, sqnr(expected, actual), metric_drop(base, score))
         )
     progress("", len(tries) + 1, len(tries) + 1)
     return Sensitivity(base, tuple(sensitivities))
 
 
 def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
-    """``recipe`` with every layer of the types of ``kind``."""
+    """Return ``recipe`` with the types of ``kind`` for every layer."""
     return replace(recipe, settings=replace(recipe.settings, **KINDS[kind]), layers=())  # type: ignore[arg-type]
 
 
-def sqnr(wanted: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
-    """Energy of ``wanted`` over that of the difference, in dB, at most 150."""
-    signal = sum(float(np.sum(w.astype(np.float64) ** 2)) for w in wanted)
+def sqnr(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
+    """Return the ratio of the energy of ``expected`` to that of the differences, in dB, at most 150."""
+    signal = sum(float(np.sum(e.astype(np.float64) ** 2)) for e in expected)
     error = sum(
-        float(np.sum((w.astype(np.float64) - g.astype(np.float64).reshape(w.shape)) ** 2))
-        for w, g in zip(wanted, actual, strict=True)
+        float(np.sum((e.astype(np.float64) - a.astype(np.float64).reshape(e.shape)) ** 2))
+        for e, a in zip(expected, actual, strict=True)
     )
-    if error <= signal * 10 ** (-_BEST_DB / 10):
-        return _BEST_DB
+    if error <= signal * 10 ** (-_MAX_SQNR_DB / 10):
+        return _MAX_SQNR_DB
     return float(10 * np.log10(max(signal, 1e-30) / error))
 
 
 def _has(graph: Subgraph, layer: int, kind: str) -> bool:
     op = graph.ops[layer]
     rule = RULES.get(op.name)
-    # Operators that move values lose nothing by themselves.
+    # Operators that only move values lose no precision.
     if rule is None or rule.kind not in ("weights", "free", "fixed"):
         return False
     if kind == "int8":
@@ -157,8 +158,8 @@ def _has(graph: Subgraph, layer: int, kind: str) -> bool:
 
 
 def _probe(graph: Subgraph) -> int:
-    """Return the tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, which
-    would hide them."""
+    """Return the tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, because
+    these would hide errors."""
     out = graph.outputs[0]
     for op in graph.ops:
         if out in op.outputs and op.name in ("SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"):

@@ -1,1 +1,1 @@
-"""Integer weights: scales, rounding, equalization and bias correction."""
+"""Quantize weights: scales, rounding, equalization and bias correction."""

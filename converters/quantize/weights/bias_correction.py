@@ -1,14 +1,15 @@
 """Add the mean error that quantization causes in each channel to the channel's bias.
 
-Rounded weights and clipped values shift the mean of a channel. The model runs on some samples, float and quantized;
-layer by layer, first to last, the difference of the means is added to the bias, so that a layer also compensates for
-the remaining errors of earlier layers. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization
-and Bias Correction", ICCV 2019, section 4.2 (the empirical form).
+Rounded weights and clipped values shift the mean of a channel. The float and the quantized model run on a part of the
+samples. For each layer, from the first to the last, the difference of the means is added to the bias, so that a layer
+also compensates for the remaining errors of earlier layers. Source: M. Nagel et al., "Data-Free Quantization Through
+Weight Equalization and Bias Correction", ICCV 2019, section 4.2 (the empirical form).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -17,11 +18,11 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Largest number of samples, and of tensor values in total, so that large models take minutes at most.
+#: The largest number of samples, and a limit of the total work, so that large models take at most minutes.
 _SAMPLES = 128
 _WORK = 2e9
 
-#: Makes the quantized model with the given biases: the model, and the index of each float tensor's counterpart.
+#: A function from biases to the quantized model, and a map from each float tensor to its tensor in that model.
 Emit = Callable[[Mapping[int, np.ndarray]], tuple[Model, Mapping[int, int]]]
 
 
@@ -32,7 +33,7 @@ def corrected_biases(
     samples: Sequence[Sequence[np.ndarray]],
     emit: Emit,
 ) -> dict[int, np.ndarray]:
-    """Float biases by operator, for ``ops``: quantized layers with a constant bias."""
+    """Return corrected float biases by operator. ``ops`` are the quantized layers with a constant bias."""
     biases: dict[int, np.ndarray] = {}
     if not ops:
         return biases
@@ -42,14 +43,14 @@ def corrected_biases(
     )
     count = int(np.clip(_WORK / max(macs * len(ops), 1) * 4, 8, _SAMPLES))
     count = min(count, len(samples))
-    some = [samples[k * len(samples) // count] for k in range(count)]
-    wanted = {op.outputs[0] for op in ops}
-    exact = _means(flatbuffer, some, {i: i for i in wanted}, Model(model.subgraphs))
+    selected = [samples[k * len(samples) // count] for k in range(count)]
+    layer_outputs = {op.outputs[0] for op in ops}
+    exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs))
     for op in ops:
         out = op.outputs[0]
         quantized, twins = emit(biases)
         tensor_values = _means(
-            to_flatbuffer(quantized), _quantized_samples(quantized, some), {out: twins[out]}, quantized
+            to_flatbuffer(quantized), _quantized_samples(quantized, selected), {out: twins[out]}, quantized
         )
         t = graph.tensors[op.inputs[WEIGHTS[op.name].bias]]
         assert t.data is not None
@@ -64,7 +65,7 @@ def _inputs(shape: tuple[int, ...]) -> int:
 def _means(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], where: Mapping[int, int], model: Model
 ) -> dict[int, np.ndarray]:
-    """Return the mean real value per channel of tensors ``where[name]``, by name: float64 [channels]."""
+    """Return the mean real value per channel, float64 [channels], of each tensor ``where[name]``, by name."""
     sums: dict[int, np.ndarray] = {}
     for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
         for name, index in where.items():
@@ -78,7 +79,7 @@ def _means(
 
 
 def _quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """Float samples as the quantized model takes them."""
+    """Return float samples quantized for the inputs of the model."""
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     return [
         [quantize_input(value, t.quant.scale[0], t.quant.zero_point[0], t.dtype) if t.quant else value
@@ -88,8 +89,7 @@ def _quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) ->
 
 
 def quantize_input(value: np.ndarray, scale: float, zero_point: int, dtype: str) -> np.ndarray:
-    """Real values as integers of ``dtype``, to nearest, clipped."""
+    """Return real values as integers of ``dtype``, rounded to nearest and clipped."""
     info = np.iinfo(dtype)
     steps = np.rint(value.astype(np.float64) / scale) + zero_point
-    result: np.ndarray = np.clip(steps, info.min, info.max).astype(dtype)
-    return result
+    return cast(np.ndarray, np.clip(steps, info.min, info.max).astype(dtype))

@@ -19,20 +19,22 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Layers between two convolutions that treat every channel alike and scale with their input.
-_THROUGH = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
+#: Layers between two convolutions whose output scales with their input in every channel.
+_SCALING_LAYERS = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
 
-#: Passes over all pairs, and the change of the factors below which they end.
-_PASSES = 40
+#: The largest number of passes over all pairs.
+_MAX_PASSES = 40
+#: The passes end if the logarithms of all factors of a pass are smaller.
 _CONVERGED = 1e-3
 
-#: Larger factors would replace one extreme by another.
-_LARGEST_FACTOR = 1e3
+#: The largest factor. Larger factors would make other weights too large.
+_MAX_FACTOR = 1e3
 
 
 @dataclass(frozen=True)
 class LayerPair:
-    """Two layers such that channel ``c`` of the first feeds channel ``c`` of the second, and nothing else."""
+    """Two layers. Channel ``c`` of the first layer's output is only read as channel ``c`` of the second layer's
+    input."""
 
     first: int
     second: int
@@ -41,9 +43,10 @@ class LayerPair:
 
 @dataclass(frozen=True)
 class EqualizedModel:
-    """The float model with equalized weights; itself without pairs.
+    """The float model with equalized weights, or the same model if it has no pairs.
 
-    ``scaled``: tensors (indices as before) whose channels have other factors now; all others have the same values.
+    ``scaled`` has the tensors whose channels were scaled; all other tensors have the same values. Indices do not
+    change.
     """
 
     flatbuffer: bytes
@@ -52,7 +55,7 @@ class EqualizedModel:
 
 
 def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
-    """Equalize every possible pair of layers, repeatedly until the factors converge."""
+    """Equalize every possible pair of layers, and repeat that until the factors converge."""
     model = parse(flatbuffer)
     graph = model.main
     pairs = find_layer_pairs(graph)
@@ -64,7 +67,7 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
         if t.data is not None and t.dtype == "float32"
     }
     total = {pair: np.zeros(0) for pair in pairs}
-    for _ in range(_PASSES):
+    for _ in range(_MAX_PASSES):
         change = 0.0
         for pair in pairs:
             factors = _apply(graph, pair, values)
@@ -75,9 +78,9 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     tensors = tuple(
         replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
     )
-    every = np.concatenate(list(total.values()))
-    named = ", ".join(f"{p.first}-{p.second}" for p in pairs)
-    note = f"Layers {named} equalised: channels scaled by {1 / every.max():.3g} to {1 / every.min():.3g}."
+    factors = np.concatenate(list(total.values()))
+    pair_names = ", ".join(f"{p.first}-{p.second}" for p in pairs)
+    note = f"Layers {pair_names} equalized: channels scaled by {1 / factors.max():.3g} to {1 / factors.min():.3g}."
     new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
     scaled = frozenset(i for p in pairs for i in p.between)
     return EqualizedModel(to_flatbuffer(new), scaled, (note,))
@@ -98,7 +101,7 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
             continue
         between = [op.inputs[0]]
         source = op.inputs[0]
-        while source in producer and producer[source].name in _THROUGH and count[source] == 1:
+        while source in producer and producer[source].name in _SCALING_LAYERS and count[source] == 1:
             if producer[source].options["fused_activation_function"] not in (NONE, RELU):
                 break
             source = producer[source].inputs[0]
@@ -114,8 +117,8 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
 
 
 def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
-    """Return whether the layer has constant float weights and bias without other readers; depthwise layers one to
-    one."""
+    """Return whether the layer has constant float weights and bias without other readers. A depthwise layer must have a
+    multiplier of 1."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -135,7 +138,7 @@ def _channels_in(graph: Subgraph, op: Op) -> int:
 
 
 def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> np.ndarray:
-    """Equalise one pair in ``values``; the factors by which the first layer was divided."""
+    """Equalize one pair in ``values``, and return the factors by which the first layer was divided."""
     first, second = graph.ops[pair.first], graph.ops[pair.second]
     w1, w2 = first.inputs[1], second.inputs[1]
     axis = WEIGHTS[first.name].axis
@@ -145,7 +148,7 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
     )  # inputs of a convolution or a dense layer, channels of a depthwise one
     alive = (r1 > 0) & (r2 > 0)
     factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
-    factors = np.clip(factors, 1 / _LARGEST_FACTOR, _LARGEST_FACTOR)
+    factors = np.clip(factors, 1 / _MAX_FACTOR, _MAX_FACTOR)
     values[w1] = values[w1] / _along(factors, axis, values[w1].ndim)
     if first.input(2) >= 0:
         values[first.inputs[2]] = values[first.inputs[2]] / factors
@@ -154,8 +157,7 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
 
 
 def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
-    value: np.ndarray = np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis))
-    return value
+    return np.asarray(np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis)))
 
 
 def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:

@@ -1,7 +1,7 @@
-"""Second moments of a layer's inputs, which show the weights whose errors matter.
+"""Second moments of a layer's inputs, which determine how much an error of each weight affects the output.
 
-For a layer y = W x the squared error of its output is (W - V) H (W - V)^T with H the mean of x x^T over all positions
-and samples. Convolutions are such products too, one per output position.
+For a layer y = W x with quantized weights V, the squared error of the output is (W - V) H (W - V)^T, where H is the
+mean of x x^T over all positions and samples. A convolution is such a product for each output position.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 
-#: A layer with more weights per output would need too large a matrix.
+#: The largest number of weights per output, because the matrix of more weights would be too large.
 LARGEST_ROW = 2304
 
-#: Largest number of positions per layer, over all samples.
+#: The largest number of positions per layer, over all samples.
 _POSITIONS = 8192
 
-#: Positions whose products are computed together.
-_TOGETHER = 1024
+#: The number of positions whose products are computed at once.
+_BATCH = 1024
 
 
 @dataclass(frozen=True)
 class InputMoments:
-    """``matrix``: float64 [groups, inputs, inputs]; one group for dense layers, one per channel for depthwise ones."""
+    """The second moments of a layer's inputs: float64 [groups, inputs, inputs]. A depthwise layer has one group per
+    channel, other layers have one group."""
 
     matrix: np.ndarray
 
 
 def can_have_moments(graph: Subgraph, op: Op) -> bool:
-    """Return whether ``input_moments`` supports the layer: constant weights, not grouped, not too large."""
+    """Return whether ``input_moments`` supports the layer: its weights are constant, not grouped and not too large."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -53,18 +54,19 @@ def input_moments(
     """Return the moments of each of ``ops`` in the float model, by operator index."""
     if not ops:
         return {}
-    watched = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
-    most = max(1, _POSITIONS // len(samples))
+    layer_inputs = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
+    max_positions = max(1, _POSITIONS // len(samples))
     sums = {op.index: _MomentSum() for op in ops}
-    for sample_values in run_tensor_values(flatbuffer, samples, watched):
+    for sample_values in run_tensor_values(flatbuffer, samples, layer_inputs):
         for op in ops:
-            sums[op.index].add(_factors(graph, op, sample_values[op.inputs[WEIGHTS[op.name].value]], most))
+            value = sample_values[op.inputs[WEIGHTS[op.name].value]]
+            sums[op.index].add(_factors(graph, op, value, max_positions))
     return {i: InputMoments(s.mean()) for i, s in sums.items()}
 
 
 class _MomentSum:
-    """The sum of x^T x over many x [groups, positions, inputs], several at a time, because large products are
-    faster."""
+    """The sum of x^T x over many x [groups, positions, inputs]. Several x are multiplied at once, because large
+    products are faster."""
 
     def __init__(self) -> None:
         self.waiting: list[np.ndarray] = []
@@ -74,7 +76,7 @@ class _MomentSum:
     def add(self, x: np.ndarray) -> None:
         self.waiting.append(x)
         self.rows += x.shape[1]
-        if sum(w.shape[1] for w in self.waiting) >= _TOGETHER:
+        if sum(w.shape[1] for w in self.waiting) >= _BATCH:
             self._multiply()
 
     def _multiply(self) -> None:
@@ -90,22 +92,23 @@ class _MomentSum:
         return self.total / self.rows
 
 
-def _factors(graph: Subgraph, op: Op, x: np.ndarray, most: int) -> np.ndarray:
-    """Return the inputs of the weights at up to ``most`` positions: [groups, positions, inputs]."""
+def _factors(graph: Subgraph, op: Op, x: np.ndarray, max_positions: int) -> np.ndarray:
+    """Return the values that are multiplied by the weights at up to ``max_positions`` positions: [groups, positions,
+    inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
     if op.name == "FULLY_CONNECTED":
-        return _evenly_spaced_rows(x.reshape(-1, shape[1]), most)[None]
+        return _evenly_spaced_rows(x.reshape(-1, shape[1]), max_positions)[None]
     patches = _patches(op, x, shape[1], shape[2])  # [positions, kernel height, kernel width, channels]
-    patches = _evenly_spaced_rows(patches, most)
+    patches = _evenly_spaced_rows(patches, max_positions)
     if op.name == "CONV_2D":
         return patches.reshape(1, len(patches), -1)
     return patches.transpose(3, 0, 1, 2).reshape(patches.shape[3], len(patches), -1)
 
 
-def _evenly_spaced_rows(rows: np.ndarray, most: int) -> np.ndarray:
-    if len(rows) <= most:
+def _evenly_spaced_rows(rows: np.ndarray, count: int) -> np.ndarray:
+    if len(rows) <= count:
         return rows
-    return rows[(np.arange(most) * len(rows)) // most]
+    return rows[(np.arange(count) * len(rows)) // count]
 
 
 def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:

@@ -1,29 +1,31 @@
-"""Scales and integer values of weights: symmetric, per output channel or per tensor.
+"""Choose the scales and integer values of weights: symmetric, per output channel or per tensor.
 
-int8 weights use -127 to 127 and int4 weights -7 to 7, as TFLite's specification demands of symmetric values.
+int8 weights are from -127 to 127 and int4 weights from -7 to 7, as TFLite's specification demands for symmetric values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 
 from arenite.converters.tflite.int4 import pack_int4_weights
 
-#: Largest magnitude by type.
+#: The largest magnitude of each type.
 LARGEST = {"int8": 127, "int4": 7}
 
-#: Shares of the largest weight at which the search for the best scale clips.
+#: The ranges that the search for the best scale tries, as shares of the largest weight.
 _SHARES = np.linspace(1.0, 0.4, 61)
 
-#: Weights this close to a multiple of a scale, in steps, count as being on its grid.
+#: A weight is on the grid of a scale if it is closer than this to a multiple of the scale, in steps.
 _ON_GRID = 1e-3
 
 
 @dataclass(frozen=True)
 class QuantizedWeights:
-    """Integer weights shaped like the float ones; ``scale`` float32, one per channel of ``axis`` or a single one."""
+    """Integer weights in the shape of the float weights. ``scale`` is float32, one per channel of ``axis`` or one in
+    total."""
 
     values: np.ndarray  # int8
     scale: np.ndarray
@@ -31,17 +33,17 @@ class QuantizedWeights:
     dtype: str  # int8 or int4
 
     def real(self) -> np.ndarray:
-        """Return the weights that the integers stand for: float32."""
-        value: np.ndarray = self.values.astype(np.float32) * along(self.scale, self.axis, self.values.ndim)
-        return value
+        """Return the real values of the weights as float32."""
+        scale = along(self.scale, self.axis, self.values.ndim)
+        return cast(np.ndarray, self.values.astype(np.float32) * scale)
 
     def stored(self) -> np.ndarray:
-        """As a tensor's ``data``: int8 values, or for int4 the file's bytes."""
+        """Return the data of a tensor with these weights: int8 values, or for int4 the bytes in the file."""
         return pack_int4_weights(self.values) if self.dtype == "int4" else self.values
 
 
 def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
-    """``scale`` shaped to multiply an array of ``rank`` dimensions along ``axis``."""
+    """Return ``scale`` in a shape that multiplies an array of ``rank`` dimensions along ``axis``."""
     shape = [1] * rank
     shape[axis] = scale.size
     return scale.reshape(shape)
@@ -50,26 +52,25 @@ def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
 def quantize_weights(
     weights: np.ndarray, axis: int, dtype: str, *, per_channel: bool, scale_method: str
 ) -> QuantizedWeights:
-    """Round ``weights`` to the nearest integers; ``scale_method`` as the recipe's ``weight_scale``."""
+    """Round ``weights`` to the nearest integers. ``scale_method`` is the recipe's ``weight_scale``."""
     rows = _rows(weights, axis) if per_channel else weights.reshape(1, -1)
     scale = choose_scales(rows, dtype, scale_method)
     return QuantizedWeights(to_integers(weights, scale, axis, dtype), scale, axis, dtype)
 
 
 def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -> np.ndarray:
-    """``weights`` in steps of ``scale``, to nearest, clipped: int8."""
+    """Return ``weights`` in steps of ``scale``, rounded to nearest and clipped, as int8."""
     limit = LARGEST[dtype]
     steps = weights.astype(np.float64) / along(scale.astype(np.float64), axis, weights.ndim)
-    value: np.ndarray = np.clip(np.rint(steps), -limit, limit).astype(np.int8)
-    return value
+    return cast(np.ndarray, np.clip(np.rint(steps), -limit, limit).astype(np.int8))
 
 
 def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     """Return one scale per row of weights: float32 [rows].
 
-    A row that is already on a grid (weights that were quantized before, or trained so) keeps it and loses nothing.
-    Otherwise "max" spans the largest weight, and "mse" also tries to clip for the least squared error. A row of zeros
-    gets the scale of the largest row.
+    If all weights of a row are already multiples of a scale (weights that were quantized or trained with quantization),
+    the row keeps that scale and loses nothing. Otherwise "max" chooses the scale for the largest weight, and "mse" also
+    tries smaller scales to minimize the squared error. A row of zeros gets the largest scale.
     """
     limit = LARGEST[dtype]
     rows = rows.astype(np.float64)
@@ -80,7 +81,7 @@ def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     grid = _grids(rows, top, limit)
     scale = np.where(grid > 0, grid, scale)
     spare = scale.max() if scale.size and scale.max() > 0 else 1.0
-    # A row far smaller than the others would need more than 32 bits in the accumulator's unit.
+    # The scale of a row with very small weights is limited, because its bias would need more than 32 bits.
     return np.maximum(np.where(scale > 0, scale, spare), max(spare * 1e-9, 1e-30)).astype(np.float32)
 
 
@@ -97,9 +98,9 @@ def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
 
 
 def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
-    """Return the coarsest scale of which every weight of a row is a multiple, 0 for rows that have none."""
+    """Return the largest scale of which every weight of a row is a multiple, or 0 for rows without such a scale."""
     grid_scales = np.zeros(len(rows))
-    if rows.shape[1] < 4:  # a few numbers are on some grid by accident
+    if rows.shape[1] < 4:  # fewer than 4 numbers may be multiples of a scale by accident
         return grid_scales
     open_rows = np.flatnonzero(top > 0)
     for steps in range(1, limit + 1):
@@ -118,17 +119,16 @@ def _rows(weights: np.ndarray, axis: int) -> np.ndarray:
 
 
 def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
-    """``bias`` in steps of ``scale`` (float64, one or one per channel): int32 or int64, clipped to the kernels'
-    range."""
+    """Return ``bias`` in steps of ``scale`` (float64, one in total or one per channel) as int32 or int64, clipped to
+    the range of the kernels."""
     # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
     limit = 2**31 - 1 if dtype == "int32" else 2**46
     steps = np.rint(bias.astype(np.float64) / scale)
-    value: np.ndarray = np.clip(steps, -limit, limit).astype(np.int32 if dtype == "int32" else np.int64)
-    return value
+    return cast(np.ndarray, np.clip(steps, -limit, limit).astype(np.int32 if dtype == "int32" else np.int64))
 
 
 def sqnr_db(exact: np.ndarray, approximate: np.ndarray) -> float:
-    """Signal to quantization noise in dB; inf for no noise, 0 for no signal."""
+    """Return the signal-to-quantization-noise ratio in dB. It is infinite without noise and 0 without a signal."""
     signal = float(np.sum(exact.astype(np.float64) ** 2))
     noise = float(np.sum((exact.astype(np.float64) - approximate) ** 2))
     if noise == 0:

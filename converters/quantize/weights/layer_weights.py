@@ -1,4 +1,4 @@
-"""The integer weights of every layer, rounded by the recipe's method."""
+"""Compute the integer weights of every layer with the recipe's method of rounding."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from arenite.converters.quantize.weights.integer_weights import (
 )
 from arenite.converters.quantize.weights.rounding import round_for_output
 
-#: Weights that were rounded before, by everything that they depend on: a search reuses them in many recipes.
+#: A cache of rounded weights. The keys include everything that they depend on. A search reuses them in many recipes.
 _rounded: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
 _MAX_CACHED_LAYERS = 256
 
@@ -49,7 +49,7 @@ def layer_weights(
     layer_moments = input_moments(flatbuffer, graph, missing, samples) if samples else {}
     for key, layers in keys.items():
         if key not in _rounded and layers[0] in layer_moments:
-            # Layers with the same weights (the steps of a recurrent layer) share them.
+            # Layers with the same weights (the steps of a recurrent layer) share the rounded weights.
             together = InputMoments(np.mean([layer_moments[i].matrix for i in layers], axis=0))
             first = layers[0]
             _rounded[key] = round_for_output(_weights_of(graph, graph.ops[first]), out[first], together)
@@ -96,12 +96,14 @@ def _nearest_weights(
 
 
 def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) -> str:
-    """Return the type that the weights of ``op`` get: the recipe's, or int8 where an integer kernel takes no
-    other."""
+    """Return the type that the weights of ``op`` get: the recipe's type, or int8 if an integer kernel accepts only
+    that."""
     if mode == FLOAT:
         return settings.weights
     if settings.weights == "int4" and mode not in WEIGHTS[op.name].int4:
-        notes.append(f"Layer {op.index} {op.name} takes no int4 weights beside {mode}: it gets int8 weights.")
+        notes.append(
+            f"Layer {op.index} {op.name} has no kernel for int4 weights with {mode} activations: it gets int8 weights."
+        )
         return "int8"
     return settings.weights if settings.weights == "int4" else "int8"
 
@@ -109,7 +111,8 @@ def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) ->
 def _with_room_for_bias(
     graph: Subgraph, op: Op, a: TypeAssignment, quantized: QuantizedWeights
 ) -> QuantizedWeights:
-    """Coarser weights where a bias would not fit in 32 bits, as with tiny weights and a large bias."""
+    """Return weights with larger scales for channels whose bias would not fit into 32 bits, because the weights are
+    very small and the bias is large."""
     rule = WEIGHTS[op.name]
     bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
     if bias is None or a.modes[op.index] != "int8":

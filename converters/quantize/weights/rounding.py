@@ -1,7 +1,7 @@
-"""Round weights so that the layer's output, not each weight, is nearest to the float one.
+"""Round weights so that the layer's output, not each weight, is as close as possible to the float model's.
 
-Weights are rounded one input after the other; the weights of the remaining inputs compensate for the error as far as
-those inputs are correlated. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
+Weights are rounded one input after the other. The weights of the remaining inputs compensate for the error as far as
+these inputs are correlated. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
 Pre-trained Transformers", ICLR 2023.
 """
 
@@ -14,18 +14,19 @@ import numpy as np
 from arenite.converters.quantize.weights.input_moments import InputMoments
 from arenite.converters.quantize.weights.integer_weights import LARGEST, QuantizedWeights
 
-#: Share of the mean second moment that is added to each, so that the matrix has an inverse.
+#: The share of the mean second moment that is added to the diagonal, so that the matrix has an inverse.
 _DAMPING = 0.01
 
-#: Shares of a row's scale that are tried, and the largest layer for which they are.
+#: The multiples of a row's scale that are tried.
 _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
+#: Other scales are tried only if (number of weights) * (weights per output) is at most this.
 _SEARCH_WORK = 3e8
 
 
 def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: InputMoments) -> QuantizedWeights:
-    """``start``, the nearest integers of ``weights``, rounded again for the least error of the layer's output.
+    """Round ``weights`` again to minimize the error of the layer's output. ``start`` has the nearest integers.
 
-    Scales per channel are searched again around those of ``start``. Rows that ``start`` holds exactly stay as they are.
+    Scales per channel near those of ``start`` are tried. Rows that ``start`` represents exactly do not change.
     """
     depthwise = len(moments.matrix) > 1 or start.axis == weights.ndim - 1
     rows = _to_groups(weights, depthwise, len(moments.matrix)).astype(np.float64)
@@ -37,16 +38,16 @@ def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: Inpu
     )
     limit = LARGEST[start.dtype]
     h = moments.matrix
-    given = _ordered(h)
+    ordered = _ordered(h)
     best, best_scale = nearest, scale.copy()
-    least = _error(rows, best * best_scale[..., None], h)
+    min_error = _error(rows, best * best_scale[..., None], h)
     searched = per_row and rows.size * rows.shape[2] <= _SEARCH_WORK
     for share in _SHARES if searched else (1.0,):
         tried = (scale * share).astype(np.float32).astype(np.float64)
-        quantized = _compensated(rows, tried, given, limit)
+        quantized = _compensated(rows, tried, ordered, limit)
         error = _error(rows, quantized * tried[..., None], h)
-        better = error < least
-        least = np.where(better, error, least)
+        better = error < min_error
+        min_error = np.where(better, error, min_error)
         best = np.where(better[..., None], quantized, best)
         best_scale = np.where(better, tried, best_scale)
     values = _from_groups(best, weights.shape, depthwise).astype(np.int8)
@@ -55,7 +56,7 @@ def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: Inpu
 
 
 def _to_groups(weights: np.ndarray, depthwise: bool, groups: int) -> np.ndarray:
-    """[groups, outputs of the group, inputs]."""
+    """Return weights in the shape [groups, outputs of the group, inputs]."""
     if not depthwise:
         return weights.reshape(1, weights.shape[0], -1)
     flat = weights.reshape(-1, groups, weights.shape[-1] // groups)
@@ -67,20 +68,17 @@ def _from_groups(rows: np.ndarray, shape: tuple[int, ...], depthwise: bool) -> n
 
 
 def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Squared error of each output: [groups, outputs]."""
-    off = rows - quantized
-    value: np.ndarray = np.einsum("gok,gok->go", off @ h, off)
-    return value
+    """Return the squared error of each output: [groups, outputs]."""
+    difference = rows - quantized
+    return np.asarray(np.einsum("gok,gok->go", difference @ h, difference))
 
 
 @dataclass(frozen=True)
 class _Order:
-    """The factors of the moments that rounding one input after the other uses, for each group."""
+    """The order in which the inputs of each group are rounded, and the factors for passing on errors."""
 
-    order: np.ndarray  # int [groups, inputs]: the most important first, while others can still compensate
-    upper: (
-        np.ndarray
-    )  # float64 [groups, inputs, inputs]: shares of an input's error passed on to later inputs
+    order: np.ndarray  # int [groups, inputs]: the most important input first, so that others can compensate
+    upper: np.ndarray  # float64 [groups, inputs, inputs]: shares of an input's error for later inputs
 
 
 def _ordered(h: np.ndarray) -> _Order:
@@ -93,15 +91,15 @@ def _ordered(h: np.ndarray) -> _Order:
     return _Order(order, np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1))
 
 
-def _compensated(rows: np.ndarray, scale: np.ndarray, given: _Order, limit: int) -> np.ndarray:
-    """Return the integers (as float64) of ``rows`` in steps of ``scale``, each input's error passed on to those after
-    it."""
-    work = np.take_along_axis(rows, given.order[:, None, :], axis=2)
+def _compensated(rows: np.ndarray, scale: np.ndarray, ordered: _Order, limit: int) -> np.ndarray:
+    """Return ``rows`` as integers (float64) in steps of ``scale``. The error of each input is passed on to later
+    inputs."""
+    work = np.take_along_axis(rows, ordered.order[:, None, :], axis=2)
     out = np.empty_like(work)
     for k in range(work.shape[2]):
         steps = np.clip(np.rint(work[:, :, k] / scale), -limit, limit)
         out[:, :, k] = steps
-        off = (work[:, :, k] - steps * scale) / given.upper[:, k, k][:, None]
-        work[:, :, k + 1 :] -= off[:, :, None] * given.upper[:, None, k, k + 1 :]
-    back = np.argsort(given.order, axis=1, kind="stable")
+        error = (work[:, :, k] - steps * scale) / ordered.upper[:, k, k][:, None]
+        work[:, :, k + 1 :] -= error[:, :, None] * ordered.upper[:, None, k, k + 1 :]
+    back = np.argsort(ordered.order, axis=1, kind="stable")
     return np.take_along_axis(out, back[:, None, :], axis=2)

@@ -6,7 +6,7 @@
 #define MAX_BITS 62
 #define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
 
-/* Sample `at` of the recording, which is padded before and after. */
+/* Returns sample `at` of the recording, which is padded before and after. */
 static int32_t sample(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t at)
 {
     const int32_t all = (int32_t)p->samples;
@@ -19,7 +19,7 @@ static int32_t sample(const ar_audio *p, const int16_t *samples, uint32_t count,
 
 static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count)
 {
-    /* A recording that was filled up holds a 0. */
+    /* The peak is at least 1, so that a silent recording is not divided by 0. */
     int32_t peak = 1;
     for (uint32_t k = 0; k < count && k < p->samples; k++) {
         int32_t value = samples[k];
@@ -31,7 +31,7 @@ static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count
     return peak;
 }
 
-/* Write a frame, windowed and scaled, in the order of the FFT; returns the power of two by which it was scaled. */
+/* Writes a frame, windowed and scaled, in the order of the FFT. Returns the power of two by which it was scaled. */
 static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
 {
     const int32_t length = p->length;
@@ -69,7 +69,7 @@ static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32
     return FRAME_BITS - bits;
 }
 
-/* Complex numbers to magnitudes, or to powers that are cut by POWER_SHIFT. */
+/* Converts complex numbers to magnitudes, or to powers shifted right by POWER_SHIFT. */
 static void sizes(const ar_audio *p, int32_t *values)
 {
     uint64_t *spectrum = (uint64_t *)(void *)values;
@@ -80,11 +80,12 @@ static void sizes(const ar_audio *p, int32_t *values)
     }
 }
 
-/* log2(sum * 2^exponent / peak + offset), or of the larger of the two, in AR_LOG2_BITS. */
+/* Returns log2(sum * 2^exponent / peak + offset), or log2(max(sum * 2^exponent / peak, floor)), with AR_LOG2_BITS
+ * fractional bits. */
 static int64_t logarithm(const ar_audio *p, uint64_t sum, int32_t exponent, int64_t peak)
 {
     const int64_t mantissa = p->mantissa * peak;
-    int32_t at = p->exponent - exponent; /* of the offset, in units of the sum */
+    int32_t at = p->exponent - exponent; /* exponent of the offset, in units of the sum */
     int32_t cut = at + ar_bit_length((uint64_t)mantissa) - MAX_BITS;
     cut = cut < 0 ? 0 : cut;
     at -= cut;
@@ -98,11 +99,11 @@ static int64_t logarithm(const ar_audio *p, uint64_t sum, int32_t exponent, int6
     if (p->is_floor) {
         sum = sum > other ? sum : other;
     } else {
-        const uint64_t most = ((uint64_t)1 << MAX_BITS) - 1;
-        sum = (sum < most ? sum : most) + other;
+        const uint64_t limit = ((uint64_t)1 << MAX_BITS) - 1;
+        sum = (sum < limit ? sum : limit) + other;
     }
-    const int64_t found = ar_log2(p->logs, sum ? sum : 1);
-    return found + (int64_t)(exponent + cut) * (1 << AR_LOG2_BITS) - ar_log2(p->logs, (uint64_t)peak);
+    const int64_t log_sum = ar_log2(p->logs, sum ? sum : 1);
+    return log_sum + (int64_t)(exponent + cut) * (1 << AR_LOG2_BITS) - ar_log2(p->logs, (uint64_t)peak);
 }
 
 static int32_t saturated(int64_t value)
@@ -131,7 +132,7 @@ void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, voi
                 for (uint32_t k = p->count[b]; k > 0; k--) {
                     sum += *bin++ * *weight++;
                 }
-            } else { /* 32 bits each */
+            } else { /* magnitudes have 32 bits */
                 for (uint32_t k = p->count[b]; k > 0; k--) {
                     sum += (uint64_t)(uint32_t)*bin++ * *weight++;
                 }

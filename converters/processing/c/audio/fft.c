@@ -1,7 +1,8 @@
-/* FFT of real numbers: even and odd ones are the parts of half as many complex ones. Radix 2, decimation in time.
+/* FFT of real numbers: even and odd numbers are the real and imaginary parts of half as many complex numbers. Radix
+ * 2, decimation in time.
  *
- * A product keeps its upper word, which is one instruction on most cores, and with factors of 31 bits halves: that
- * keeps each stage from overflowing. */
+ * Only the upper word of a product is used, which is one instruction on most cores. With factors of 31 bits this
+ * halves the product, so that no stage overflows. */
 #include "audio.h"
 
 typedef struct {
@@ -9,7 +10,7 @@ typedef struct {
     int32_t im;
 } number;
 
-/* Half the product; both factors below 2^31. */
+/* Returns half the product. Both factors are below 2^31. */
 static inline int32_t half_product(int32_t a, int32_t b) { return (int32_t)(((int64_t)a * b) >> 32); }
 
 static inline number half_times(number a, number w)
@@ -19,7 +20,7 @@ static inline number half_times(number a, number w)
     return product;
 }
 
-/* exp(-2 pi i n / length), 0 <= n < length / 2. */
+/* Returns exp(-2 pi i n / length) for 0 <= n < length / 2. */
 static inline number turn(const int32_t *sines, uint32_t length, uint32_t n)
 {
     const uint32_t quarter = length / 4;
@@ -31,7 +32,7 @@ static inline number turn(const int32_t *sines, uint32_t length, uint32_t n)
     return high;
 }
 
-/* a and b to half their sum and half their difference, b being halved already. */
+/* Replaces a and b by half their sum and half their difference. `half_b` is b / 2. */
 static inline void cross(number *a, number *b, number half_b)
 {
     const int32_t re = a->re >> 1;
@@ -47,7 +48,7 @@ void ar_fft(int32_t *values, uint32_t length, const int32_t *sines)
     number *z = (number *)values;
     const uint32_t half = length / 2;
     for (uint32_t size = 1; size < half; size *= 2) {
-        const uint32_t stride = half / size; /* of the sines: a turn of 2 * size is length */
+        const uint32_t stride = half / size; /* step in the table of sines, which is for `length` */
         for (uint32_t k = 0; k < half; k += 2 * size) {
             const number half_b = {z[k + size].re >> 1, z[k + size].im >> 1};
             cross(&z[k], &z[k + size], half_b);
@@ -59,7 +60,7 @@ void ar_fft(int32_t *values, uint32_t length, const int32_t *sines)
             }
         }
     }
-    /* The spectra of even and odd numbers are those of a real series each; the odd one's is turned and added. */
+    /* Even and odd numbers are a real series each. The spectrum of the odd numbers is rotated and added. */
     const number first = z[0];
     z[0].re = first.re + first.im;
     z[0].im = 0;

@@ -3,7 +3,8 @@
 int32_t ar_log2(const int32_t *table, uint64_t x)
 {
     const int whole = ar_bit_length(x) - 1;
-    /* 31 bits behind the first one: 7 find a step of the table, the others a position on the straight line in it. */
+    /* Of the 31 bits below the highest one, the upper 7 are the table index, the others are for linear interpolation.
+     * */
     const uint32_t rest = (uint32_t)(whole >= 31 ? x >> (whole - 31) : x << (31 - whole)) & 0x7FFFFFFFu;
     const uint32_t step = rest >> 24;
     const uint32_t part = rest & 0xFFFFFFu;
@@ -18,9 +19,9 @@ uint32_t ar_root(const uint32_t *table, uint64_t x)
         return 0;
     }
     up += up & 1;
-    /* 31 or 32 bits, at an even distance from where they were. */
+    /* Shift x by an even number of bits, so that it has 31 or 32 bits. */
     const uint32_t top = (uint32_t)(up >= 0 ? x >> up : x << -up);
     const uint32_t *step = table + (top >> 25) - 32;
     const uint32_t rise = (uint32_t)(((uint64_t)(step[1] - step[0]) * (top & 0x1FFFFFFu)) >> 25);
-    return (step[0] + rise) >> (15 - up / 2); /* of 31 bits, for x below 2^32 16 */
+    return (step[0] + rise) >> (15 - up / 2); /* at most 31 bits; 16 bits for x below 2^32 */
 }

@@ -1,4 +1,4 @@
-/* Logarithm and square root of wide integers, for sound. */
+/* Logarithm and square root of 64-bit integers, for sound. */
 #ifndef ARENITE_LOGARITHM_H
 #define ARENITE_LOGARITHM_H
 
@@ -6,7 +6,7 @@
 
 #define AR_LOG2_BITS 20
 
-/* The number of bits of a number; 0 for 0. */
+/* Returns the number of bits of x; 0 for 0. */
 static inline int ar_bit_length(uint64_t x)
 {
 #if defined(__GNUC__)
@@ -21,10 +21,12 @@ static inline int ar_bit_length(uint64_t x)
 #endif
 }
 
-/* log2(x), 1 <= x < 2^63, in 20 fractional bits; `table` has log2(1 + k / 128) in 30. */
+/* Returns log2(x) for 1 <= x < 2^63 with 20 fractional bits. `table` has log2(1 + k / 128) with 30 fractional bits.
+ * */
 int32_t ar_log2(const int32_t *table, uint64_t x);
 
-/* The square root of x < 2^62, to some 15 bits; `table` has sqrt(k / 128) for k from 32 to 128, 1 as 2^31. */
+/* Returns the square root of x < 2^62, to about 15 bits. `table` has sqrt(k / 128) for k from 32 to 128; 2^31 is 1.
+ * */
 uint32_t ar_root(const uint32_t *table, uint64_t x);
 
 #endif

@@ -11,8 +11,8 @@ void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const
         }
         return;
     }
-    /* Two rows, and each product is cut before the sum. At the border both are the same: the weight of the one that
-     * is not where it stands is negative. */
+    /* Each product loses its low 16 bits before the sum. At the border both taps read the same row: a negative weight
+     * means that its tap reads the row of the other tap. */
     const uint16_t *older = (const uint16_t *)rows + first * values;
     const uint16_t *newer = (const uint16_t *)rows + (1 - first) * values;
     const uint16_t *upper = weights[0] < 0 ? newer : older;

@@ -1,4 +1,5 @@
-/* A line of bytes through tables, as a template: include it with AR_FINISH, the function, and AR_ELEMENT, its type. */
+/* A template that converts a line of bytes with tables. Define AR_FINISH as the name of the function and AR_ELEMENT
+ * as the type of an element, and include this file. */
 #include "image_steps.h"
 
 void AR_FINISH(const ar_image *p, const void *line, void *to)

@@ -1,6 +1,6 @@
 #include "image.h"
 
-/* The line with the margin's colour from pixel `first` to `last`. */
+/* Fills the line with the margin's color from pixel `first` to `last` - 1. */
 static void fill(const ar_image *p, void *line, uint32_t first, uint32_t last)
 {
     const uint32_t channels = ar_working_channels(p);
@@ -38,11 +38,11 @@ void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *fro
         const uint32_t o = y - p->top;
         const uint32_t start = p->down.start[o];
         uint8_t *inside = state->line + (uint32_t)p->left * ar_working_channels(p) * p->line_bytes;
-        if (state->next < start) { /* the rows between and the buffered ones are not needed */
+        if (state->next < start) { /* the rows before `start` are not needed */
             state->next = start;
         }
         if (slots == 1 && p->waiting_bytes == 1) {
-            /* A row that nothing is added to: nearest neighbours, or no resize. It may already be in the buffer. */
+            /* An output row is a source row (nearest neighbor, or no resize). The line may already have it. */
             if (state->next == start) {
                 p->row(p, from, p->window_y + state->next++, inside);
             }
@@ -51,7 +51,7 @@ void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *fro
                 p->row(p, from, p->window_y + state->next, state->rows + state->slot * state->row_bytes);
                 state->slot = state->slot + 1 == slots ? 0 : state->slot + 1;
             }
-            /* The newest row is before `slot`, so that the oldest is at it. */
+            /* The newest row is in the slot before `slot`, so the oldest is in `slot`. */
             p->column(p, state->rows, state->slot, p->down.weights + o * slots, inside);
         }
     }

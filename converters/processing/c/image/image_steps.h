@@ -1,12 +1,12 @@
-/* The steps after rows: see ar_image.column and ar_image.finish. */
+/* The functions for ar_image.column and ar_image.finish. */
 #ifndef ARENITE_IMAGE_STEPS_H
 #define ARENITE_IMAGE_STEPS_H
 
 #include "image.h"
 
-/* Rounded to bytes across, and again here: Pillow. */
+/* Pillow: values are rounded to bytes after resampling across, and again here. */
 void ar_column_bytes(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line);
-/* OpenCV's bilinear: 15 bits of each of two rows, 11 of weights. */
+/* OpenCV's bilinear: two rows of 15 bits, with weights of 11 bits. */
 void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights,
                       void *line);
 /* Exact across, 16 fractional bits here. */

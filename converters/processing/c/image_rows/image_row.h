@@ -1,13 +1,13 @@
-/* Rows of one pixel format, resampled across, as a template: include it with
+/* A template for rows of one pixel format, resampled across. Include it with these macros:
  *
- *     AR_ROW(kind)                    the name of a function, kind one of bytes, opencv, exact
- *     AR_LINE(p, from, y)             declarations that find row y
+ *     AR_ROW(kind)                    the name of the function for kind, which is bytes, opencv or exact
+ *     AR_LINE(p, from, y)             declarations of pointers to row y
  *     AR_PIXEL(x, r, g, b)            statements that set r, g and b (uint32_t) to the pixel at x of that row
- *     AR_ONE_CHANNEL                  defined when r alone is the pixel
+ *     AR_ONE_CHANNEL                  defined if a pixel has only r
  */
 #include "image.h"
 
-/* One function. KEEP: the part of a weighted sum below 2^30 that is kept. */
+/* Defines one function. KEEP converts a weighted sum below 2^30 to a buffered value. */
 #ifdef AR_ONE_CHANNEL
 #define AR_ROW_FUNCTION(KIND, TYPE, KEEP)                                              \
     void AR_ROW(KIND)(const ar_image *p, const ar_picture *from, uint32_t y, void *to) \

@@ -1,4 +1,4 @@
-/* BT.601 in video range to red, green and blue, in OpenCV's 20-bit coefficients. */
+/* Convert BT.601 in video range to red, green and blue, with OpenCV's 20-bit coefficients. */
 #ifndef ARENITE_YUV_H
 #define ARENITE_YUV_H
 

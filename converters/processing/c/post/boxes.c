@@ -7,13 +7,14 @@ static int32_t clamp(int64_t value, int32_t low)
     return (int32_t)(value < low ? low : value > MAX_COORDINATE ? MAX_COORDINATE : value);
 }
 
-/* A coordinate on the axis of `anchor`, whose centre comes first and its size two further. */
+/* Returns the absolute coordinate of one that is relative to an anchor. anchor[0] is the anchor's center on this
+ * axis, anchor[2] its size. */
 static int64_t placed(int64_t middle, const uint16_t *anchor)
 {
     return anchor ? ((middle * anchor[2]) >> 15) + anchor[0] * 2 : middle;
 }
 
-/* One side of a box: where it starts and ends. */
+/* Computes where a box starts and ends on one axis. */
 static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_t *anchor, int32_t *start,
                  int32_t *end)
 {
@@ -52,7 +53,7 @@ static void decode(const ar_boxes *p, const void *boxes, ar_box *box, int32_t *p
     }
 }
 
-/* Whether boxes of classes that meet overlap by more than p->iou. */
+/* Returns whether two boxes overlap by more than p->iou. With p->by_class, boxes of different classes do not. */
 static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
 {
     const int32_t bottom = a->bottom < b->bottom ? a->bottom : b->bottom;
@@ -68,7 +69,7 @@ static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
     return (both >> 1) * (1 << 16) > (all >> 1) * p->iou;
 }
 
-/* Objectness times score, as the key of the product; integers count from their zero points. */
+/* Returns the key of objectness times score. Zero points are subtracted from integers. */
 static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
 {
     if (p->scores_dtype == AR_POST_FLOAT32) {
@@ -86,14 +87,14 @@ static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
     return (int32_t)(one * other >> 2);
 }
 
-/* The nearest whole number from 0 to 65535. */
+/* Returns the nearest integer from 0 to 65535. */
 static uint32_t rounded(int32_t real)
 {
     const int64_t whole = ((int64_t)real + (1 << 15)) >> 16;
     return (uint32_t)(whole < 0 ? 0 : whole);
 }
 
-/* The class of row `i`. */
+/* Returns the class of row `i`. */
 static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
 {
     const int32_t whole =
@@ -102,7 +103,8 @@ static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
     return (uint16_t)(whole < 0 ? 0 : whole);
 }
 
-/* Keeps the best p->candidates in order, of equal ones the first. */
+/* Inserts a box into the best p->candidates, which are sorted. Of equal keys, the first is kept. Returns their
+ * number. */
 static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t key, uint32_t i,
                        uint16_t index)
 {
@@ -119,7 +121,7 @@ static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t
     return count;
 }
 
-/* Whether any of the rows has the objectness that it takes; all of them to `objects`. */
+/* Writes the objectness of each row to `objects`. Returns whether any row reaches the threshold. */
 static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint32_t some, int32_t *objects)
 {
     int any = 0;
@@ -130,12 +132,13 @@ static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint
     return any;
 }
 
-/* Each row's best class among the best candidates, sorted; how many there are. */
+/* Finds each row's best class, and writes the best candidates in order. Returns their number. */
 static uint32_t candidates(const ar_boxes *p, const void *scores, const void *labels, uint32_t rows,
                            ar_box *found)
 {
     uint32_t count = 0;
-    /* Rows with adjacent fields are examined one by one, since most have too small a score. */
+    /* If the fields of a row are adjacent, rows are examined one by one, because most have a score that is too small.
+     * */
     const int singly = p->objectness && p->score.field == 1;
     for (uint32_t start = 0; start < rows; start += AR_POST_BLOCK) {
         int32_t keys[AR_POST_BLOCK];
@@ -173,7 +176,7 @@ static void copy(int32_t *to, const int32_t *from, uint32_t count)
     }
 }
 
-/* Drop boxes that overlap a better one. */
+/* Drops boxes that overlap a better box. */
 static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     uint32_t kept = 0;
@@ -192,7 +195,7 @@ static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32
     return kept;
 }
 
-/* A quotient rounded to the nearest, halves upwards. */
+/* Returns the quotient, rounded to nearest with ties upwards. */
 static int32_t quotient(int64_t sum, int64_t total)
 {
     const int64_t moved = sum + (total >> 1);
@@ -206,7 +209,7 @@ static int32_t weight(const ar_boxes *p, int32_t key)
     return real < 1 ? 1 : real > MAX_COORDINATE ? MAX_COORDINATE : real;
 }
 
-/* Replace boxes that overlap by their average, weighted by their scores. */
+/* Replaces boxes that overlap by their average, weighted by their scores. */
 static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     const uint32_t row = 2u * p->points;

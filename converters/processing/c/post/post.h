@@ -1,6 +1,6 @@
-/* Outputs to answers: classes, boxes, anomaly scores. Integers throughout, except for the one product that
- * turns an anomaly score into a real number. Real numbers have 16 fractional bits,
- * coordinates are fractions of the input's sides. */
+/* Convert outputs to answers: classes, boxes, anomaly scores. All arithmetic is in integers, except for the product
+ * that converts an anomaly score to a real number. Real numbers have 16 fractional bits. Coordinates are fractions of
+ * the input's sides. */
 #ifndef ARENITE_POST_H
 #define ARENITE_POST_H
 
@@ -8,11 +8,11 @@
 
 #include "affine.h"
 
-/* Element types; the values are those of the TFLite schema's TensorType. */
+/* Element types. The values are those of the TFLite schema's TensorType. */
 enum { AR_POST_FLOAT32 = 0, AR_POST_UINT8 = 3, AR_POST_INT16 = 7, AR_POST_INT8 = 9 };
 
-/* Element `index` as a number in the order of the elements: integers themselves, of float the bits, those of negative
- * ones turned. */
+/* Returns the key of element `index`. Keys have the same order as the elements. The key of an integer is the integer;
+ * the key of a float is its bit pattern, with the lower bits inverted if it is negative. */
 static inline int32_t ar_key(const void *data, uint32_t dtype, uint32_t index)
 {
     switch (dtype) {
@@ -27,25 +27,26 @@ static inline int32_t ar_key(const void *data, uint32_t dtype, uint32_t index)
             float value;
             int32_t bits;
         } u = {((const float *)data)[index]};
-        /* A NaN is below everything. */
+        /* NaN has the smallest key. */
         return u.value != u.value ? INT32_MIN : u.bits < 0 ? INT32_MIN - (u.bits + 1) : u.bits;
     }
     }
 }
 
-/* ar_key of `count` elements, the first at `first`, `step` apart. */
+/* Writes ar_key of `count` elements. The first is element `first`; the distance is `step` elements. */
 void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, uint32_t count, int32_t *keys);
 
-/* Element `index` as a real number, times the multiplier of channel `channel` of `affine`. */
+/* Returns element `index` as a real number, converted with channel `channel` of `affine`. */
 int32_t ar_real(const ar_affine *affine, uint32_t channel, const void *data, uint32_t dtype, uint32_t index);
 
-/* The value of an ar_key, as ar_real. */
+/* Returns the real number of a key, as ar_real does for an element. */
 int32_t ar_real_of_key(const ar_affine *affine, uint32_t dtype, int32_t key);
 
-/* e^value with 16 fractional bits, value cut to [-10, 10]. `powers`: 2^(k / 128), k to 128, 30 fractional bits. */
+/* Returns e^value with 16 fractional bits. The value is clipped to [-10, 10]. `powers` has 2^(k / 128) for k from 0
+ * to 128, with 30 fractional bits. */
 int32_t ar_exponential(const uint32_t *powers, int32_t value);
 
-/* 1 / (1 + e^-value). */
+/* Returns 1 / (1 + e^-value). */
 int32_t ar_sigmoid(const uint32_t *powers, int32_t value);
 
 /* The positions of numbers in a tensor: field `f` of row `i` is element first + i * step + f * field. */
@@ -58,17 +59,19 @@ typedef struct {
 /* The largest number of rows in one step. */
 enum { AR_POST_BLOCK = 32 };
 
-/* For rows `start` to `start` + `count` the largest of the fields `first` to `last` - 1, of equal ones the lowest. */
+/* Finds the largest of the fields `first` to `last` - 1 for each of `count` rows from `start`; of equal fields, the
+ * lowest. */
 void ar_best(const void *data, uint32_t dtype, const ar_layout *layout, uint32_t start, uint32_t count,
              uint32_t first, uint32_t last, int32_t *keys, uint32_t *best);
 
-/* A class and its score as ar_key gives it: the stored score, if that is an integer. */
+/* A class and its score as a key of ar_key. The key of an integer score is the stored score. */
 typedef struct {
     int32_t key;
     uint32_t index;
 } ar_scored;
 
-/* The best k of `count` scores, best first, of equal ones the lower, none below `least`; returns their number. */
+/* Writes the best k of `count` scores that are at least `least`, best first; of equal scores, the lower class is
+ * first. Returns their number. */
 uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k, int32_t least,
                   ar_scored *best);
 
@@ -81,7 +84,7 @@ typedef struct {
     int32_t least; /* probability, 16 fractional bits */
 } ar_softmax;
 
-/* The same; the keys are the softmax of the scores, with 16 fractional bits. */
+/* Does the same as ar_top_k, but the keys are the softmax of the scores with 16 fractional bits. */
 uint32_t ar_top_k_softmax(const ar_softmax *p, const void *scores, ar_scored *best);
 
 typedef struct {
@@ -89,25 +92,25 @@ typedef struct {
     int32_t left;
     int32_t bottom;
     int32_t right;
-    int32_t key;    /* of its score */
+    int32_t key;    /* key of the score */
     uint16_t index; /* class */
     uint16_t anchor;
 } ar_box;
 
 enum { AR_POST_MAX_POINTS = 32 };
 
-/* Affines have channel 0 for y and height, 1 for x and width. */
+/* The maps of centers and sizes have channel 0 for y and height, and channel 1 for x and width. */
 typedef struct {
-    const uint16_t *anchors; /* centre y, x, height, width, 1 as 2^15; 0 for none */
-    const uint32_t *powers;  /* see ar_exponential; 0 where nothing needs them */
+    const uint16_t *anchors; /* center y, center x, height, width, 2^15 is 1; 0 for none */
+    const uint32_t *powers;  /* see ar_exponential; 0 if not needed */
     ar_affine centres;
     ar_affine sizes;
-    ar_affine weights; /* channel 0: of keys; 1: of given classes and their number */
+    ar_affine weights; /* channel 0 for keys, 1 for classes and count that the model outputs */
     ar_layout box;
     ar_layout score;
     ar_layout object; /* field 0: objectness, in the scores' tensor */
     ar_layout label;  /* field 0: class */
-    int32_t least;    /* key that a score has to reach */
+    int32_t least;    /* the smallest key of a score */
     int32_t least_object;
     int32_t iou;
     uint32_t boxes_dtype;
@@ -118,23 +121,23 @@ typedef struct {
     uint16_t first_class;
     uint16_t candidates;
     uint16_t most;
-    uint16_t points;       /* landmarks of a box */
-    uint16_t point_first;  /* field of the first */
-    uint16_t point_values; /* fields of each */
-    int32_t object_zero;   /* zero point of the scores, with objectness */
-    uint8_t x_first;       /* x, y, width, height */
-    uint8_t corners;       /* two corners, not centre and size */
-    uint8_t exponential;   /* sizes */
+    uint16_t points;       /* landmarks per box */
+    uint16_t point_first;  /* field of the first landmark */
+    uint16_t point_values; /* fields of each landmark */
+    int32_t object_zero;   /* zero point of the scores; used with objectness */
+    uint8_t x_first;       /* whether x is before y, and width before height */
+    uint8_t corners;       /* whether a box is two corners instead of center and size */
+    uint8_t exponential;   /* whether sizes are exponents of e */
     uint8_t by_class;
-    uint8_t average; /* boxes that overlap are averaged by their scores, not dropped */
-    uint8_t logits;  /* scores come before their sigmoid */
+    uint8_t average; /* whether overlapping boxes are averaged by their scores instead of dropped */
+    uint8_t logits;  /* whether scores are values before the sigmoid */
     uint8_t objectness;
-    uint8_t labelled; /* classes are given */
+    uint8_t labelled; /* whether the model outputs classes */
 } ar_boxes;
 
-/* Returns the number of boxes, best first. `found` has room for p->candidates, `points` for as many times
- * 2 * p->points: x and y of each landmark. `labels`: classes where p->labelled, `count`: a number of
- * rows, or 0 for all; both of p->labels_dtype. */
+/* Writes the boxes, best first, and returns their number. `found` must have p->candidates elements, and `points`
+ * p->candidates * 2 * p->points elements, for x and y of each landmark. `labels` has the classes if p->labelled.
+ * `count` points to the number of rows, or is 0 for all rows. Both have the type p->labels_dtype. */
 uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, const void *labels,
                    const void *count, ar_box *found, int32_t *points);
 
@@ -147,36 +150,36 @@ typedef struct {
     uint32_t count;
 } ar_squares;
 
-/* Mean squared error. */
+/* Returns the mean squared error. */
 float ar_mse(const ar_squares *p, const void *input, const void *output);
 
-/* Affines have channel 0 for y, 1 for x, 2 for the score. */
+/* The map has channel 0 for y, 1 for x and 2 for the score. */
 typedef struct {
-    const uint32_t *powers; /* where scores are logits, else 0 */
+    const uint32_t *powers; /* see ar_exponential; 0 if scores are not logits */
     ar_affine values;
     uint32_t dtype;
     uint16_t count;
-    uint16_t step; /* values of a point */
-    uint8_t y;     /* which of them */
+    uint16_t step; /* values per point */
+    uint8_t y;     /* index of y in a point */
     uint8_t x;
-    uint8_t score; /* 255 for none: then it is 1 */
+    uint8_t score; /* index of the score; 255 for none, then the score is 1 */
 } ar_landmarks;
 
-/* x, y and score of each point to `found`, 16 fractional bits. */
+/* Writes x, y and score of each point to `found`, with 16 fractional bits. */
 void ar_points(const ar_landmarks *p, const void *data, int32_t *found);
 
 typedef struct {
     ar_layout pixel; /* fields are channels */
     uint32_t dtype;
     uint32_t count; /* pixels */
-    int32_t least;  /* key that the only channel has to reach */
-    uint16_t first; /* channels `first` to `last` - 1 */
+    int32_t least;  /* the smallest key of the only channel for class 1 */
+    uint16_t first; /* the channels are `first` to `last` - 1 */
     uint16_t last;
-    uint8_t given; /* the tensor holds classes, whose lowest byte is read */
+    uint8_t given; /* whether the tensor holds classes; only their lowest byte is read */
 } ar_segments;
 
-/* The class of each pixel: the channel with the largest value, counted from the first; for one channel, whether it
- * reaches p->least, or the class that it holds. */
+/* Writes the class of each pixel: the channel with the largest value, counted from p->first. For one channel the
+ * class is 1 if it reaches p->least, or the stored class with p->given. */
 void ar_mask(const ar_segments *p, const void *data, uint8_t *found);
 
 #endif

@@ -1,6 +1,6 @@
 #include "post.h"
 
-/* One loop for each type and for elements side by side, so that a compiler can do several at once. */
+/* Each type, and adjacent elements, have their own loop, so that a compiler can vectorize it. */
 #define KEYS(type, key)                              \
     {                                                \
         const type *at = (const type *)data + first; \
@@ -30,7 +30,7 @@ void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, ui
     }
 }
 
-/* The best field of one row with adjacent fields. */
+/* Finds the best field of one row with adjacent fields. */
 static void best_of_row(const void *data, uint32_t dtype, uint32_t at, uint32_t first, uint32_t last,
                         int32_t *key, uint32_t *best)
 {

@@ -2,10 +2,10 @@
 
 #define LOG2E 387270501 /* 28 fractional bits */
 
-/* A float with 16 fractional bits, clipped to 32000 in magnitude; a NaN is 0. */
+/* Converts a float to 16 fractional bits. Its magnitude is clipped to 32000; NaN becomes 0. */
 static int32_t fixed(float value)
 {
-    /* A comparison with a NaN is false. */
+    /* A comparison with NaN is false. */
     const float above = value > -32000.0f ? value : value == value ? -32000.0f : 0.0f;
     const float cut = above < 32000.0f ? above : 32000.0f;
     return (int32_t)(cut * 65536.0f);

@@ -2,7 +2,7 @@
 
 #define LOG2E 387270501 /* 28 fractional bits */
 
-/* e^-value, value at least 0, with 30 fractional bits. */
+/* Returns e^-value with 30 fractional bits. The value is at least 0. */
 static uint32_t power_of_e(const uint32_t *powers, int64_t value)
 {
     if (value <= 0) {
@@ -11,7 +11,8 @@ static uint32_t power_of_e(const uint32_t *powers, int64_t value)
     if (value > 20 << 16) {
         return 0;
     }
-    /* 2^power, power rounded down: 128 steps to each whole one, and between steps a straight line. */
+    /* 2^power, with power rounded down. The table has 128 steps per unit; values between are interpolated linearly.
+     * */
     const uint32_t down = (uint32_t)((value * LOG2E + ((1 << 28) - 1)) >> 28);
     const uint32_t part = (0u - down) & 0xFFFFu;
     const uint32_t step = part >> 9;

@@ -4,7 +4,7 @@ uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k
                   ar_scored *best)
 {
     uint32_t found = 0;
-    int64_t above = (int64_t)least - 1; /* a score has to exceed this */
+    int64_t above = (int64_t)least - 1; /* a score must be above this */
     int32_t keys[AR_POST_BLOCK];
     for (uint32_t start = 0; start < count; start += AR_POST_BLOCK) {
         const uint32_t some = count - start < AR_POST_BLOCK ? count - start : AR_POST_BLOCK;

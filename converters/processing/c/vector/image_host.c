@@ -10,7 +10,7 @@ void ar_host_run(const ar_host_image *p, const ar_picture *from, void *to, void 
     uint8_t *out = to;
     ar_image_begin(image, &state, scratch);
     for (uint32_t y = 0; y < image->canvas_height; y++, out += p->row_bytes) {
-        if (whole && (y < image->top ? y > 0 : y > bottom)) { /* rows of a margin are alike */
+        if (whole && (y < image->top ? y > 0 : y > bottom)) { /* all rows of a margin are equal */
             __builtin_memcpy(out, out - p->row_bytes, p->row_bytes);
         } else {
             ar_image_row(image, &state, from, y, out);

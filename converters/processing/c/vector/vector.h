@@ -1,7 +1,8 @@
-/* Eight lanes of 32 bits, each also two of 16, for AVX2 and NEON alike: the operations of the vector kernels.
+/* The operations of the vector kernels for AVX2 and NEON: eight lanes of 32 bits, each also two lanes of 16 bits.
  *
- * Defines AR_VECTOR where there is such a machine; AVX2 is asked for function by function, with AR_TARGET, so that the
- * library loads on every x86-64 and decides when it runs. Microcontrollers compile none of it.
+ * Defines AR_VECTOR for processors with these instruction sets. AVX2 is enabled per function, with AR_TARGET, so that
+ * the library loads on every x86-64 processor and checks for AVX2 at run time. Microcontrollers do not compile this
+ * file.
  */
 #ifndef ARENITE_VECTOR_H
 #define ARENITE_VECTOR_H

@@ -1,5 +1,5 @@
-/* A line of fractions to a row of the tensor: ar_finish_affine, where no channel is repeated and shifts are 33 or more:
- * only the high 32 bits of a product are then needed. 24 values at a time, and at least 24. */
+/* Vector code for ar_finish_affine if no channel is repeated and all shifts are at least 33, so that only the high 32
+ * bits of a product are needed. It converts 24 values at a time; a line has at least 24. */
 #include "image_host.h"
 #include "vector.h"
 

@@ -1,9 +1,10 @@
-/* Rows of which each output reads many pixels: the part that is read is unpacked, then weighted. See image_host.h. */
+/* Vector code for rows whose outputs read more than two pixels. The part that is read is unpacked and then weighted.
+ * See image_host.h. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR
 
-/* Planes of red, green and blue to one of grey, over one of them. */
+/* Converts planes of red, green and blue to a plane of grey, which overwrites one of them. */
 AR_INLINE void ar_vector_greyed(const ar_image *p, uint8_t *to, const uint8_t *red, const uint8_t *green,
                                 const uint8_t *blue, uint32_t count)
 {
@@ -12,7 +13,7 @@ AR_INLINE void ar_vector_greyed(const ar_image *p, uint8_t *to, const uint8_t *r
     }
 }
 
-/* Eight outputs of one channel, whole sums. */
+/* Returns the complete sums of eight outputs of one channel. */
 AR_INLINE v8 ar_vector_reached(const uint8_t *from, const uint32_t *near, const int16_t *weights,
                                uint32_t blocks)
 {

@@ -1,4 +1,4 @@
-/* Rows in vector code: eight outputs at a time of one or two taps each. See image_host.h. */
+/* Vector code for rows whose outputs have one or two taps, eight outputs at a time. See image_host.h. */
 #ifndef ARENITE_VECTOR_ROWS_H
 #define ARENITE_VECTOR_ROWS_H
 
@@ -7,15 +7,17 @@
 
 #ifdef AR_VECTOR
 
-/* The part of a weighted sum that is kept: as AR_KEEP of image_row.h; the single tap of bytes has no weight. */
+/* How a weighted sum becomes a buffered value, see KEEP in image_row.h. AR_SINGLE is one tap of bytes without a
+ * weight. */
 enum { AR_OPENCV, AR_EXACT, AR_BYTES, AR_SINGLE };
-/* The layout of bytes: pixels together, chroma in a plane of pairs, chroma in two planes. */
+/* The layouts of bytes: packed pixels, chroma in a plane of pairs, chroma in two planes. */
 enum { AR_PACKED, AR_PAIRED, AR_APART };
 /* The bytes after sorting by `order`: a and b the two taps.
  * yuv: y u y' u' | v - v' -    colours: r g r' g' | b - b' -    565: low high low' high'    luma: y - y' - */
 enum { AR_YUV, AR_COLOURS, AR_565, AR_LUMA };
 
-/* Red, green and blue of both taps, 16 bits each, from y, u and v: yuv.h's sums, whose constants are taken together. */
+/* Red, green and blue of both taps, 16 bits each, from y, u and v: yuv.h's sums, whose constants are taken together.
+ * */
 AR_INLINE void ar_vector_yuv(v8 low, v8 high, v8 out[3])
 {
     const int32_t cy = 1220542, rv = 1673527, gv = 852492, gu = 409993, bu = 2116026, half = 1 << 19;
@@ -96,7 +98,8 @@ AR_INLINE void ar_vector_put(void *to, const uint32_t starts[3], uint32_t place,
     }
 }
 
-/* Where the planes of red, green and blue start in a waiting row; of bytes, which stand together, their order. */
+/* Computes where the planes of red, green and blue start in a buffered row; for packed bytes, their order in a pixel.
+ * */
 AR_INLINE void ar_vector_starts(const ar_image *p, uint32_t starts[3])
 {
     const uint32_t plane = p->across.outputs, last = p->working == AR_BGR;
@@ -113,7 +116,7 @@ AR_INLINE void ar_vector_groups(const ar_image *p, const ar_picture *from, uint3
     const uint8_t *line = from->plane[0] + (uint64_t)y * from->stride[0];
     const uint8_t *us = lie == AR_PACKED ? 0 : from->plane[1] + (uint64_t)half * from->stride[1];
     const uint8_t *vs = lie == AR_APART ? from->plane[2] + (uint64_t)half * from->stride[2] : 0;
-    /* Prefetch the row that is read later: memory takes longer to answer than a row to compute. */
+    /* Prefetch a later row, because a memory access takes longer than the computation of a row. */
     const uint64_t later = (uint64_t)p->window_y + h->ahead[y - p->window_y];
     const uint8_t *next = from->plane[0] + later * from->stride[0];
     const uint8_t *next_us = lie == AR_PACKED ? 0 : from->plane[1] + (later >> 1) * from->stride[1];

@@ -1,10 +1,10 @@
-/* A part of a source row to planes of red, green and blue, or to one of grey: for rows of which each output reads
- * many pixels. 16 pixels at a time, and at least 16; the last 16 may overlap those before. */
+/* Unpack a part of a source row to planes of red, green and blue, or to a plane of grey, for rows whose outputs read
+ * more than two pixels. 16 pixels are unpacked at a time, and at least 16; the last 16 may overlap the 16 before. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR
 
-/* Two neighbours in each lane, which share u and v: ar_vector_yuv for them. */
+/* Does what ar_vector_yuv does, for two adjacent pixels per lane that share u and v. */
 AR_INLINE void ar_vector_shared(v8 luma, v8 u, v8 v, v8 out[3])
 {
     const int32_t cy = 1220542, rv = 1673527, gv = 852492, gu = 409993, bu = 2116026, half = 1 << 19;
@@ -22,7 +22,7 @@ AR_INLINE void ar_vector_shared(v8 luma, v8 u, v8 v, v8 out[3])
     }
 }
 
-/* The formats, by their differences. */
+/* The properties in which formats differ. */
 enum {
     AR_YUYV,
     AR_UYVY,
