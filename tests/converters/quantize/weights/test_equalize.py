@@ -49,7 +49,7 @@ def test_an_equalized_model_has_the_same_outputs() -> None:
     equalized_bytes = equalized.flatbuffer
     assert equalized_bytes != flatbuffer
     assert len(equalized.notes) == 1
-    assert equalized.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalised: channels scaled by ")
+    assert equalized.notes[0].startswith("Layers 0-1, 1-2, 2-4 equalized: channels scaled by ")
     data = samples_for(model).inputs
     for (before,), (after,) in zip(
         run_outputs(flatbuffer, data), run_outputs(equalized_bytes, data), strict=True
