@@ -37,7 +37,7 @@ def test_list_as_text(capsys: pytest.CaptureFixture[str]) -> None:
         (["dscnn", "--data", "digits"], "The output file is missing", "-o"),
         (["dscnn", "-o", "m.keras"], "Architecture 'dscnn' needs training data", "--data"),
         (["dscn", "-o", "m.keras"], "no architecture and no recorded training 'dscn'", "dscnn"),
-        (["dscnn", "--data", "digit", "-o", "m.keras"], "no data called 'digit'", "digits"),
+        (["dscnn", "--data", "digit", "-o", "m.keras"], "no data set called 'digit'", "digits"),
         (["dscnn", "--data", "none.npz", "-o", "m.keras"], "Cannot read none.npz", "numpy.savez"),
         (["dscnn", "--data", "own.npz", "-o", "m.onnx"], "cannot be written as '.onnx'", ".keras"),
         (["dscnn", "--data", "own.npz", "-o", "m.keras", "--width", "0"], "width of 0", "0.5"),
