@@ -2,7 +2,7 @@
 
 Crops, resizes and letterboxes scale and shift each axis, so that two numbers per axis describe all of them. Resize
 conventions differ: most align the corner of the first pixel with the corner of the picture. The two conventions of
-TensorFlow 1, and nearest neighbour with rounding down, sample at shifted positions. That shift is included.
+TensorFlow 1, and nearest neighbor with rounding down, sample at shifted positions. That shift is included.
 """
 
 from __future__ import annotations

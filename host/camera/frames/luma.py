@@ -10,7 +10,7 @@ from arenite.host.camera.frames.frame import Frame
 
 #: The size of the grid in cells.
 COLUMNS, ROWS = 64, 36
-#: The number of neighbouring pixels that are averaged per cell. Four have half the noise of one.
+#: The number of neighboring pixels that are averaged per cell. Four have half the noise of one.
 PIXELS = 4
 
 #: Byte offset of the first brightness value, and the distance to the next one. RGB formats use green for brightness.

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-#: The ratio of two neighbouring bounds. The middle of a bucket differs from its values by less than 1 % (sqrt(1.02)).
+#: The ratio of two neighboring bounds. The middle of a bucket differs from its values by less than 1 % (sqrt(1.02)).
 RATIO = 1.02
 #: Buckets from 1 to 10^12, which is a quarter of an hour in ns. Values outside are counted in the first and the last
 #: bucket.

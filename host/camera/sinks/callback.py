@@ -23,8 +23,8 @@ _HINT = "Give MODULE:FUNCTION or FILE.py:FUNCTION; the function takes (served, f
 class CallbackSink:
     """Calls ``function(served, frame)`` in the loop's own thread, so that its time delays the loop.
 
-    The frame's pixels are lent for the call. An exception is reported once, with its traceback; the loop continues, and
-    the function is called again with the next frame. ``failures`` counts the exceptions.
+    The frame's pixels are valid only during the call. An exception is reported once, with its traceback. The loop
+    continues, and the function is called again with the next frame. ``failures`` counts the exceptions.
     """
 
     def __init__(self, function: FrameCallback, *, report: Callable[[str], None] = to_stderr) -> None:
@@ -51,7 +51,7 @@ class CallbackSink:
 def load_callback(text: str) -> FrameCallback:
     """Load the function that ``text`` names: ``package.module:function`` or ``file.py:function``.
 
-    Raises ``UsageError``, also when the module fails while it is imported.
+    Raises ``UsageError``, also if the import of the module fails.
     """
     place, _, name = text.rpartition(":")
     if not place or not name:

@@ -1,4 +1,4 @@
-"""``--output``: one line of JSON per frame."""
+"""Write one line of JSON per frame, for the option ``--output``."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class JsonLinesSink:
-    """Writes a line per frame, which is on disk within a second. The loop's thread formats the line (about 20 µs);
+    """Writes a line per frame, which is on disk within a second. The loop's thread formats the line (about 20 µs), and
     another thread writes it."""
 
     def __init__(
@@ -26,7 +26,8 @@ class JsonLinesSink:
 
     @property
     def failure(self) -> str | None:
-        """The reason why nothing is written any more, such as a reader that closed the pipe; None while all is well."""
+        """The reason why no lines are written any more, such as a reader that closed the pipe; None if there is no
+        failure."""
         return self._writer.failure
 
     @property

@@ -1,4 +1,4 @@
-"""Publish answers to an MQTT broker, without the loop ever waiting for the network."""
+"""Publish answers to an MQTT broker. The loop never waits for the network."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
 
 #: The number of messages that the client may hold before they are sent (QoS 0) or acknowledged.
-_INFLIGHT = 16
+_MAX_IN_FLIGHT = 16
+#: The shortest and the longest delay before the client reconnects, in seconds.
 _BACKOFF_S = (1, 30)
 #: Seconds between two checks of messages that wait for an acknowledgement.
-_LOOK_S = 0.5
+_CHECK_INTERVAL_S = 0.5
 
 
 class MqttSink:
     """Publishes the JSON of each frame under the topic, and ``online`` or ``offline``, retained, under
     ``TOPIC/status``. The broker itself publishes ``offline`` when this process dies (last will).
 
-    A broker that is slow or cannot be reached does not delay the loop: the newest frames wait, at most ``queue`` of
-    them. ``sent`` and ``lost`` count frames. The sink reconnects with a growing delay; each outage is reported once.
+    A broker that is slow or cannot be reached does not delay the loop: at most ``queue`` of the newest frames wait.
+    ``sent`` and ``lost`` count frames. The sink reconnects with a growing delay. Each outage is reported once.
     """
 
     def __init__(self, url: str, *, queue: int = 32, report: Callable[[str], None] = to_stderr) -> None:
-        """Connect in the background. Raises ``UsageError`` for a malformed ``url``, and when paho-mqtt is missing."""
+        """Connect in the background. Raises ``UsageError`` for a malformed ``url``, and if paho-mqtt is missing."""
         self.broker = parse_broker(url)
         try:
             import paho.mqtt.client as mqtt
@@ -45,7 +46,7 @@ class MqttSink:
         self._frames: deque[ServedFrame] = deque(maxlen=queue)
         self._state = threading.Condition()
         self._ending = False
-        self._client = self._make()
+        self._client = self._create_client()
         self._client.connect_async(self.broker.host, self.broker.port, keepalive=30)
         self._client.loop_start()
         self._thread = threading.Thread(target=self._run, name="arenite-mqtt", daemon=True)
@@ -60,7 +61,7 @@ class MqttSink:
                 self._state.notify_all()
 
     def close(self, wait_s: float = 2.0) -> None:
-        """Send the waiting frames, as far as that is possible in ``wait_s``, and publish ``offline``."""
+        """Send the waiting frames, for at most ``wait_s``, and publish ``offline``."""
         with self._state:
             if self._ending:
                 return
@@ -74,7 +75,7 @@ class MqttSink:
         self._client.disconnect()
         self._client.loop_stop()
 
-    def _make(self) -> Any:
+    def _create_client(self) -> Any:
         b = self.broker
         client = self._mqtt.Client(self._mqtt.CallbackAPIVersion.VERSION2, client_id=b.client)  # type: ignore[attr-defined]
         if b.user is not None:
@@ -98,57 +99,58 @@ class MqttSink:
             return
         client.publish(self.broker.status, "online", qos=1, retain=True)
         with self._state:
-            back, self._outage_reported = self._outage_reported, False
+            is_back, self._outage_reported = self._outage_reported, False
             self.connected = True
             self._state.notify_all()
-        if back:
+        if is_back:
             self._report(f"Connected to {self.broker.name}.")
 
     def _on_disconnect(self, _: Any, __: Any, ___: Any, reason: Any, ____: Any) -> None:
         with self._state:
-            was, self.connected = self.connected, False
+            was_connected, self.connected = self.connected, False
             self._state.notify_all()
-        if was and not self._ending:
+        if was_connected and not self._ending:
             self._outage(f"the connection was lost: {reason}")
 
-    def _outage(self, why: str) -> None:
+    def _outage(self, reason: str) -> None:
         if not self._outage_reported:
             self._outage_reported = True
-            self._report(f"MQTT broker {self.broker.name}: {why}. Trying again; the loop continues.")
+            self._report(f"MQTT broker {self.broker.name}: {reason}. Trying again; the loop continues.")
 
     def _run(self) -> None:
         in_flight: deque[Any] = deque()
         while True:
             with self._state:
                 self._state.wait_for(
-                    lambda: self._ending or (self.connected and self._frames), _LOOK_S if in_flight else None
+                    lambda: self._ending or (self.connected and self._frames),
+                    _CHECK_INTERVAL_S if in_flight else None,
                 )
                 served = self._frames.popleft() if self._frames and self.connected else None
                 ending = self._ending
             if served is None:
                 if ending:
                     break
-                self._settle(in_flight, _INFLIGHT)
+                self._settle(in_flight, _MAX_IN_FLIGHT)
                 continue
-            # Formatted here, so that a frame that is dropped costs nothing.
+            # Format the text here, so that a dropped frame costs no time.
             text = json.dumps(served.to_json(), separators=(",", ":"), default=str)
             b = self.broker
             in_flight.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
-            self._settle(in_flight, _INFLIGHT)
+            self._settle(in_flight, _MAX_IN_FLIGHT)
         self._settle(in_flight, 0)
 
     def _settle(self, in_flight: deque[Any], allowed: int) -> None:
         """Count the messages that were sent, and wait until at most ``allowed`` are in flight."""
         while in_flight:
-            left = _left(in_flight[0])
-            if left is None:
+            sent = _is_sent(in_flight[0])
+            if sent is None:
                 if len(in_flight) <= allowed or not self.connected:
                     return
                 self._wait(in_flight[0], 0.5)
             else:
                 in_flight.popleft()
-                self.sent += left
-                self.lost += not left
+                self.sent += sent
+                self.lost += not sent
 
     def _wait(self, info: Any, seconds: float) -> None:
         # The client raises for a message that was lost with the connection.
@@ -156,8 +158,8 @@ class MqttSink:
             info.wait_for_publish(seconds)
 
 
-def _left(info: Any) -> bool | None:
-    """Return whether a message reached the network (QoS 0) or the broker; None: not yet."""
+def _is_sent(info: Any) -> bool | None:
+    """Return True if a message reached the network (QoS 0) or the broker, None if not yet, and False if it was lost."""
     try:
         return True if info.is_published() else None
     except (ValueError, RuntimeError):

@@ -17,7 +17,7 @@ _PORTS = {"mqtt": 1883, "mqtts": 8883}
 
 @dataclass(frozen=True, slots=True)
 class Broker:
-    """A broker, the topic and the options of the connection."""
+    """The address of a broker, the topic, and the options of the connection."""
 
     host: str
     port: int
@@ -27,7 +27,7 @@ class Broker:
     password: str | None = None
     qos: int = 0
     retain: bool = False  # whether answers are retained; the status always is
-    client: str = ""  # client identifier; the broker generates one when it is empty
+    client: str = ""  # client identifier; the broker generates one if it is empty
     ca: str | None = None
     cert: str | None = None
     key: str | None = None
@@ -49,7 +49,7 @@ def parse_broker(url: str) -> Broker:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        # The library's message and cause are left out: they may quote a part of the password.
+        # The library's message and cause are left out, because they may quote a part of the password.
         raise UsageError(
             "The MQTT address is malformed, or its port is not a number below 65536.", _HINT
         ) from None

@@ -1,4 +1,4 @@
-"""Write lines to a file or a pipe, from a thread of its own about once a second."""
+"""Write lines to a file or a pipe, in a separate thread about once a second."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 
-#: The number of characters that may wait for a slow disk or reader.
-_LIMIT = 8 << 20
-#: When the process is killed, a write within one page is complete or absent, but a longer one may be cut at the end
-#: of a page. The same holds for writes to a pipe (PIPE_BUF).
+#: The maximum number of characters that wait for a slow disk or reader.
+_MAX_WAITING = 8 << 20
+#: The size of a page in bytes. If the process is killed, a write within one page is complete or absent, but a longer
+#: write may be cut at the end of a page. The same is true for writes to a pipe (PIPE_BUF).
 _PAGE = 4096
 
 
@@ -24,13 +24,13 @@ def to_stderr(problem: str) -> None:
 
 
 class LineWriter:
-    """Writes lines in the background. ``write`` does not wait for the file: lines that do not fit the buffer are
-    dropped and counted. With ``lossless`` it waits while the buffer is full, and nothing is lost.
+    """Writes lines in the background. ``write`` does not wait for the file: lines that do not fit into the buffer are
+    dropped and counted. With ``lossless`` it waits while the buffer is full, and no line is lost.
 
-    A killed run leaves only whole lines: a line of up to half a page never crosses the end of a page of the file. The
-    line before it gets spaces at its end instead, which JSON allows.
+    After a killed run the file has only complete lines: a line of up to half a page never crosses the end of a page of
+    the file. Instead, spaces are added to the end of the previous line, which JSON allows.
 
-    When writing fails (disk full, reader gone), that is reported once and kept in ``failure``; further lines are
+    If writing fails (disk full, pipe closed), this is reported once and stored in ``failure``. Further lines are
     ignored.
     """
 
@@ -40,10 +40,10 @@ class LineWriter:
         *,
         lossless: bool = False,
         interval_s: float = 1.0,
-        limit: int = _LIMIT,
+        limit: int = _MAX_WAITING,
         report: Callable[[str], None] = to_stderr,
     ) -> None:
-        """Create or overwrite ``path``; ``-`` is standard output. Raises ``UsageError`` when that is impossible."""
+        """Create or overwrite ``path``; ``-`` is standard output. Raises ``UsageError`` if that is impossible."""
         self.name = "standard output" if str(path) == "-" else str(path)
         try:
             if str(path) == "-":
@@ -59,7 +59,7 @@ class LineWriter:
         self._pads = stat.S_ISREG(os.fstat(self._file).st_mode)
         self._at = os.lseek(self._file, 0, os.SEEK_END) if self._pads else 0
         self.failure: str | None = None
-        self.lost = 0  # lines
+        self.lost = 0  # the number of dropped lines
         self._lossless, self._interval, self._limit, self._report = lossless, interval_s, limit, report
         self._lines: list[str] = []
         self._waiting = 0  # characters in ``_lines``
@@ -69,7 +69,7 @@ class LineWriter:
         self._thread.start()
 
     def write(self, text: str) -> None:
-        """Queue ``text``, which must be whole lines."""
+        """Queue ``text``, which must consist of complete lines."""
         with self._state:
             if self.failure is not None or self._ending:
                 return
@@ -83,7 +83,7 @@ class LineWriter:
             self._waiting += len(text)
 
     def close(self) -> None:
-        """Write the rest. Calling it again does nothing."""
+        """Write the waiting lines and close the file. Calling it again does nothing."""
         with self._state:
             if self._ending:
                 return
@@ -125,7 +125,7 @@ class LineWriter:
                 room = _PAGE - self._at % _PAGE
             page.append(line)
             room -= len(line)
-        # The next lines are expected to be about as long.
+        # Assume that the next lines are about as long.
         self._page(page, room if room < min(self._longest * 3 // 2, _PAGE // 2) else 0)
 
     def _page(self, lines: list[bytes], spaces: int) -> None:
@@ -135,10 +135,10 @@ class LineWriter:
 
     def _out(self, data: bytes) -> None:
         while data:
-            done = os.write(self._file, data)
-            data = data[done:]
+            count = os.write(self._file, data)
+            data = data[count:]
             if self._pads:
-                self._at += done
+                self._at += count
 
     def _fail(self, problem: str, error: OSError) -> None:
         with self._state:

@@ -10,11 +10,11 @@ from arenite.host.camera.frames.frame import Format, Frame
 
 
 class SourceLost(DeviceError):
-    """The camera went away or its driver failed; reconnecting may help."""
+    """The camera was disconnected or its driver failed; reconnecting may help."""
 
 
 class EndOfSource(Exception):
-    """A recording has no more frames. Not an error."""
+    """A recording has no more frames. This is not an error."""
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class SourceCounters:
     """Counts since the source was first opened, over all reconnects."""
 
     captured: int = 0  # frames that the camera captured, by its sequence numbers
-    dropped: int = 0  # captured frames that were never handed out
+    dropped: int = 0  # captured frames that ``read`` never returned
     errors: int = 0  # frames that the driver marked as damaged, or that could not be decoded
     reconnects: int = 0
 
@@ -38,14 +38,14 @@ class SourceCounters:
 
 
 class Source(Protocol):
-    """A source of frames. ``read`` hands out the newest frame and counts the frames that it skips; frames never
-    queue."""
+    """A source of frames. ``read`` returns the newest frame and counts the frames that it skips, so frames never wait
+    in a queue."""
 
     @property
     def name(self) -> str: ...
     @property
     def live(self) -> bool:
-        """True for a camera, or a recording that plays at its own rate; else every frame is delivered on request."""
+        """True for a camera, or a recording that plays at its own rate; False if frames are delivered on request."""
         ...
 
     @property
@@ -57,15 +57,15 @@ class Source(Protocol):
         ...
 
     def read(self, timeout_s: float) -> Frame | None:
-        """Return the newest frame; waits for one at most ``timeout_s`` and returns None when none came. When the driver
-        changes the format, ``frame.format`` differs from that of ``open``.
+        """Return the newest frame. Wait for one at most ``timeout_s``, and return None if none came. If the driver
+        changes the format, ``frame.format`` differs from the format that ``open`` returned.
 
         Raises ``EndOfSource``, ``SourceLost``.
         """
         ...
 
     def set_rate(self, fps: float) -> float:
-        """Request another frame rate, and return the rate that is used. A source that cannot change it skips frames."""
+        """Request another frame rate, and return the rate that is used. A source with a fixed rate skips frames."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Memory for decoded pictures that is used again as soon as its frame is released."""
+"""Provide memory for decoded pictures. It is used again as soon as its frame is released."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from arenite.host.camera.frames.frame import Format
 
 
 def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
-    """Addresses of planes that follow each other without gaps from ``base``; those after the first have half as many
-    rows."""
+    """Return the addresses of planes that follow each other without gaps from ``base``. The planes after the first have
+    half as many rows."""
     addresses, rows = [base], format.height
     for stride in format.strides[:-1]:
         addresses.append(addresses[-1] + stride * rows)
@@ -21,7 +21,7 @@ def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
 
 
 class BufferPool:
-    """Arrays of one size. There are at most one more than frames that are held at once."""
+    """A pool of arrays of one size. It has at most one array more than the number of frames held at the same time."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -42,5 +42,5 @@ class BufferPool:
             self._free.append(memory)
 
     def release(self, memory: np.ndarray) -> Callable[[], None]:
-        """Return the function that returns ``memory``, for a frame to call when it is released."""
+        """Return a function that puts ``memory`` back, for a frame to call when it is released."""
         return lambda: self.back(memory)

@@ -1,4 +1,4 @@
-"""Make the source that ``--source`` names."""
+"""Create the source that ``--source`` names."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SOURCE_HINT = (
     "/dev/videoN, a video file, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, csi:N, photos, synthetic "
     "or auto"
 )
-#: The format of generated frames where none is requested.
+#: The format of generated frames if none is requested.
 WIDTH, HEIGHT, FPS, PIXELS = 1280, 720, 30.0, "yuyv"
 PACES = ("auto", "live", "file")
 NETWORK_SCHEMES = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp://", "tcp://", "srt://")
@@ -71,20 +71,20 @@ def open_source(
     buffers: int = 4,
     on_message: Callable[[str], None] | None = None,
 ) -> Source:
-    """Make the source that ``spec`` names; ``open`` starts it.
+    """Create the source that ``spec`` names. Its ``open`` starts it.
 
     Args:
-        width, height, fps, pixels: the requested mode, which a camera matches as well as it can.
+        width, height, fps, pixels: the requested mode. A camera uses the mode that fits it best.
         pace: ``live`` plays at the source's rate and drops late frames; ``file`` delivers every frame on request;
-            ``auto`` is ``file`` for files and ``live`` for everything else.
+            ``auto`` is ``file`` for files and ``live`` for all other sources.
         loop: a recording starts again when it ends.
-        index: the number of the camera, with several.
-        least: a width and height that suffice; JPEG is then decoded at the smallest size that has them.
-        buffers: the number of a camera's buffers; two more than frames are held at a time.
-        on_message: called with a sentence when a camera is lost or back, and when ``auto`` has chosen.
+        index: the number of the camera, if there are several.
+        least: the minimum width and height. JPEG is decoded at the smallest size that is at least as large.
+        buffers: the number of a camera's buffers: the number of frames that are held at the same time, plus two.
+        on_message: called with a sentence when a camera is lost, when it is back, and when ``auto`` has chosen.
 
-    Cameras and streams that are lost are opened again (``ReconnectingSource``). Raises ``UsageError`` when ``spec``
-    does not name a source.
+    Cameras and streams that are lost are opened again (``ReconnectingSource``). Raises ``UsageError`` if ``spec`` does
+    not name a source.
     """
     if pace not in PACES:
         raise UsageError(f"'{pace}' is not a pace.", f"Give one of {', '.join(PACES)}.")
@@ -105,9 +105,9 @@ def open_source(
 
 
 def _auto(request: _SourceRequest) -> Source:
-    """Return the first camera that captures, else the photographs, else the pattern; a message says which."""
+    """Return the first camera that captures, else the photographs, else the pattern. Report the choice."""
     on_message = request.on_message or (lambda _: None)
-    why = []
+    unusable = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []
     if any(name.startswith("video") for name in devices):  # otherwise V4L2 need not be imported
         from arenite.host.camera.sources.v4l2_discovery import list_cameras
@@ -116,17 +116,17 @@ def _auto(request: _SourceRequest) -> Source:
             if camera.captures:
                 on_message(f"The source is {camera}.")
                 return _camera(camera.path, request)
-            why.append(str(camera))
-    none = f"no camera ({', '.join(why) or 'no /dev/video*'})"
+            unusable.append(str(camera))
+    no_camera = f"no camera ({', '.join(unusable) or 'no /dev/video*'})"
     from arenite.host.camera.sources.photos import unavailable
 
     problem = unavailable(request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT)
     if problem:
         on_message(
-            f"There is {none}, and the photographs are not available: {problem} The source is a synthetic pattern."
+            f"There is {no_camera}, and the photographs are not available: {problem} The source is a synthetic pattern."
         )
         return _generated("synthetic", request)
-    on_message(f"There is {none}: the source is photographs, panned and zoomed.")
+    on_message(f"There is {no_camera}: the source is photographs, panned and zoomed.")
     return _generated("photos", request)
 
 

@@ -24,11 +24,11 @@ class FrameDecimator:
         pause = self._pause_ns
         if not pause:
             return False
-        # Cameras jitter, so a fifth of a pause early is in time. After a late frame the next one may come sooner,
-        # but not at once.
+        # Cameras jitter, so a frame may come a fifth of a pause early. After a late frame the next frame may come
+        # sooner, but not at once.
         if time_ns < self._next_ns - pause // 5 or time_ns - self._last_ns < pause // 3:
             return True
-        # Counted from the time at which the frame was due, which keeps the mean rate; after a gap from now.
+        # Count from the time at which the frame was due, which keeps the mean rate. After a gap, count from now.
         self._next_ns = (self._next_ns if time_ns - self._next_ns < pause else time_ns) + pause
         self._last_ns = time_ns
         return False

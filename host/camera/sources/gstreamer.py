@@ -1,8 +1,8 @@
 """Run GStreamer pipelines with the command ``gst-launch-1.0``, whose raw frames arrive through a pipe, or with an
 OpenCV that was built with GStreamer.
 
-It was tested with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) has never run on one; the tests
-check that it is the one in NVIDIA's guide to accelerated GStreamer.
+It was tested with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) has never run on a Jetson; the
+tests check that it equals the pipeline in NVIDIA's guide to accelerated GStreamer.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ FORMATS = {
     "BGRx": ("bgra", 4),
     "RGB16": ("rgb565", 2),
 }
-#: Seconds that a pipeline may take to start, and to end when it is asked to.
+#: The maximum seconds that a pipeline takes to start, and to end after it was terminated.
 START_S, END_S = 20.0, 2.0
-#: The caps of one of Arenite's own elements in the output; sometimes GStreamer does not print those of all of them.
+#: A line of the output with the caps of one of Arenite's own elements. GStreamer does not always print the caps of all
+#: of these elements.
 _CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
 PIPE_BYTES = 1 << 20
 
@@ -83,7 +84,7 @@ def format_from_caps(caps: str) -> Format | None:
 
 
 class GStreamerPipeline:
-    """A ``PictureStream`` from ``gst-launch-1.0``. Other pixel formats are converted to one that Arenite has."""
+    """A ``PictureStream`` from ``gst-launch-1.0``. Unsupported pixel formats are converted to a supported one."""
 
     def __init__(self, pipeline: str, name: str | None = None) -> None:
         self.name = name or f"gst:{redacted(pipeline)}"
@@ -167,7 +168,7 @@ class GStreamerPipeline:
                         self._messages.append(f"ERROR: it delivers {caps}")
                     self._caps_known.set()
                 elif format != self._format:
-                    # The place in the pipe where the first picture of the new size begins is unknown.
+                    # It is unknown where in the pipe the first picture of the new size begins.
                     self._messages.append(f"it now delivers {caps}")
                     self._format = None
                     process.terminate()
@@ -226,8 +227,8 @@ def _words(text: str) -> list[str]:
 
 
 def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:
-    """Return a stream of ``pipeline``, from the command, which keeps its pixel format; or from OpenCV, which converts
-    everything to BGR, where only OpenCV has GStreamer."""
+    """Return a stream of ``pipeline`` from the command, which keeps its pixel format. If only OpenCV has GStreamer,
+    return a stream from OpenCV, which converts all pictures to BGR."""
     if shutil.which("gst-launch-1.0") is None:
         with suppress(UsageError):
             from arenite.host.camera.sources.video import NetworkStream, opencv

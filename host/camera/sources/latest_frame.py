@@ -1,4 +1,4 @@
-"""Hand out the newest picture of a stream: a thread reads all pictures, and older ones are skipped."""
+"""Deliver the newest picture of a stream. A thread reads all pictures, and older pictures are skipped."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ JOIN_S = 5.0
 
 
 class PictureStream(Protocol):
-    """A connection. One thread calls all methods but ``close``, which makes a waiting ``next`` return."""
+    """A connection. One thread calls all methods except ``close``, which ends a waiting ``next``."""
 
     name: str
 
     def open(self) -> Format: ...
 
     def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
-        """Return the next picture in memory taken from ``memory``; None when the stream has ended. Raises
+        """Return the next picture, in an array from the pool ``memory``; None if the stream has ended. Raises
         ``SourceLost``."""
         ...
 
@@ -57,8 +57,8 @@ class LatestFrameSource:
         self._problem: SourceLost | None = None
         self._thread: threading.Thread | None = None
         self._end = threading.Event()
-        self._number = -1  # of the last picture that came
-        self._last = -1  # of the last one handed out
+        self._number = -1  # number of the last picture that arrived
+        self._last = -1  # number of the last picture that ``read`` returned
         self._decimator = FrameDecimator()
 
     def open(self) -> Format:
@@ -108,7 +108,7 @@ class LatestFrameSource:
                 if picture is not None:
                     if not self._decimator.drops_frame(picture.time_ns):
                         break
-                    # Skipped on purpose, so it counts neither as captured nor as dropped.
+                    # This picture is skipped on purpose, so it counts neither as captured nor as dropped.
                     self._memory.back(picture.memory)
                     self._last = picture.number
                 if self._problem is not None:

@@ -1,4 +1,5 @@
-"""Decode Motion JPEG, which USB cameras send where uncompressed frames do not fit, into memory that is used again."""
+"""Decode Motion JPEG into memory that is used again. USB cameras send it if the bus is too slow for uncompressed
+frames."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from arenite.host.camera.sources.buffer_pool import BufferPool
 _COLOURS = {"rgb": ("RGB", 3), "bgr": ("BGR", 3), "grey": ("GRAY", 1)}
 #: The end marker is searched in this number of bytes at the end, because cameras pad their last packet.
 END_MARKER_BYTES = 2048
-#: Largest number of pixels where no size was negotiated, and the largest ratio of a picture to the negotiated size.
+#: The maximum number of pixels if no size was negotiated, and the maximum ratio of a picture to the negotiated size.
 MAX_PIXELS, MAX_SIZE_RATIO = 1 << 26, 4
 
 
@@ -30,10 +31,10 @@ class DecodedPicture:
 
 
 class MjpegDecoder:
-    """Decodes JPEG. ``least`` is a width and height that suffice: the picture is then decoded at a half, a quarter
-    or an eighth of its size where that has both, which saves much of the inverse transform and of the memory.
+    """Decodes JPEG. ``least`` is the minimum width and height: the picture is decoded at a half, a quarter or an eighth
+    of its size if that is large enough. This saves much of the inverse transform and of the memory.
 
-    Raises ``UsageError`` when the extra is missing, or the pixel format is not supported.
+    Raises ``UsageError`` if the extra is missing, or if the pixel format is not supported.
     """
 
     def __init__(self, pixels: str = "rgb", least: tuple[int, int] | None = None) -> None:
@@ -50,26 +51,27 @@ class MjpegDecoder:
         self._pixels, (self._colour, self._bytes) = pixels, _COLOURS[pixels]
         self._least = least or (0, 0)
         self._memory = BufferPool()
-        self._most = MAX_PIXELS
+        self._max_pixels = MAX_PIXELS
         self._format: Format | None = None
 
     def expected(self, format: Format) -> Format:
-        """Return the format of decoded pictures of ``format``'s size; much larger ones count as damaged from now on."""
+        """Return the format of decoded pictures of ``format``'s size. Much larger pictures count as damaged from now
+        on."""
         width, height = self._size(format.width, format.height)
-        self._most = MAX_SIZE_RATIO * format.width * format.height
+        self._max_pixels = MAX_SIZE_RATIO * format.width * format.height
         return Format(self._pixels, width, height, (width * self._bytes,), format.fps)
 
     def _size(self, width: int, height: int) -> tuple[int, int]:
-        """Return the smallest sufficient size of an eighth, a quarter, a half and the whole. Other eighths have no fast
-        transform and can take longer than the whole."""
-        for part in (8, 4, 2):
-            wide, high = -(-width // part), -(-height // part)
-            if all(self._least) and wide >= self._least[0] and high >= self._least[1]:
-                return wide, high
+        """Return the smallest sufficient size of an eighth, a quarter, a half and the full size. Other eighths have no
+        fast transform and can take longer than the full size."""
+        for divisor in (8, 4, 2):
+            part_width, part_height = -(-width // divisor), -(-height // divisor)
+            if all(self._least) and part_width >= self._least[0] and part_height >= self._least[1]:
+                return part_width, part_height
         return width, height
 
     def decode(self, address: int, length: int, fps: float) -> DecodedPicture | None:
-        """Decode the JPEG at ``address``; None when it is damaged."""
+        """Decode the JPEG at ``address``. Return None if it is damaged."""
         data = memoryview((ctypes.c_uint8 * length).from_address(address)).cast("B")
         # Cameras add stray bytes that make decoders warn, so warnings are ignored. A truncated picture has no end
         # marker and would be grey at the bottom.
@@ -77,7 +79,7 @@ class MjpegDecoder:
             return None
         try:
             full_height, full_width, _, _ = self._jpeg.decode_jpeg_header(data, 0, 0, 1.0, False)
-            if full_width * full_height > self._most:
+            if full_width * full_height > self._max_pixels:
                 return None  # a wrong header would allocate gigabytes
             width, height = self._size(full_width, full_height)
             memory = self._memory.take(width * height * self._bytes)

@@ -1,4 +1,4 @@
-"""Play generated or stored pictures like a camera: at a rate, so that a late reader misses some."""
+"""Play generated or stored pictures like a camera: at a fixed rate, so that a late reader misses pictures."""
 
 from __future__ import annotations
 
@@ -11,26 +11,27 @@ from arenite.host.camera.sources.base import SourceCounters
 
 
 class FrameGenerator(Protocol):
-    """Makes the picture of any number, independently of the others."""
+    """Generates the picture with any number, independently of other pictures."""
 
     name: str
 
     def open(self) -> Format: ...
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
-        """Addresses of the planes, and the object that keeps them alive. A later call may change their content."""
+        """Return the addresses of the planes, and the object that keeps them alive. A later call may change their
+        content."""
         ...
 
     def close(self) -> None: ...
 
 
 class FrameClock:
-    """Decides which picture is due. With ``live``, picture n is due n / fps seconds after the first call; otherwise the
-    next picture always is."""
+    """Decides which picture is due. With ``live``, picture n is due n / fps seconds after the first call. Otherwise the
+    next picture is always due."""
 
     def __init__(self, live: bool, fps: float = 0.0) -> None:
         self.live, self.fps = live, fps
-        self._first = 0  # the number that was there at ``_start``
+        self._first = 0  # the number of the picture that was due at ``_start``
         self._start: int | None = None
 
     def restart(self) -> None:
@@ -46,8 +47,8 @@ class FrameClock:
         return fps
 
     def wait(self, last: int, timeout_s: float) -> tuple[int, int] | None:
-        """Return the number of the newest picture after ``last`` and the time in ns at which it was due. Waits for one
-        at most ``timeout_s``; None when none was due."""
+        """Return the number of the newest picture after ``last`` and the time in ns at which it was due. Wait for one
+        at most ``timeout_s``, and return None if none was due."""
         number, now = last + 1, time.monotonic_ns()
         if not self.live:
             return number, now
@@ -67,8 +68,7 @@ class FrameClock:
 
 
 class PacedSource:
-    """A ``Source`` of a ``FrameGenerator``. With ``live`` only the newest picture is handed out; else every picture
-    is."""
+    """A ``Source`` of a ``FrameGenerator``. With ``live`` it delivers only the newest picture, else every picture."""
 
     def __init__(self, generator: FrameGenerator, *, live: bool = True, index: int = 0) -> None:
         self.name = generator.name
@@ -78,7 +78,7 @@ class PacedSource:
         self._index = index
         self._format: Format | None = None
         self._pace = FrameClock(live)
-        self._last = -1  # the number handed out last
+        self._last = -1  # the number of the last delivered picture
 
     def open(self) -> Format:
         self._format = self._generator.open()

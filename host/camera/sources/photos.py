@@ -1,8 +1,8 @@
 """Photographs that are panned and zoomed like a moving camera, for computers without a camera.
 
-The pictures are in one file in the cache, which is made once: each photograph at two sizes, in the requested pixel
-format. A frame is a window of that file with the stride of the file, so that playing writes nothing and reads only
-what a model samples. Every bit is the same on every computer.
+The pictures are in one file in the cache, which is written once: each photograph at two sizes, in the requested pixel
+format. A frame is a window of that file with the stride of the file, so that playing writes no memory and reads only
+the pixels that a model samples. The pictures are bit-exact on every computer.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from arenite.host.camera.sources.pixel_encoding import (
 
 #: The number of frames of one shot.
 SHOT = 60
-#: The version of the file; it changes with anything that its bytes depend on.
+#: The version of the file. Increase it with every change that changes its bytes.
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class Shot:
     """A pan over a photograph. ``zoom`` is relative to the smallest size that fills the frame. ``start`` and ``end``
-    are the positions of the window, left and top, as shares of how far it can move."""
+    are the positions of the window, left and top, as shares of the distance that it can move."""
 
     photo: int
     zoom: float
@@ -41,8 +41,8 @@ class Shot:
 
 
 SHOTS = (
-    Shot(0, 1.0, (0.0, 0.0), (0.0, 0.35)),  # a face, whole
-    Shot(0, 1.6, (0.2, 0.03), (0.5, 0.12)),  # and close
+    Shot(0, 1.0, (0.0, 0.0), (0.0, 0.35)),  # a complete face
+    Shot(0, 1.6, (0.2, 0.03), (0.5, 0.12)),  # the face from nearby
     Shot(1, 1.1, (0.0, 0.5), (1.0, 0.5)),
     Shot(1, 1.5, (0.6, 0.2), (0.3, 0.5)),
     Shot(2, 1.1, (0.0, 0.3), (1.0, 0.6)),
@@ -62,9 +62,8 @@ class PhotoGenerator:
         self._requested = (pixels, width, height, fps)
         self._bytes: np.ndarray | None = None
         self._format: Format | None = None
-        self._at: list[
-            tuple[int, int, int, int]
-        ] = []  # of each shot: offset, offset of chroma, width, height
+        #: The offset, the offset of chroma, the width and the height of each shot.
+        self._shots: list[tuple[int, int, int, int]] = []
 
     def open(self) -> Format:
         pixels, width, height, fps = self._requested
@@ -72,10 +71,10 @@ class PhotoGenerator:
         stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
         stride += 64 if stride % 1024 == 0 else 0  # otherwise rows would share the same cache lines
         self._format = synthetic_format(pixels, width, height, fps, stride)
-        self._at, end = [], 0
+        self._shots, end = [], 0
         for wide, high in sizes:
             chroma = end + high * stride
-            self._at.append((end, chroma, wide, high))
+            self._shots.append((end, chroma, wide, high))
             end = chroma + (high // 2 * stride if pixels == "nv12" else 0)
         # The last row of a window ends in the next row of the file, so there is one more row.
         self._bytes = _file(pixels, width, height, sizes, stride, end + stride)
@@ -92,13 +91,13 @@ class PhotoGenerator:
         return (first, base + chroma + top // 2 * stride + left), self._bytes
 
     def close(self) -> None:
-        """The file stays mapped as long as a frame is held."""
+        """Close the generator. The file stays mapped as long as a frame is held."""
         self._bytes = None
 
     def _window(self, number: int) -> tuple[int, int, int, int]:
         _, width, height, _ = self._requested
-        which, step = (number // SHOT) % len(SHOTS), number % SHOT
-        shot, (luma, chroma, wide, high) = SHOTS[which], self._at[which]
+        index, step = (number // SHOT) % len(SHOTS), number % SHOT
+        shot, (luma, chroma, wide, high) = SHOTS[index], self._shots[index]
         part = step / (SHOT - 1)
         part = part * part * (3 - 2 * part)  # slow at both ends
         x, y = (a + (b - a) * part for a, b in zip(shot.start, shot.end, strict=True))
@@ -119,7 +118,7 @@ def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
 def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
-    """Return the file as uint8, shape (total,), mapped from the cache; it is made where it does not exist yet."""
+    """Return the file as uint8, shape (total,), mapped from the cache. Create it if it does not exist."""
     from arenite.files import cache_directory
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
@@ -139,9 +138,9 @@ def _file(
         contents.tofile(temporary)
         os.replace(temporary, path)
     except OSError:
-        with suppress(OSError):  # of a full disk
+        with suppress(OSError):
             temporary.unlink(missing_ok=True)
-        return contents  # a cache that cannot be written: from memory, then
+        return contents  # the cache cannot be written, so use the pictures in memory
     return np.memmap(path, np.uint8, "r")
 
 
@@ -164,8 +163,8 @@ def _photographs() -> list[np.ndarray]:
 
 
 def unavailable(pixels: str, width: int, height: int) -> str:
-    """Return the reason why the photographs cannot be shown, or an empty text. Downloads and prepares them, which takes
-    seconds the first time."""
+    """Return the reason why the photographs cannot be shown, or an empty text. Download and prepare them, which takes
+    several seconds the first time."""
     try:
         PhotoGenerator(pixels, width, height).open()
     except (ToolError, UsageError) as error:

@@ -12,7 +12,7 @@ from arenite.errors import UsageError
 def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
     """Decode a PNG, JPEG, BMP … file to uint8, shape (height, width, 3), in ``order``, rgb or bgr.
 
-    Raises ``UsageError`` when it is not a picture, or when neither package is installed.
+    Raises ``UsageError`` if it is not a picture, or if neither package is installed.
     """
     try:
         from PIL import Image
@@ -43,5 +43,5 @@ def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
     return bgr if order == "bgr" else np.ascontiguousarray(bgr[:, :, ::-1])
 
 
-def _damaged(name: str, why: str) -> UsageError:
-    return UsageError(f"{name} is not a picture that can be read: {why}.", "Give PNG or JPEG files.")
+def _damaged(name: str, reason: str) -> UsageError:
+    return UsageError(f"{name} is not a picture that can be read: {reason}.", "Give PNG or JPEG files.")

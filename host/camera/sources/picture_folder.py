@@ -29,8 +29,9 @@ def pictures_of(spec: str) -> list[Path]:
 
 
 class PictureFolder:
-    """A ``Source``; each picture has its own size. With ``live`` it plays ``fps`` pictures per second and skips late
-    ones; otherwise each is delivered on request. A file that is not a picture is counted as an error and skipped."""
+    """A ``Source`` of picture files. Each picture has its own size. With ``live`` it plays ``fps`` pictures per second
+    and skips late pictures; otherwise each picture is delivered on request. A file that is not a picture is counted as
+    an error and skipped."""
 
     def __init__(
         self,

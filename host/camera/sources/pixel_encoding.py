@@ -1,6 +1,6 @@
 """Encode RGB pictures as a camera would deliver them, for sources that generate their pictures.
 
-YUV is BT.601 in video range, with OpenCV's 20-bit coefficients. The preprocessing of models does the opposite.
+YUV is BT.601 in video range, with OpenCV's 20-bit coefficients. The preprocessing of models converts it back.
 """
 
 from __future__ import annotations
@@ -13,13 +13,12 @@ from arenite.host.camera.frames.frame import Format
 #: Pixel formats of generated pictures, with the bytes of a pixel in the first plane.
 PIXELS = {"yuyv": 2, "uyvy": 2, "nv12": 1, "grey": 1, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4}
 
-#: Rows that are encoded at a time, an even number.
+#: The number of rows that are encoded at a time; it must be even.
 _BAND = 32
 
 
 def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
-    """Return the format with rows of ``stride`` bytes (0: without gaps). Raises ``UsageError`` when it is not
-    supported."""
+    """Return the format with rows of ``stride`` bytes (0 for no gaps). Raises ``UsageError`` if it is not supported."""
     if pixels not in PIXELS:
         raise UsageError(
             f"Pictures cannot be generated in the pixel format '{pixels}'.",
@@ -38,7 +37,7 @@ def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: i
 def encode_pixels(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     """Encode ``rgb``, uint8, shape (height, width, 3), as the planes of ``pixels``: uint8, shape (rows, bytes of a
     row)."""
-    # A band at a time, because the 32-bit sums of a whole picture would take dozens of megabytes.
+    # Encode one band at a time, because the 32-bit sums of a whole picture would take dozens of megabytes.
     bands = [_encode(rgb[top : top + _BAND], pixels) for top in range(0, rgb.shape[0], _BAND)]
     return bands[0] if len(bands) == 1 else tuple(np.concatenate(parts) for parts in zip(*bands, strict=True))
 

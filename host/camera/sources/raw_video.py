@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES, buffer_bytes
 from arenite.errors import UsageError
 
-#: AVI's codes to pixel formats.
+#: Maps AVI's codes to pixel formats.
 FOURCC = {
     b"YUY2": "yuyv", b"YUYV": "yuyv", b"UYVY": "uyvy", b"NV12": "nv12", b"I420": "yu12", b"IYUV": "yu12",
     b"YV12": "yv12", b"Y800": "grey", b"GREY": "grey", b"Y8  ": "grey",
@@ -25,13 +25,13 @@ _Y4M = {"420": "yu12", "420jpeg": "yu12", "420paldv": "yu12", "420mpeg2": "yu12"
 
 @dataclass(frozen=True)
 class RawVideo:
-    """The format of a recording and the places of its frames."""
+    """The format of a recording and the offsets of its frames."""
 
     pixels: str
     width: int
     height: int
     fps: float  # 0 when the file does not record it
-    offsets: tuple[int, ...]  # of each frame, in bytes from the file's start
+    offsets: tuple[int, ...]  # offset of each frame in bytes from the file's start
 
 
 class DamagedRecording(UsageError):
@@ -39,7 +39,8 @@ class DamagedRecording(UsageError):
 
 
 def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """Read the headers; None for another kind of file, or when its frames must be decoded. Raises ``UsageError``."""
+    """Read the headers. Return None for another kind of file, or if its frames must be decoded. Raises
+    ``UsageError``."""
     head = bytes(data[:12])
     reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
     if head.startswith(b"YUV4MPEG2 "):
@@ -79,8 +80,8 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """Walk the RIFF lists instead of the index: an interrupted recording has no index, files beyond 1 GB have
-    several."""
+    """Read the RIFF lists instead of the index, because an interrupted recording has no index, and files beyond 1 GB
+    have several."""
     video: tuple[str, int, int] | None = None
     stream, streams, fps, size, offsets = -1, 0, 0.0, 0, []
     for kind, at, length in _chunks(data, 0, len(data)):
@@ -108,7 +109,7 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """(kind, offset of its data, bytes) of all chunks but lists, in the order of the file."""
+    """Yield (kind, offset of its data, bytes) of all chunks except lists, in the order of the file."""
     at = begin
     while at + 8 <= end:
         kind, length = bytes(data[at : at + 4]), struct.unpack_from("<I", data, at + 4)[0]
@@ -120,7 +121,7 @@ def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[byt
 
 
 def _halves(pixels: str, width: int, height: int) -> bool:
-    """Return whether chroma would belong to half a pixel, which is left to a decoder."""
+    """Return whether chroma would belong to half a pixel. A decoder must read such a recording."""
     return pixels in HALVED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 

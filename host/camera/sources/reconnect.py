@@ -10,15 +10,15 @@ from arenite.errors import AreniteError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import Source, SourceCounters, SourceLost
 
-#: Seconds before the first attempt, and the longest wait between two; each wait is twice the last one, plus or minus a
-#: quarter.
+#: Seconds before the first attempt, and the longest wait between two attempts. Each wait is twice the previous wait,
+#: plus or minus a quarter.
 FIRST_DELAY_S, MAX_DELAY_S, JITTER = 0.25, 10.0, 0.25
-#: A live camera that sends nothing for this time is opened again.
+#: A live camera that sends no frame for this time is opened again.
 SILENT_S = 5.0
 
 
 class ReconnectingSource:
-    """A ``Source`` that wraps another one and keeps its counters. ``read`` returns None while the camera is lost.
+    """A ``Source`` that wraps another source and uses its counters. ``read`` returns None while the camera is lost.
 
     If the first ``open`` fails, its error is raised and not retried: a camera that never worked is a mistake of the
     user. A camera is reopened under the same name. Names such as /dev/video0 can be exchanged between several
@@ -89,11 +89,11 @@ class ReconnectingSource:
     def close(self) -> None:
         self.inner.close()
 
-    def _lose(self, why: str) -> None:
+    def _lose(self, reason: str) -> None:
         self.inner.close()
         self._away, self._wait_s = True, self._first_s
         self._schedule()
-        self._on_message(f"{why} Reconnecting.")
+        self._on_message(f"{reason} Reconnecting.")
 
     def _schedule(self) -> None:
         wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))

@@ -15,8 +15,8 @@ from arenite.host.camera.sources.raw_video import RawVideo, read_raw_video
 
 
 class Recording:
-    """A ``Source``. With ``live`` it plays at its own rate or at ``fps`` and skips late frames; otherwise every
-    frame is delivered on request."""
+    """A ``Source`` of an uncompressed recording. With ``live`` it plays at its own rate or at ``fps`` and skips late
+    frames; otherwise every frame is delivered on request."""
 
     def __init__(
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
@@ -78,7 +78,7 @@ class Recording:
 
 
 def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:
-    """Return the recording, None when it must be decoded, and the mapped file. Raises ``UsageError``."""
+    """Return the recording, or None if it must be decoded, and the mapped file. Raises ``UsageError``."""
     try:
         with open(path, "rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -10,6 +10,6 @@ _OPTIONS = re.compile(
 
 
 def redacted(text: str) -> str:
-    """``text`` without its secrets: the part between a scheme and the last @ before a path, and the values of options
-    whose names suggest a secret."""
+    """Return ``text`` without its secrets: the part between a scheme and the last @ before a path, and the values of
+    options whose names suggest a secret."""
     return _OPTIONS.sub(r"\1…", re.sub(r"//[^/?#\s]*@", "//", text))

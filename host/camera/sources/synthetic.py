@@ -9,17 +9,17 @@ import numpy as np
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.pixel_encoding import encode_pixels, synthetic_format
 
-#: The number of pictures, which are made once and repeated. Each has memory of its own, like a camera's buffers.
+#: The number of pictures, which are drawn once and repeated. Each has its own memory, like a camera's buffers.
 PICTURES = 8
-#: The gradient changes after this number of rows, an even number, so that less must be encoded before the first
-#: picture.
+#: The gradient changes after this number of rows, so that fewer rows must be encoded before the first picture. It must
+#: be even.
 _STEP = 8
 
 
 class SyntheticPattern:
-    """A fixed colour gradient, and a bright square that goes round once in ``pictures`` pictures.
+    """A fixed color gradient, and a bright square that makes one round in ``pictures`` pictures.
 
-    The first picture is made by ``open``, the others when they are first requested.
+    ``open`` draws the first picture. The others are drawn when they are first requested.
     """
 
     name = "synthetic"
@@ -42,10 +42,8 @@ class SyntheticPattern:
             wide, high = self._format.width, self._format.height
             x = (np.arange(wide, dtype=np.uint32) * 255 // wide).astype(np.uint16)
             y = (np.arange(0, high, _STEP, dtype=np.uint32) * 255 // high).astype(np.uint16)
-            steps, y = (
-                len(y),
-                y.repeat(2)[:, None],
-            )  # two rows of each: formats with a colour for two need them
+            # Draw two rows of each step, for formats in which two rows share a color.
+            steps, y = len(y), y.repeat(2)[:, None]
             rgb = np.empty((2 * steps, wide, 3), np.uint8)
             rgb[:, :, 0], rgb[:, :, 1], rgb[:, :, 2] = x, y, (255 - x + y) // 2
             self._base = tuple(
@@ -69,13 +67,13 @@ class SyntheticPattern:
         return tuple(plane.ctypes.data for plane in planes), planes
 
     def close(self) -> None:
-        """Nothing to do: the pictures stay, because frames may still be read."""
+        """Do nothing, because frames may still be read."""
 
     def _side(self) -> int:
         return max(min(self._format.width, self._format.height) // 4 // 2 * 2, 2)
 
     def _draw(self, slot: int) -> tuple[np.ndarray, ...]:
-        """Return the gradient with the square at its position on an ellipse; positions are even, because pairs of
+        """Return the gradient with the square at its position on an ellipse. Positions are even, because pairs of
         pixels share their chroma."""
         f, side = self._format, self._side()
         angle = 2 * math.pi * slot / len(self._pictures)

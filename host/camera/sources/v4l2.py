@@ -33,7 +33,7 @@ from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_f
 
 #: The number of buffers: two for the driver to fill, and two that the loop may hold.
 BUFFERS = 4
-#: A time stamp that is older than this, or in the future, is not of the monotonic clock, even if the driver says so.
+#: A time stamp that is older than this, or in the future, is not by the monotonic clock, even if the driver reports so.
 MAX_TIMESTAMP_AGE_NS = 10_000_000_000
 #: A frame that has waited for more than this number of intervals is outdated: the camera had stopped without a free
 #: buffer.
@@ -41,7 +41,8 @@ MAX_AGE_INTERVALS = 1.5
 
 
 class V4l2Camera:
-    """A ``Source``. ``least`` is a width and height that suffice; mjpeg may be decoded at a fraction of its size."""
+    """A ``Source`` of a Linux camera. ``least`` is the minimum width and height; mjpeg may be decoded at a fraction of
+    its size."""
 
     live = True
 
@@ -70,9 +71,9 @@ class V4l2Camera:
         self._agreed: NegotiatedFormat | None = None
         self._format: Format | None = None
         self._decoder: MjpegDecoder | None = None
-        self._sequence = -1  # of the last frame handed out
-        self._driver = -1  # the driver's number of it; -1 at the start of a stream
-        self._decimator = FrameDecimator()  # where the driver does not change its rate
+        self._sequence = -1  # number of the last returned frame
+        self._driver = -1  # the driver's number of that frame; -1 at the start of a stream
+        self._decimator = FrameDecimator()  # used if the driver does not change its rate
         self._stale_ns = 0
         self._delay_ns = 0
 
@@ -128,17 +129,17 @@ class V4l2Camera:
                 events = self._poll.poll(max(wait, 0) * 1000)
                 if not events:
                     return None
-                if events[0][1] != select.POLLIN and self._happened(events[0][1]):
+                if events[0][1] != select.POLLIN and self._handle_events(events[0][1]):
                     buffers = self._buffers or buffers
                 waited = True
         except OSError as error:
             raise lost_error(self.name, error) from error
 
     def _newest(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
-        """Dequeue all buffers; keep the newest complete picture, and return the others to the driver at once.
+        """Dequeue all buffers. Return the newest complete picture, and give the other buffers back to the driver.
 
-        A driver stops when all its buffers are full, so that even the newest picture is old when a slow reader takes
-        it; it is then skipped too, and the next one is used.
+        A driver stops when all its buffers are full. Even the newest picture is then old when a slow reader takes it,
+        so it is skipped too, and the next picture is used.
         """
         newest, sequence, stamp, length, now = -1, 0, 0, 0, 0
         while True:
@@ -199,7 +200,7 @@ class V4l2Camera:
     def _decoded(
         self, buffers: V4l2Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
     ) -> Frame | None:
-        """Decode from the driver's memory into memory of the source; the buffer is returned at once."""
+        """Decode from the driver's memory into memory of the source, and give the buffer back to the driver."""
         assert self._decoder is not None and self._agreed is not None
         try:
             decoded = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
@@ -222,9 +223,9 @@ class V4l2Camera:
             missed,
         )
 
-    def _happened(self, flags: int) -> bool:
-        """Handle events of the driver; True when the stream was restarted. Raises ``OSError`` when the camera is gone,
-        and ``SourceLost`` when it has no supported mode any more."""
+    def _handle_events(self, flags: int) -> bool:
+        """Handle events of the driver. Return True if the stream was restarted. Raises ``OSError`` if the camera was
+        disconnected, and ``SourceLost`` if it has no supported mode any more."""
         if flags & select.POLLPRI:
             event = API.Event()
             ioctl(self._device, API.DQEVENT, event, True)
@@ -240,7 +241,7 @@ class V4l2Camera:
         return False
 
     def set_rate(self, fps: float) -> float:
-        """Set the driver's rate. Where it refuses that while it streams, frames are skipped instead, and count
+        """Set the driver's rate. If the driver refuses it while it streams, frames are skipped instead. They count
         neither as captured nor as dropped."""
         if not 0 < fps <= 1000:
             raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")

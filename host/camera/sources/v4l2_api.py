@@ -1,7 +1,7 @@
 """The part of Linux's Video4Linux2 interface that capturing needs: structures and request numbers.
 
-They follow the kernel's include/uapi/linux/videodev2.h. Layouts depend on the size of a pointer; ``layout`` makes
-those of 32 and of 64 bits, and ``API`` is that of this process. Names are those of the kernel without their prefix.
+They follow the kernel's include/uapi/linux/videodev2.h. Layouts depend on the size of a pointer. ``layout`` returns the
+layout for 32 or for 64 bits; ``API`` is the layout of this process. Names are the kernel's names without their prefix.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MMAP = 1  # v4l2_memory
 CAP_CAPTURE, CAP_CAPTURE_MPLANE, CAP_STREAMING, CAP_DEVICE_CAPS = 1, 0x1000, 0x04000000, 0x80000000
 CAP_TIMEPERFRAME = 0x1000
 FIELD_NONE = 1
-#: The two fields of a frame one after the other, or alternating; models need whole pictures.
+#: Values for the two fields of a frame one after the other, or alternating. Models need complete pictures.
 SPLIT_FIELDS = (5, 6, 7)
 FLAG_ERROR, FLAG_MONOTONIC, FLAG_TIMESTAMP = 0x40, 0x2000, 0xE000
 SIZE_DISCRETE = INTERVAL_DISCRETE = 1
@@ -27,15 +27,14 @@ MAX_PLANES = 8
 
 
 def fourcc(name: str) -> int:
-    value: int = struct.unpack("<I", name.encode("ascii"))[0]
-    return value
+    return int(struct.unpack("<I", name.encode("ascii"))[0])
 
 
 def fourcc_name(code: int) -> str:
     return struct.pack("<I", code & 0x7FFFFFFF).decode("latin-1").strip()
 
 
-#: The supported formats of drivers: Arenite's pixel format, and the number of planes in memory of their own.
+#: The supported formats of drivers: Arenite's pixel format, and the number of planes in separate memory.
 PIXELS = {
     fourcc("YUYV"): ("yuyv", 1),
     fourcc("UYVY"): ("uyvy", 1),
@@ -78,7 +77,7 @@ def _union(name: str, fields: list[tuple[str, Any]]) -> Any:
 
 
 def layout(word: Any) -> SimpleNamespace:
-    """Structures and request numbers where a pointer and a long have the type ``word``."""
+    """Return structures and request numbers for a system on which a pointer and a long have the type ``word``."""
     u32, s = c_uint32, SimpleNamespace()
     signed = {4: c_int32, 8: ctypes.c_int64}[ctypes.sizeof(word)]
     fract = _struct("Fract", [("numerator", u32), ("denominator", u32)])

@@ -1,4 +1,4 @@
-"""A camera's buffers, mapped into this process: queued to the driver, and dequeued with a picture."""
+"""Map a camera's buffers into this process, queue them to the driver, and dequeue them with a picture."""
 
 from __future__ import annotations
 
@@ -20,23 +20,23 @@ Ioctl = Callable[..., int]
 
 
 class MappedBuffer:
-    """A mapped buffer, exported as DMABUF where the driver can. It stays mapped as long as this object is held, so
-    that a frame remains readable when its camera is gone."""
+    """A mapped buffer, exported as DMABUF if the driver can. It stays mapped as long as this object is held, so that a
+    frame remains readable after its camera was disconnected."""
 
     __slots__ = ("__weakref__", "_maps", "addresses", "fds", "lengths")
 
     def __init__(self, maps: list[mmap.mmap], fds: list[int]) -> None:
         self._maps = maps
         self.fds = fds
-        self.lengths = [len(each) for each in maps]
-        self.addresses = tuple(ctypes.addressof(ctypes.c_uint8.from_buffer(each)) for each in maps)
+        self.lengths = [len(area) for area in maps]
+        self.addresses = tuple(ctypes.addressof(ctypes.c_uint8.from_buffer(area)) for area in maps)
 
     def unmap(self) -> None:
         """Unmap the buffer when it is no longer read. The number of a device stays in use while one of its buffers is
         mapped, so that a camera that is plugged in again would get another number."""
         maps, fds, self._maps, self.fds = self._maps, self.fds, [], []
-        for each in maps:
-            each.close()
+        for area in maps:
+            area.close()
         for fd in fds:
             os.close(fd)
 
@@ -45,7 +45,7 @@ class MappedBuffer:
 
 
 class V4l2Buffers:
-    """``count`` buffers of the open ``device``; at first all are queued to the driver.
+    """``count`` buffers of the open ``device``. At first all buffers are queued to the driver.
 
     ``dequeue`` and ``queue`` are called for every frame: one ioctl each, on prepared structures. They raise
     ``OSError``.
@@ -71,20 +71,20 @@ class V4l2Buffers:
         # One structure for dequeued buffers, and one per buffer to queue it again.
         self.taken, self._areas = self._buffer(0)
         self._returned = []
-        self._keep = []  # the plane arrays, whose addresses the structs have
+        self._plane_arrays = []  # kept alive, because the structures contain their addresses
         self._offsets: list[tuple[int, ...]] = []
-        self.planes: list[tuple[int, ...]] = []  # of each buffer, as a frame has them
+        self.planes: list[tuple[int, ...]] = []  # addresses of the planes of each buffer, as in a frame
         for index in range(self.count):
             buffer, array = self._buffer(index)
             ioctl(device, API.QUERYBUF, buffer, True)
             self.memory.append(self._map(index, buffer, array, areas))
             self._returned.append(buffer)
-            self._keep.append(array)
+            self._plane_arrays.append(array)
             if any(has < needs for has, needs in zip(self.memory[-1].lengths, used, strict=True)):
                 raise OSError(errno.EPROTO, "its driver's buffers are smaller than its pictures")
             self._offsets.append((0,) * max(areas, 1))
             self.planes.append(self._addresses(index))
-        #: Functions that return buffer ``i``, made once so that no frame needs a new one.
+        #: Functions that give buffer ``i`` back, created once so that no frame needs a new one.
         self.release = [partial(self._give_back, index) for index in range(self.count)]
         #: Buffers that the program holds. Adding and discarding are atomic, because any thread may release frames.
         self._out: set[int] = set()
@@ -120,18 +120,17 @@ class V4l2Buffers:
         return MappedBuffer(maps, fds)
 
     def _addresses(self, index: int) -> tuple[int, ...]:
-        """Addresses of the format's planes; planes in one memory area follow each other."""
+        """Return the addresses of the format's planes. Planes in one memory area follow each other."""
         base = [a + o for a, o in zip(self.memory[index].addresses, self._offsets[index], strict=True)]
         return tuple(base) if len(base) > 1 else consecutive_planes(self._format, base[0])
 
     def dequeue(self) -> int:
         """Return the index of a buffer with a picture; ``taken`` has the driver's record of it. Raises
-        ``BlockingIOError`` when there is none yet."""
+        ``BlockingIOError`` if there is none yet."""
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
         self._out.add(index)
-        value: int = index
-        return value
+        return int(index)
 
     def damaged(self, index: int) -> bool:
         """Return whether the dequeued buffer is damaged: marked by the driver, or shorter than a picture."""
@@ -139,8 +138,7 @@ class V4l2Buffers:
         if taken.flags & FLAG_ERROR:
             return True
         if not self._mplane:
-            value: bool = taken.bytesused < self._used[0]
-            return value
+            return bool(taken.bytesused < self._used[0])
         areas = self._areas
         offsets = tuple(areas[k].data_offset for k in range(len(self._used)))
         if offsets != self._offsets[index]:
@@ -162,8 +160,8 @@ class V4l2Buffers:
         self._ioctl(self._device, API.QBUF, self._returned[index], True)
 
     def _give_back(self, index: int) -> None:
-        """Return a buffer that was handed out; after ``close`` unmap it. Errors of a camera that is gone are ignored
-        here, because the next read reports them."""
+        """Give a buffer back to the driver; after ``close`` unmap it. Errors of a disconnected camera are ignored here,
+        because the next read reports them."""
         if self._open:
             with suppress(OSError):
                 self.queue(index)
@@ -172,9 +170,8 @@ class V4l2Buffers:
 
     def close(self) -> None:
         """Stop the camera. Buffers that are still held stay readable. Raises nothing."""
-        self._left = [
-            ref(each) for each in self.memory
-        ]  # first, because other threads release frames meanwhile
+        # This comes first, because other threads release frames meanwhile.
+        self._left = [ref(memory) for memory in self.memory]
         self._open = False
         for index, memory in enumerate(self.memory):
             if index not in self._out:
@@ -182,6 +179,7 @@ class V4l2Buffers:
         self.memory = []
         with suppress(OSError):
             self._ioctl(self._device, API.STREAMOFF, ctypes.c_int32(self._kind))
-        # Makes the driver free its buffers although they are mapped; otherwise the next open would find it busy.
+        # Let the driver free its buffers although they are mapped. Otherwise the device would be busy at the next
+        # open.
         with suppress(OSError):
             self._ioctl(self._device, API.REQBUFS, API.RequestBuffers(type=self._kind, memory=MMAP), True)

@@ -12,10 +12,10 @@ from arenite.host.camera.sources.v4l2_setup import capability
 
 @dataclass(frozen=True)
 class CameraDevice:
-    """A video device."""
+    """A video device of this computer."""
 
     path: str
-    card: str  # the driver's name for it; "" where it cannot be opened
+    card: str  # the driver's name for it; "" if it cannot be opened
     captures: bool
     problem: str = ""
 
@@ -36,8 +36,8 @@ def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
             devices.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
             continue
         try:
-            has = capability(device)
-            devices.append(CameraDevice(str(path), has.card, bool(has.kind)))
+            properties = capability(device)
+            devices.append(CameraDevice(str(path), properties.card, bool(properties.kind)))
         except OSError as error:
             devices.append(CameraDevice(str(path), "", False, (error.strerror or str(error)).lower()))
         finally:
@@ -54,8 +54,8 @@ def cameras_sentence(root: Path = Path("/")) -> str:
 
 
 def stable_name(path: str, root: Path = Path("/")) -> str:
-    """Return a link that leads to the same camera after it was plugged in again, when its number may have changed;
-    ``path`` itself where there is none, or where ``path`` is not a /dev/videoN."""
+    """Return a link that leads to the same camera after it was plugged in again and its number has changed. Return
+    ``path`` itself if there is no such link, or if ``path`` is not a /dev/videoN."""
     if not re.fullmatch(r"video\d+", Path(path).name):
         return path
     target = os.path.realpath(path)

@@ -9,8 +9,8 @@ from arenite.host.camera.sources.base import SourceLost
 
 
 def lost_error(path: str, error: OSError) -> SourceLost:
-    """The error for a camera that failed while it was read."""
-    why = {
+    """Return the error for a camera that failed while it was read."""
+    reason = {
         errno.ENODEV: "it was unplugged, or its driver was unloaded",
         errno.ENXIO: "it was unplugged",
         errno.ENOENT: "there is no such device",
@@ -18,7 +18,8 @@ def lost_error(path: str, error: OSError) -> SourceLost:
         errno.ENOSPC: "the USB bus has no bandwidth left for it",
     }.get(error.errno or 0, error.strerror or str(error))
     return SourceLost(
-        f"The camera {path} cannot be read: {why}.", "Check the cable, and what else uses the camera."
+        f"The camera {path} cannot be read: {reason}.",
+        "Check the cable, and close other programs that use the camera.",
     )
 
 

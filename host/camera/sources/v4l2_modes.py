@@ -1,4 +1,4 @@
-"""List the modes of a camera, and choose the one that fits a request best."""
+"""List the modes of a camera, and choose the mode that fits a request best."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from arenite.host.camera.sources.v4l2_api import (
     fourcc_name,
 )
 
-#: Formats in the order of preference where rate and size are equal: those that are cheapest to read come first, and
-#: mjpeg, which must be decoded, comes last.
+#: Formats in the order of preference if rate and size are equal. Formats that are cheapest to read come first; mjpeg,
+#: which must be decoded, comes last.
 PREFERENCE = (
     *(
         "yuyv",
@@ -37,7 +37,7 @@ PREFERENCE = (
         "mjpeg",
     ),
 )
-#: The mode that is preferred where none is requested. ``ENOUGH_RATE`` is the share of the rate that is good enough.
+#: The mode that is preferred if none is requested. ``ENOUGH_RATE`` is the share of the rate that is sufficient.
 WIDTH, HEIGHT, FPS, ENOUGH_RATE = 1280, 720, 30.0, 0.8
 #: Formats that mjpeg can be decoded to.
 DECODED = ("rgb", "bgr", "grey")
@@ -45,7 +45,7 @@ DECODED = ("rgb", "bgr", "grey")
 
 @dataclass(frozen=True)
 class RequestedMode:
-    """A requested mode; None where any value is fine."""
+    """A requested mode; None for any value."""
 
     width: int | None = None
     height: int | None = None
@@ -55,7 +55,7 @@ class RequestedMode:
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode of a camera. ``code`` is the driver's format. ``fps`` is the best rate for the request, 0 where the driver
+    """A mode of a camera. ``code`` is the driver's format. ``fps`` is the best rate for the request; 0 if the driver
     does not report rates."""
 
     code: int
@@ -89,9 +89,9 @@ def _decodable(mode: Mode, request: RequestedMode) -> bool:
 
 
 def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
-    """Return a sort key. A requested size counts most. Where none was requested, a smaller picture that is uncompressed
-    and fast is better than a large one that is not. Compressed modes are used where only they have the size or the
-    rate."""
+    """Return a sort key. A requested size has the highest priority. If no size was requested, a smaller picture that is
+    uncompressed and fast is preferred to a large one that is not. Compressed modes are used if only they have the size
+    or the rate."""
     wide, high = request.width or WIDTH, request.height or HEIGHT
     scale = [log(mode.width / wide), log(mode.height / high)]
     # A picture that is too small lacks detail; one that is too large only takes longer.
@@ -155,7 +155,7 @@ def _stepped(value: int, minimum: int, maximum: int, step: int) -> int:
 
 
 def _rate(device: int, code: int, width: int, height: int, wanted: float) -> float:
-    """The lowest rate that is at least the requested one, else the highest."""
+    """Return the lowest rate that is at least the requested rate, else the highest rate."""
     rates = []
     for item in _each(
         device, API.ENUM_FRAMEINTERVALS, API.FrmIvalEnum, pixel_format=code, width=width, height=height

@@ -43,16 +43,16 @@ class NegotiatedFormat:
 
 @dataclass(frozen=True)
 class Capability:
-    """What a device is."""
+    """The names and the kind of a device."""
 
     card: str
     driver: str
     bus: str
-    kind: int  # CAPTURE, CAPTURE_MPLANE, or 0 when it is not a camera
+    kind: int  # CAPTURE, CAPTURE_MPLANE, or 0 if it is not a camera
 
 
 def capability(device: int) -> Capability:
-    """Describe the open ``device``. Raises ``OSError``."""
+    """Return the names and the kind of the open ``device``. Raises ``OSError``."""
     capability_struct = API.Capability()
     ioctl(device, API.QUERYCAP, capability_struct, True)
     flags = (
@@ -73,7 +73,7 @@ def capability(device: int) -> Capability:
 def negotiate_format(device: int, path: str, request: RequestedMode) -> NegotiatedFormat:
     """Set the open ``device`` to the mode that fits the request best.
 
-    Raises ``UsageError`` when it is not a camera or has no supported mode, ``SourceLost`` when it has no signal, and
+    Raises ``UsageError`` if it is not a camera or has no supported mode, ``SourceLost`` if it has no signal, and
     ``OSError``.
     """
     has = capability(device)
@@ -127,7 +127,7 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
     """Return the bytes from row to row of each plane. For planes in one memory area the driver reports only the first
-    stride, and the others are proportional to their rows. Drivers without gaps may report 0."""
+    stride; the others are proportional to their rows. A driver whose rows have no gaps may report 0."""
     if len(row_bytes) == len(rows):
         return [stride or row for stride, row in zip(row_bytes, rows, strict=True)]
     first = row_bytes[0] or rows[0]
@@ -135,8 +135,8 @@ def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
 
 
 def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
-    """Request a rate (0 only reads it). Returns the rate that is used, 0 where the driver does not report it, and
-    whether the driver can set one. Raises ``OSError`` EBUSY when the driver does not change it while it streams."""
+    """Request a rate (0 only reads it). Return the rate that is used, 0 if the driver does not report it, and whether
+    the driver can set a rate. Raises ``OSError`` EBUSY if the driver does not change it while it streams."""
     parm = API.StreamParm(type=kind)
     try:
         ioctl(device, API.G_PARM, parm, True)
@@ -156,7 +156,8 @@ def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
 
 
 def _lock_signal(device: int, path: str) -> tuple[int, int] | None:
-    """Lock an input such as HDMI to its signal and return width and height; None for a camera, which has no timings."""
+    """Lock an input such as HDMI to its signal, and return width and height; None for a camera, which has no
+    timings."""
     timings = API.DvTimings()
     try:
         ioctl(device, API.QUERY_DV_TIMINGS, timings, True)

@@ -58,7 +58,7 @@ class Trace:
     def cumulative(self) -> tuple[Floats, Floats]:
         """Return times, and the joules from the first sample to each time; the joules are linear in between.
 
-        Each sample represents the time that is nearer to it than to its neighbours. The sum is that of
+        Each sample represents the time that is nearer to it than to its neighbors. The sum is that of
         trapezoids; but at a step of the current, which is between two samples, no part of the step is counted
         on the wrong side.
         """

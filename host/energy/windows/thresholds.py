@@ -1,6 +1,6 @@
 """Choose the threshold that shows the inferences if only the current is known.
 
-Neighbouring thresholds that all show the same windows are a plateau: a step of the current. A board that sleeps between
+Neighboring thresholds that all show the same windows are a plateau: a step of the current. A board that sleeps between
 inferences has two plateaus: the time in which it is awake, and the inferences within that time. The upper one is right.
 Still higher plateaus are steps between the layers of one inference. They are wrong, because they leave out energy or
 cut inferences into unequal pieces.
@@ -106,7 +106,7 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
 
 
 def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
-    """Group neighbouring thresholds with the same number of windows of nearly the same length."""
+    """Group neighboring thresholds with the same number of windows of nearly the same length."""
     runs: list[list[ThresholdResult]] = []
     for candidate in candidates:
         if (

@@ -182,4 +182,4 @@ def test_an_unreadable_new_signal_is_a_lost_camera() -> None:
     camera = Camera("/dev/video77")
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SourceLost, match="no format"):
         patch.setattr(v4l2, "ioctl", ioctl)
-        camera._happened(select.POLLPRI)
+        camera._handle_events(select.POLLPRI)
