@@ -51,10 +51,10 @@ def layer_figures(
         else:
             kind, after = FLOAT, before
     out = op.outputs[0] if op.outputs else -1
-    quant = a.quant.get(a.made[out]) if out in a.made else None
+    quant = a.quant.get(a.produced[out]) if out in a.produced else None
     low = high = None
     if quant is not None:
-        span = np.iinfo(a.made[out].dtype)
+        span = np.iinfo(a.produced[out].dtype)
         low, high = ((edge - quant.zero_point[0]) * quant.scale[0] for edge in (span.min, span.max))
     return LayerFigures(
         op.index,

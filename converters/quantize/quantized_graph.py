@@ -56,7 +56,8 @@ class _QuantizedGraphBuilder:
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
-            self._place(self.a.made[i]) if i in self.a.made else self._unchanged(i) for i in self.graph.inputs
+            self._place(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
+            for i in self.graph.inputs
         )
         for op in self.graph.ops:
             self._op(op)
@@ -65,7 +66,7 @@ class _QuantizedGraphBuilder:
             for i, form in zip(self.graph.outputs, self.a.results, strict=True)
         )
         graph = Subgraph(self.graph.name, tuple(self.tensors), tuple(self.ops), inputs, outputs)
-        tensors = {i: self.at[form] for i, form in self.a.made.items() if form in self.at}
+        tensors = {i: self.at[form] for i, form in self.a.produced.items() if form in self.at}
         metadata = {k: v for k, v in self.model.metadata.items() if k not in _STALE_METADATA}
         new = replace(
             self.model,
@@ -109,7 +110,7 @@ class _QuantizedGraphBuilder:
     def _place(self, form: TensorForm) -> int:
         """Add a computed tensor for ``form`` and return its index."""
         t = self.graph.tensors[form.tensor]
-        first = self.a.made.get(form.tensor) == form
+        first = self.a.produced.get(form.tensor) == form
         name = t.name if first else f"{t.name}/{form.dtype}"
         if form.edge is not None:
             name += f"/{form.edge[0]}_{form.edge[1]}"
@@ -131,7 +132,7 @@ class _QuantizedGraphBuilder:
             data = np.clip(steps, low, high).astype(form.dtype)
             self.at[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
             return self.at[form]
-        source = self.at[self.a.made[form.tensor]]
+        source = self.at[self.a.produced[form.tensor]]
         target = self._place(form)
         name = "DEQUANTIZE" if form.dtype == FLOAT else "QUANTIZE"
         self._append(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)
@@ -163,7 +164,7 @@ class _QuantizedGraphBuilder:
             else:
                 inputs.append(self._bias(op, mode))
         outputs = tuple(
-            -1 if i < 0 else self._place(self.a.made[i]) if i in self.a.made else self._unchanged(i)
+            -1 if i < 0 else self._place(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
             for i in op.outputs
         )
         new = replace(
@@ -188,7 +189,7 @@ class _QuantizedGraphBuilder:
         """Add an LSTM on int8. Its states are variables: the output state is quantized like the output, the cell state
         with a power of two as its scale."""
         source = self._form(self.a.read[op.index, lstm.INPUT])
-        result = self._place(self.a.made[op.outputs[0]])
+        result = self._place(self.a.produced[op.outputs[0]])
         quant = self.tensors[result].quant
         inputs = [-1] * 24
         inputs[lstm.INPUT] = source

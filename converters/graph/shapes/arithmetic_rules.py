@@ -86,7 +86,7 @@ def _slide(s: ShapeContext, height: int, width: int, *, dilated: bool) -> tuple[
 
 
 def _check_bias(s: ShapeContext, position: int, count: int) -> None:
-    if s.given(position):
+    if s.has_input(position):
         bias = s.shape(position)
         require(
             elements(bias) == count,
@@ -230,9 +230,9 @@ def lstm(s: ShapeContext) -> Sequence[Shape]:
     expected |= dict.fromkeys((9, 10, 11, 12, 13, 14, 15, 20, 21, 22, 23), (cells,))
     expected |= {16: (outputs, cells), 17: (outputs,), 18: (batch, outputs), 19: (batch, cells)}
     for position, shape in expected.items():
-        if s.given(position):
+        if s.has_input(position):
             require(
                 s.shape(position) == shape, f"input {position} {list(s.shape(position))} is not {list(shape)}"
             )
-    require(s.given(16) or outputs == cells, f"{outputs} outputs of {cells} cells need a projection")
+    require(s.has_input(16) or outputs == cells, f"{outputs} outputs of {cells} cells need a projection")
     return [(*x[:2], outputs)]

@@ -29,25 +29,25 @@ from arenite.converters.graph.shapes.rule import (
 def reshape(s: ShapeContext) -> Sequence[Shape]:
     x, out = s.shape(0), s.outputs[0].shape
     try:
-        wanted: Sequence[int] = s.ints(1) if s.given(1) else s.option("new_shape", None) or ()
+        new_shape: Sequence[int] = s.ints(1) if s.has_input(1) else s.option("new_shape", None) or ()
     except UnknownShape:
-        wanted = out
-    if list(wanted) == [0] and elements(x) == 1:  # how old converters wrote a scalar
-        wanted = ()
-    known_elements = elements(tuple(d for d in wanted if d != -1))
+        new_shape = out
+    if list(new_shape) == [0] and elements(x) == 1:  # how old converters wrote a scalar
+        new_shape = ()
+    known_elements = elements(tuple(d for d in new_shape if d != -1))
     require(
-        list(wanted).count(-1) <= 1 and all(d >= -1 for d in wanted),
-        f"the new shape {list(wanted)} is impossible",
+        list(new_shape).count(-1) <= 1 and all(d >= -1 for d in new_shape),
+        f"the new shape {list(new_shape)} is impossible",
     )
-    if -1 in wanted:
+    if -1 in new_shape:
         require(
             known_elements > 0 and elements(x) % known_elements == 0,
-            f"the input {list(x)} does not fit the new shape {list(wanted)}",
+            f"the input {list(x)} does not fit the new shape {list(new_shape)}",
         )
-    target_shape = tuple(elements(x) // known_elements if d == -1 else d for d in wanted)
+    target_shape = tuple(elements(x) // known_elements if d == -1 else d for d in new_shape)
     require(
         elements(target_shape) == elements(x),
-        f"the input {list(x)} does not fit the new shape {list(wanted)}",
+        f"the input {list(x)} does not fit the new shape {list(new_shape)}",
     )
     return [target_shape]
 

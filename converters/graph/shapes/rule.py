@@ -34,7 +34,7 @@ class ShapeContext:
             raise ShapeProblem(f"input {position} is missing")
         return t.shape
 
-    def given(self, position: int) -> bool:
+    def has_input(self, position: int) -> bool:
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def ints(self, position: int) -> list[int]:

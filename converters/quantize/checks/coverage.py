@@ -120,7 +120,7 @@ def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -
     assignment = assign_types(model.main, recipe, observations.tensors, trained=trained)
     return {
         form.tensor: range_of(assignment.quant[form], form.dtype)
-        for form in assignment.made.values()
+        for form in assignment.produced.values()
         if form in assignment.quant and form.dtype in LEVELS and form.tensor not in scaled
     }
 

@@ -107,7 +107,7 @@ def check_data(
     *,
     quantized: bytes | None = None,
     metric: str | None = None,
-    most: int = 5,
+    max_tested: int = 5,
     progress: Progress = lambda *_: None,
 ) -> FieldReport:
     """Compare ``field`` with the scales that ``recipe`` gives for ``calibration``.
@@ -119,7 +119,7 @@ def check_data(
         field: the field data.
         quantized: the quantized model, if it should be scored on the field data as well.
         metric: the metric; None selects the default for the data, or without labels the share of equal decisions.
-        most: the number of clipped tensors whose loss is measured one by one, the worst first.
+        max_tested: the number of clipped tensors whose loss is measured one by one, the worst first.
         progress: called before each run.
 
     Raises the errors of ``observe`` and ``score``.
@@ -134,7 +134,7 @@ def check_data(
     before = {c.index: c for c in coverage(model, calibration, ranges)}
     suspects = [c for c in field_coverage if c.index in before and _clips_more(c, before[c.index])]
     suspects.sort(key=lambda c: -c.clipped)
-    tried = suspects[:most]
+    tried = suspects[:max_tested]
     runs = 1 + len(tried) + (1 if suspects else 0) + (1 if quantized is not None else 0)
     done = 0
 
@@ -162,12 +162,12 @@ def check_data(
         together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
     quantized_score = None if quantized is None else scored(outputs(quantized, "quantized model"))
     progress("", runs, runs)
-    warnings = [_sentence(c, base) for c in clipped[:most]]
+    warnings = [_sentence(c, base) for c in clipped[:max_tested]]
     warnings += [
         text for c in field_coverage if c.index in before for text in _input_notes(c, before[c.index])
     ]
-    if len(clipped) > most:
-        rest = clipped[most:]
+    if len(clipped) > max_tested:
+        rest = clipped[max_tested:]
         warnings.append(
             f"{len(rest)} more tensors clip, each at most {rest[0].field.clipped:.2%} of its values."
         )

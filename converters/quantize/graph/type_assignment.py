@@ -48,14 +48,14 @@ class TensorForm:
 class TypeAssignment:
     """The types and quantizations of a graph.
 
-    ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers. ``made`` is the
-    form in which each float tensor is computed, ``read`` the form that an operator reads at (operator, input), and
+    ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers. ``produced`` is
+    the form in which each float tensor is computed, ``read`` the form that an operator reads at (operator, input), and
     ``quant`` the quantization of each integer form.
     """
 
     modes: dict[int, str]
     settings: dict[int, LayerSettings]
-    made: dict[int, TensorForm] = field(default_factory=dict)
+    produced: dict[int, TensorForm] = field(default_factory=dict)
     read: dict[tuple[int, int], TensorForm] = field(default_factory=dict)
     results: list[TensorForm | None] = field(
         default_factory=list
@@ -95,15 +95,17 @@ def assign_types(
     groups = _Groups()
     for i in graph.inputs:
         if _is_real(graph.tensors[i]):
-            a.made[i] = groups.add(TensorForm(i, _type(edges[0])))
+            a.produced[i] = groups.add(TensorForm(i, _type(edges[0])))
     for op in graph.ops:
         if op.index in a.modes:
             _assign_op(graph, op, a, groups)
         else:
-            a.made |= {i: TensorForm(i, FLOAT) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+            a.produced |= {
+                i: TensorForm(i, FLOAT) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])
+            }
     for i in graph.outputs:
         t = graph.tensors[i]
-        form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.made else None
+        form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.produced else None
         a.results.append(form)
     producers = {i: op.index for op in graph.ops for i in op.outputs}
 
@@ -217,7 +219,7 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
     reads = _reads(graph, op, mode, groups)
     outs = [groups.add(TensorForm(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]
     for form in outs:
-        a.made[form.tensor] = form
+        a.produced[form.tensor] = form
     if mode != FLOAT:
         kind = RULES[op.name].kind
         if kind == "fixed":

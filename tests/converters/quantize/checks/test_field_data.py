@@ -74,7 +74,7 @@ def test_without_labels_the_loss_is_measured_as_agreement() -> None:
     model = classifier()
     calibration = observe(model, dataset(*samples(200, 5)))
     x, _ = samples(200, 6, gain=np.full(200, 6.0))
-    report = check_data(model, load_recipe("int8"), calibration, dataset(x, None), most=1)
+    report = check_data(model, load_recipe("int8"), calibration, dataset(x, None), max_tested=1)
     assert report.score.metric == "agreement" and report.score.value == 1
     assert sum(c.loss is not None for c in report.clipped) == 1
     assert any("points of agreement" in w for w in report.warnings)
