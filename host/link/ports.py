@@ -33,7 +33,7 @@ _MAX_NAMES = 3  # names of boards in a row of the table
 
 
 def matches(board: Board, port: UsbPort) -> bool:
-    """Whether ``port`` can be the one that the firmware of ``board`` uses."""
+    """Return whether ``port`` can be the one that the firmware of ``board`` uses."""
     usb, device = board.usb, port.device
     known = device.id in usb.ids or (usb.adapter and device.id in ADAPTERS)
     if not known:

@@ -59,7 +59,7 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 
 
 def packable(folded: FoldedLayer) -> bool:
-    """Whether 256 * a + b fits into 16 bits for all weights of both channels of every pair."""
+    """Return whether 256 * a + b fits into 16 bits for all weights of both channels of every pair."""
     even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 

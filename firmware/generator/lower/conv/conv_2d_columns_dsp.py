@@ -49,7 +49,7 @@ class Conv2DColumnsDsp(Variant):
         return folded is not None and packable(folded) and pair_requantization(folded) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The widened pixels of the largest block, and one pixel of padding."""
+        """Return the bytes of the widened pixels of the largest block, and of one pixel of padding."""
         w, out_w = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]].shape[2]
         _, k_h, k_w, in_c = w.shape
         return 2 * k_h * k_w * in_c * (2 if out_w in (2, 4) else 3) + in_c

@@ -153,7 +153,7 @@ class DepthwiseMve(_Depthwise):
         return (has_full_blocks or target.optimise == "speed") and super().can_run(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The addresses of a window's taps, then one pixel of padding."""
+        """Return the bytes of the addresses of a window's taps, and of one pixel of padding."""
         _, k_h, k_w, channels = graph.tensors[op.inputs[1]].shape
         return k_h * k_w * _ADDRESS + channels + BLOCK - 1
 
@@ -187,7 +187,7 @@ class Depthwise3x3Mve(_Depthwise):
         return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The block of the remaining channels, then one row of padding."""
+        """Return the bytes of the block of the remaining channels, and of one row of padding."""
         inp = graph.tensors[op.inputs[0]]
         block = _BLOCK_BYTES if self.rest(graph, op, target) else 0
         return block + inp.shape[2] * inp.shape[3] + BLOCK - 1

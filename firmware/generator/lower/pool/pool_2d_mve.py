@@ -27,7 +27,7 @@ class _PoolMve(Variant):
         return graph.tensors[op.inputs[0]].dtype == "int8"
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """The addresses of a window's rows."""
+        """Return the bytes of the addresses of a window's rows."""
         return int(op.options["filter_height"]) * _ADDRESS
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
