@@ -46,7 +46,7 @@ def pareto(
     """Show RAM, flash and instructions of every way to build IMAGE for a board.
 
     The builds combine each goal of --optimise, the graph optimizations that are optional, and the input stored at once
-    or sent row by row. The table marks each build for which another one is at least as good in all three figures.
+    or sent row by row. A build is dominated if another one is not worse in any figure and better in at least one.
 
     The exit code is 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
     """
