@@ -12,7 +12,8 @@ static void begin(void)
     if (!is_initialized) {
         is_initialized = 1;
         port_init();
-        port_putc('\n'); /* the computer sends nothing before this: port_init drops a byte that is already there */
+        /* The computer sends nothing before this line: port_init drops bytes that have already arrived. */
+        port_putc('\n');
     }
 }
 
