@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from arenite.errors import UsageError
+import re
+
+from arenite.errors import DeviceError, UsageError
 from arenite.host.flash.upload import Upload
 from arenite.host.link.usb import UsbDevice, serial_ports, usb_devices
 
 _ST_LINKS = ("3744", "3748", "374a", "374b", "374d", "374e", "374f", "3752", "3753", "3754")
+#: Serial numbers of probes. Other characters could be an option or a command for the tool that receives the number.
+_SERIAL_NUMBER = re.compile(r"\w[\w.:-]*", re.ASCII)
 _CMSIS_DAP = ("0d28:0204", "2e8a:000c", "c251:2750", "1fc9:0090", "1fc9:0143")
 
 
@@ -56,10 +60,24 @@ def _candidates(upload: Upload) -> list[UsbDevice]:
 def probe_serial(upload: Upload) -> str | None:
     """Return the serial number of the board's probe: the one that the user named, or that of the device that ``port``
     belongs to. So two equal boards with different ports get different programs.
+
+    Raises:
+        UsageError, DeviceError: the serial number of the user or of the device has characters that none should have.
     """
     if upload.probe is not None:
+        if not _SERIAL_NUMBER.fullmatch(upload.probe):
+            raise UsageError(
+                f"--probe {upload.probe!r} is not a serial number, which has letters, digits and . : - _ only.",
+                "`arenite boards --ports` lists the serial numbers.",
+            )
         return upload.probe
     for port in serial_ports(upload.root):
-        if port.path == upload.port and kind_of(port.device) is not None:
-            return port.device.serial or None
+        if port.path == upload.port and kind_of(port.device) is not None and (serial := port.device.serial):
+            if not _SERIAL_NUMBER.fullmatch(serial):
+                raise DeviceError(
+                    f"The probe on {port.path} has the serial number {serial!r}, but a serial number has letters,"
+                    " digits and . : - _ only. No tool is given this text, because it could be a command.",
+                    "Leave out --port if this is the only probe, and check where the probe comes from.",
+                )
+            return serial
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from arenite.errors import UsageError
 from arenite.host.flash.bootloader import enter
 from arenite.host.flash.elf_image import raw_image, read_program
+from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 
 
@@ -15,7 +16,8 @@ def command(upload: Upload) -> list[str]:
         raise UsageError(f"{upload.board.name} has no DFU bootloader.", "Choose another --tool.")
     image, address = raw_image(upload.elf)
     address_option = ["--dfuse-address", f"{address:#010x}:leave"] if dfu.address is not None else ["--reset"]
-    serial_option = ["--serial", upload.probe] if upload.probe else []
+    serial = probe_serial(upload) if upload.probe else None
+    serial_option = ["--serial", serial] if serial else []
     return [
         *(
             "dfu-util",

@@ -12,13 +12,20 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 def command(upload: Upload) -> list[str]:
     """Write the script beside the ELF, and return the command ``JLinkExe -CommandFile``.
 
-    Raises UsageError if the board's profile has no J-Link device name.
+    Raises UsageError if the board's profile has no J-Link device name, or if the script cannot express the path.
     """
     device = upload.board.targets.jlink
     if not device:
         raise UsageError(f"J-Link has no name for the chip of {upload.board.name}.", "Choose another --tool.")
+    path = str(upload.elf)
+    if '"' in path or any(character < " " for character in path):
+        # J-Link Commander has no escape for them, so the rest of the path would be read as commands.
+        raise UsageError(
+            f"The path {path!r} contains a quotation mark or a control character, which J-Link Commander cannot read.",
+            "Rename the folder, or choose another --tool.",
+        )
     script = upload.elf.with_suffix(".jlink")
-    write_atomic(script, f'loadfile "{upload.elf}"\nr\ng\nexit\n')
+    write_atomic(script, f'loadfile "{path}"\nr\ng\nexit\n')
     serial = probe_serial(upload)
     serial_option = ["-SelectEmuBySN", serial.lstrip("0")] if serial else []
     interface = "JTAG" if upload.board.core.startswith("rv") else "SWD"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from arenite.errors import ToolError, UsageError
 from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.probes import probe_kind, probe_serial
@@ -10,9 +12,15 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
 _INTERFACES = {"cmsis-dap": "cmsis-dap", "stlink": "stlink", "jlink": "jlink", "icdi": "ti-icdi"}
 
 
-def _tcl(text: object) -> str:
-    """Quote a word for Tcl."""
-    return "{" + str(text) + "}"
+_TCL_CONTROLS = {"\t": "\\t", "\n": "\\n", "\r": "\\r"}
+
+
+def tcl_word(text: str) -> str:
+    """Return ``text`` as one word of a Tcl script that has the same value, without any substitution.
+
+    Braces around the text would not suffice, because a single ``}`` in the text would end the word.
+    """
+    return re.sub(r"[^\w./:=@+-]", lambda match: _TCL_CONTROLS.get(match[0], f"\\{match[0]}"), text) or "{}"
 
 
 def command(upload: Upload) -> list[str]:
@@ -22,7 +30,7 @@ def command(upload: Upload) -> list[str]:
     if not script:
         raise UsageError(f"OpenOCD has no script for {upload.board.name}.", "Choose another --tool.")
     serial = probe_serial(upload)
-    serial_option = ["-c", f"adapter serial {serial}"] if serial else []
+    serial_option = ["-c", f"adapter serial {tcl_word(serial)}"] if serial else []
     if script.startswith("board/"):
         return ["openocd", "-f", f"{script}.cfg", *serial_option, *upload.extra, "-c", _program(upload)]
     kind = probe_kind(upload)
@@ -41,7 +49,14 @@ def command(upload: Upload) -> list[str]:
 
 
 def _program(upload: Upload) -> str:
-    return f"program {_tcl(upload.elf)} verify reset exit"
+    path = str(upload.elf)
+    if any(character in "{}\\" or character < " " for character in path):
+        # OpenOCD's procedure "program" puts the name between braces and evaluates it again.
+        raise UsageError(
+            f"The path {path!r} contains a brace, a backslash or a control character, which OpenOCD cannot read.",
+            "Rename the folder, or choose another --tool.",
+        )
+    return f"program {tcl_word(path)} verify reset exit"
 
 
 UPLOADER = CommandUploader(

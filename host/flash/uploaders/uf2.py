@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from pathlib import Path
 
@@ -53,10 +54,11 @@ class Uf2Uploader:
         """See ``Uploader``."""
         uf2_file = self._write_uf2(upload)
         drive = (
-            self._named_folder(upload)
-            or f"<the drive whose {INFO} says {' or '.join(_uf2_bootloader(upload).boards)}>"
+            shlex.quote(str(folder))
+            if (folder := self._named_folder(upload))
+            else f"<the drive whose {INFO} says {' or '.join(_uf2_bootloader(upload).boards)}>"
         )
-        return [f"cp {uf2_file} {drive}/", "sync"]
+        return [f"cp {shlex.quote(str(uf2_file))} {drive}/", "sync"]
 
     def run(self, upload: Upload) -> int:
         """See ``Uploader``."""

@@ -18,6 +18,7 @@ from arenite.host.flash.elf_image import flat_image, raw_image, read_program
 from arenite.host.flash.flash import built_elf, flash
 from arenite.host.flash.probes import kind_of, probe_kind, probe_serial
 from arenite.host.flash.upload import CommandUploader, Upload, explain
+from arenite.host.flash.uploaders.openocd import tcl_word
 from arenite.host.link.usb import usb_devices
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.flash.elf_file import write_elf
@@ -110,6 +111,50 @@ def test_the_jlink_script_loads_resets_and_starts(tmp_path: Path) -> None:
         "g",
         "exit",
     ]
+
+
+HOSTILE_SERIALS = ["[exec touch pwned]", "a; shutdown", "$env(HOME)", "a} b", "-1", "a b", "1\x1b[2J", "ü"]
+
+
+@pytest.mark.parametrize("serial", HOSTILE_SERIALS)
+@pytest.mark.parametrize("tool", ["openocd", "pyocd", "jlink", "stlink", "dfu"])
+def test_a_serial_number_that_could_be_a_command_is_refused(tmp_path: Path, tool: str, serial: str) -> None:
+    """A USB device chooses its serial number, and OpenOCD's options are scripts."""
+    upload = _upload(tmp_path, "netduino2plus" if tool == "dfu" else "nucleo_l4r5zi")
+    with pytest.raises(UsageError, match="is not a serial number"):
+        UPLOADERS[tool].describe(replace(upload, probe=serial))
+    if tool != "dfu":  # its devices have no serial port
+        tree = UsbTree(tmp_path / "usb")
+        tree.plug("0483:374b", ("ttyACM2",), serial=serial)
+        upload = replace(upload, root=tree.root, port=str(tree.root / "dev/ttyACM2"))
+        with pytest.raises(DeviceError, match="serial number") as error:
+            UPLOADERS[tool].describe(upload)
+        assert "\x1b" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["a b", "[exit 3]", "$x", "a}b{", "a;b #\\", "a\tb\"'", "", "plain-1.2:3"])
+def test_openocd_reads_a_quoted_word_as_the_same_text(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    need("openocd", monkeypatch)
+    script = f"echo <{tcl_word(text)}>" if text else f"echo <[string length {tcl_word(text)}]>"
+    process = subprocess.run(
+        ["openocd", "-c", script, "-c", "shutdown"], capture_output=True, text=True, timeout=30
+    )
+    assert f"<{text or 0}>\n" in process.stderr, process.stderr
+    assert process.returncode == 0
+
+
+@pytest.mark.parametrize("name", ["a} ; exit 0 ; {b", "a{b", "a\\b", "a\nb", "a\x1bb"])
+def test_openocd_refuses_a_path_that_leaves_its_braces(tmp_path: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="which OpenOCD cannot read"):
+        UPLOADERS["openocd"].describe(_upload(tmp_path / name, "nucleo_l4r5zi"))
+
+
+@pytest.mark.parametrize("name", ['a" b', "a\nexit\nb"])
+def test_jlink_refuses_a_path_that_leaves_its_quotation_marks(tmp_path: Path, name: str) -> None:
+    upload = _upload(tmp_path / name, "nrf52840_dk")
+    with pytest.raises(UsageError, match="which J-Link Commander cannot read"):
+        UPLOADERS["jlink"].describe(upload)
+    assert not upload.elf.with_suffix(".jlink").exists()
 
 
 def _upload(folder: Path, name: str, **more: object) -> Upload:
