@@ -324,7 +324,7 @@ def test_the_log_keeps_the_newest_entries(healthy: Firmware) -> None:
 
 @pytest.mark.slow
 def test_a_restart_whose_reply_is_lost_is_no_error(healthy: Firmware) -> None:
-    lost_replies = []
+    lost_replies: list[bytes] = []
 
     def drop_first(data: bytes) -> bytes:
         if restarting and not lost_replies:
@@ -341,7 +341,7 @@ def test_a_restart_whose_reply_is_lost_is_no_error(healthy: Firmware) -> None:
             restarting = True
             device.restart()
             device.connect(toy_model.HASH)
-            assert device.health().cause == health.ASKED
+            assert device.health().cause == health.REQUEST
     assert len(lost_replies) == 1
 
 
