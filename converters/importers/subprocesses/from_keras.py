@@ -1,13 +1,13 @@
 """Convert Keras 3 and Keras 2 files to TFLite, with or without wrappers of the model optimization toolkit."""
 
-import json
+import os
 import re
-import zipfile
+import tempfile
 from contextlib import ExitStack
 from typing import Any
 
-import h5py
 import tensorflow as tf
+from keras_files import checked_config
 from protocol import Converted, Refusal, fixed_shapes
 from tf_tools import to_tflite
 
@@ -85,48 +85,35 @@ def _unroll(model: Any) -> Any:
 
 def load(job: Any) -> Any:
     """Return (model, package that loaded it, notes, whether the model was trained with quantization)."""
-    version, config = _saved_by(job)
-    if config is None:
+    version, classes = checked_config(job.source, job.kind)
+    if classes is None:
         raise Refusal(
             f"{job.source} holds weights but no model.",
             "Save the whole model: model.save('model.keras').",
             "model",
         )
-    if '"Lambda"' in config:
-        raise Refusal(
-            f"{job.source} has a Lambda layer with Python code in it, which is not run.",
-            _WITHOUT_CLASSES,
-            "model",
-        )
-    wrapped = [w for w in _WRAPPERS if f'"{w}"' in config]
-    if version.startswith("3") and not wrapped:
-        import keras
+    wrapped = [w for w in _WRAPPERS if w in classes]
+    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+        # Keras chooses the format by the file's name. A file can be valid in both formats, so the name must lead Keras
+        # to the one that was checked.
+        path = os.path.join(folder, "model.keras" if job.kind == "keras" else "model.h5")
+        os.symlink(os.path.abspath(job.source), path)
+        if version.startswith("3") and not wrapped:
+            import keras
 
+            with _explained(job):
+                return keras.saving.load_model(path, compile=False), f"keras {keras.__version__}", [], False
+        import tf_keras
+
+        ran_by = f"tf_keras {tf_keras.__version__}"
         with _explained(job):
-            return keras.saving.load_model(job.source, compile=False), f"keras {keras.__version__}", [], False
-    import tf_keras
-
-    ran_by = f"tf_keras {tf_keras.__version__}"
-    with _explained(job):
-        if not wrapped:
-            return tf_keras.models.load_model(job.source, compile=False), ran_by, [], False
-        model, notes, quantized = _load_wrapped(job, wrapped)
-        return model, ran_by, notes, quantized
+            if not wrapped:
+                return tf_keras.models.load_model(path, compile=False), ran_by, [], False
+            model, notes, quantized = _load_wrapped(job, path, wrapped)
+            return model, ran_by, notes, quantized
 
 
-def _saved_by(job: Any) -> Any:
-    """Return (version of Keras, the model's configuration as JSON text, or None if the file holds only weights)."""
-    if job.kind == "keras":
-        with zipfile.ZipFile(job.source) as archive:
-            metadata = json.loads(archive.read("metadata.json"))
-            return str(metadata.get("keras_version", "3")), archive.read("config.json").decode()
-    with h5py.File(job.source, "r") as file:
-        version, config = file.attrs.get("keras_version", "2"), file.attrs.get("model_config")
-    decode = lambda v: v.decode() if isinstance(v, bytes) else v  # noqa: E731
-    return decode(version), decode(config)  # type: ignore[no-untyped-call]
-
-
-def _load_wrapped(job: Any, wrapped: Any) -> Any:
+def _load_wrapped(job: Any, path: Any, wrapped: Any) -> Any:
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
@@ -142,7 +129,7 @@ def _load_wrapped(job: Any, wrapped: Any) -> Any:
         scopes.enter_context(tfmot.sparsity.keras.prune_scope())
         scopes.enter_context(tfmot.clustering.keras.cluster_scope())
         scopes.enter_context(tfmot.quantization.keras.quantize_scope())
-        model = tf_keras.models.load_model(job.source, compile=False)
+        model = tf_keras.models.load_model(path, compile=False)
     notes = []
     if "PruneLowMagnitude" in wrapped:
         model = tfmot.sparsity.keras.strip_pruning(model)

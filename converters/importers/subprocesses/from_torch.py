@@ -13,6 +13,7 @@ import litert_torch
 import numpy as np
 import torch
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
+from torch_files import checked_copy
 
 
 def convert(job: Any) -> Any:
@@ -69,14 +70,21 @@ def _exported(edge: Any) -> Any:
 
 def _program(job: Any) -> Any:
     """Return (module, names, shapes, dtypes) of a file that torch.export.save wrote."""
+    # Without the variable PyTorch unpickles any object if it cannot read the file as tensors.
+    os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     try:
-        program = torch.export.load(job.source)
+        with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+            program = torch.export.load(checked_copy(job.source, folder))
+    except Refusal:
+        raise
     except Exception as error:
         raise Refusal(
             f"torch {torch.__version__} cannot read {job.source}: {str(error).strip().splitlines()[0][:200]}",
             "Export and save it again with torch.export.save, if necessary with that version.",
             "model",
         ) from error
+    finally:
+        del os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]  # a factory may load the user's own checkpoint
     names = list(program.graph_signature.user_inputs)
     fakes = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
     tensors = [fakes[n] for n in names]

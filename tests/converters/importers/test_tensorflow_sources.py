@@ -16,6 +16,9 @@ from tests.converters.importers.framework_results import FrameworkResults, compu
 
 pytestmark = pytest.mark.frameworks
 
+#: Files whose content, not only their ending, decides their kind.
+_OTHER_KINDS = {"both.h5": "keras"}
+
 _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
 
 #: Allowed difference of float32 sums in another order, for values up to about 1.
@@ -24,7 +27,8 @@ _ROUNDING = 2e-6
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None, inputs=None):
-        return lambda: framework.convert(str(folder / name), _KINDS[(folder / name).suffix], inputs, options)
+        kind = _OTHER_KINDS.get(name) or _KINDS[(folder / name).suffix]
+        return lambda: framework.convert(str(folder / name), kind, inputs, options)
 
     def calibration(model: Model) -> list[list[np.ndarray]]:
         assert [model.main.tensors[i].shape for i in model.main.inputs] == [(1, 8, 8, 3)]
@@ -187,5 +191,27 @@ def test_unusable_models_are_errors_with_a_reason(results: FrameworkResults) -> 
 def test_python_code_in_a_file_is_not_run(results: FrameworkResults) -> None:
     for name in ("lambda.keras", "lambda.h5"):
         results.refused(name, ModelError, "Lambda layer", "SavedModel")
-    results.refused("own.h5", ModelError, "the class 'Own'", "SavedModel")
+    results.refused("own.h5", ModelError, "the class 'CustomLayer'", "SavedModel")
     results.refused("own.keras", ModelError, "class", "SavedModel")
+
+
+def test_a_class_name_is_compared_after_json_is_decoded(results: FrameworkResults) -> None:
+    results.refused("escaped.h5", ModelError, "Lambda layer", "SavedModel")
+    assert not (results.folder / "code-ran").exists()
+
+
+def test_a_file_in_two_formats_is_read_in_the_one_that_was_checked(results: FrameworkResults) -> None:
+    assert results.imported("both.h5").agreement is not None
+    assert not (results.folder / "code-ran").exists()
+
+
+def test_functions_and_layers_that_read_files_are_refused(results: FrameworkResults) -> None:
+    results.refused("call.h5", ModelError, "'tf.io.read_file'")
+    results.refused("tfsm.keras", ModelError, "TFSMLayer")
+    results.refused("elsewhere.h5", ModelError, "'secret'", "another file")
+    results.refused("raw.h5", ModelError, "'w'", "another file")
+
+
+def test_sizes_are_checked_before_data_are_expanded(results: FrameworkResults) -> None:
+    results.refused("bomb.h5", ModelError, "bytes of memory", "limit")
+    results.refused("long.keras", ModelError, "config.json", "limit is 33,554,432")

@@ -16,6 +16,17 @@ from tests.converters.importers.framework_results import MAKERS, FrameworkResult
 
 pytestmark = pytest.mark.frameworks
 
+#: Files that run code or read other files if PyTorch opens them without checks, and words of the error.
+_HOSTILE = {
+    "inputs": "Weights only load failed",
+    "expression": "the expression '__import__",
+    "operator": "the operator 'torch.serialization.os.system'",
+    "file": "aten.from_file",
+    "constant": "opaque_obj_0",
+    "library": "aotinductor",
+    "large": "the limit is 2,147,483,648",
+}
+
 _LAST = (0, 2, 3, 1)
 
 
@@ -26,7 +37,8 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         return lambda: framework.convert(str(folder / source) if program else source, kind, None, options)
 
     tall = ImportOptions(shape={"image": (1, 3, 16, 8)})
-    return {
+    hostile = {f"{name}.pt2": job(f"{name}.pt2", tall) for name in (*_HOSTILE, "guard")}
+    return hostile | {
         "net.pt2": job("net.pt2"),
         "open.pt2": job("open.pt2", tall),
         "open.pt2?": job("open.pt2"),
@@ -101,3 +113,14 @@ def test_a_checkpoint_is_not_a_program(results: FrameworkResults) -> None:
     assert source_kind(str(results.folder / "net.pt2")) == "torch-export"
     with pytest.raises(UsageError, match="module:function"):
         source_kind(str(results.folder / "weights.pt"))
+
+
+@pytest.mark.parametrize("name", _HOSTILE)
+def test_a_program_that_could_run_code_is_refused(results: FrameworkResults, name: str) -> None:
+    results.refused(f"{name}.pt2", ModelError, _HOSTILE[name])
+    assert not (results.folder / "code-ran").exists()
+
+
+def test_guards_of_a_program_are_not_run(results: FrameworkResults) -> None:
+    assert results.largest_difference("guard.pt2", "open.pt2", _LAST) < 2e-6
+    assert not (results.folder / "code-ran").exists()

@@ -3,9 +3,13 @@
 The folder is the argument.
 """
 
+import json
+import shutil
 import sys
+import zipfile
 from pathlib import Path
 
+import h5py
 import keras
 import numpy as np
 import tensorflow as tf
@@ -106,6 +110,61 @@ def with_python_code():
     tf_keras.Model(x, tf_keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.h5")
 
 
+def hostile():
+    """Write files that run code, or read other files, if a framework opens them without checks."""
+    marker = str(OUT / "code-ran")
+    x = tf_keras.Input((4,))
+    layer = tf_keras.layers.Lambda(
+        lambda v, path: (__import__("os").mknod(path), v)[1], arguments={"path": marker}
+    )
+    Path(marker).unlink(missing_ok=True)
+    tf_keras.Model(x, layer(x)).save(OUT / "escaped.h5")
+    Path(marker).unlink()  # saving called the function
+    with h5py.File(OUT / "escaped.h5", "r+") as file:
+        text = file.attrs["model_config"]
+        file.attrs["model_config"] = text.replace('"class_name": "Lambda"', '"class_name": "\\u004cambda"')
+        assert "u004c" in file.attrs["model_config"]
+    x = tf_keras.Input((4,))
+    tf_keras.Model(x, tf.multiply(x, 2.0)).save(OUT / "call.h5")
+    with h5py.File(OUT / "call.h5", "r+") as file:
+        text = file.attrs["model_config"]
+        assert '"function": "math.multiply"' in text
+        file.attrs["model_config"] = text.replace('"function": "math.multiply"', '"function": "io.read_file"')
+    shutil.copy(OUT / "keras2.h5", OUT / "elsewhere.h5")
+    with h5py.File(OUT / "elsewhere.h5", "r+") as file:
+        file["model_weights"]["secret"] = h5py.ExternalLink("/etc/passwd", "/")
+    shutil.copy(OUT / "keras2.h5", OUT / "raw.h5")
+    with h5py.File(OUT / "raw.h5", "r+") as file:
+        file["model_weights"].create_dataset("w", (8,), "u1", external=[("/etc/passwd", 0, 8)])
+    shutil.copy(OUT / "keras2.h5", OUT / "bomb.h5")
+    with h5py.File(OUT / "bomb.h5", "r+") as file:
+        file["model_weights"].create_dataset("w", (1 << 40,), "f4", chunks=(1 << 20,), compression="gzip")
+    layer = {"module": "keras.layers", "class_name": "TFSMLayer", "config": {"filepath": str(OUT / "saved")}}
+    text = json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}})
+    for name, config in (("tfsm.keras", text), ("long.keras", text + " " * (40 << 20))):
+        with zipfile.ZipFile(OUT / name, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("metadata.json", '{"keras_version": "3.15.1"}')
+            archive.writestr("config.json", config)
+            archive.write(OUT / "keras2.h5", "model.weights.h5")
+    # Valid as a Keras 3 archive and, by its name, as an HDF5 file with a Lambda layer.
+    with zipfile.ZipFile(OUT / "both.zip", "w") as archive, zipfile.ZipFile(OUT / "keras3.keras") as good:
+        for name in good.namelist():
+            archive.writestr(name, good.read(name))
+    user_block = 1 << 20
+    with (
+        h5py.File(OUT / "escaped.h5") as old,
+        h5py.File(OUT / "both.h5", "w", userblock_size=user_block) as new,
+    ):
+        for key, value in old.attrs.items():
+            new.attrs[key] = value
+        old.copy("model_weights", new)
+    archive_bytes = (OUT / "both.zip").read_bytes()
+    assert len(archive_bytes) < user_block
+    data = bytearray((OUT / "both.h5").read_bytes())
+    data[:16] = archive_bytes[:16]
+    (OUT / "both.h5").write_bytes(bytes(data) + archive_bytes)
+
+
 def quantization_aware():
     layers = tf_keras.layers
     model = tfmot.quantization.keras.quantize_model(
@@ -168,6 +227,7 @@ for make in (
     mixed_precision,
     keras_2,
     with_python_code,
+    hostile,
     quantization_aware,
     shrunk,
     signatures,

@@ -1,6 +1,11 @@
 """Write torch.export programs with inputs and outputs, and a checkpoint, to the folder given as argument."""
 
+import io
+import json
+import os
+import pickle
 import sys
+import zipfile
 from pathlib import Path
 
 import factories
@@ -22,3 +27,57 @@ torch.export.save(torch.export.export(model, (images[:2],), dynamic_shapes=({0: 
 shapes = ({0: batch, 2: height},)
 torch.export.save(torch.export.export(model, (images[:2],), dynamic_shapes=shapes), OUT / "open.pt2")
 torch.save(model.state_dict(), OUT / "weights.pt")
+
+
+class Program:
+    """Runs a command when it is unpickled."""
+
+    def __reduce__(self):
+        return os.system, (f"touch {OUT}/code-ran",)
+
+
+def pickled():
+    data = io.BytesIO()
+    torch.save(Program(), data)
+    return data.getvalue()
+
+
+def changed(name, members, extra=None):
+    """Write a copy of open.pt2. ``members`` maps the end of a member's name to a function of its bytes."""
+    with zipfile.ZipFile(OUT / "open.pt2") as old, zipfile.ZipFile(OUT / name, "w") as new:
+        for member in old.namelist():
+            data = old.read(member)
+            for end, change in members.items():
+                if member.endswith(end):
+                    assert change(data) != data, name
+                    data = change(data)
+            new.writestr(member, data)
+        root = old.namelist()[0].split("/")[0]
+        for member, data in (extra or {}).items():
+            new.writestr(f"{root}/{member}", data)
+
+
+def with_text(old, new):
+    return {"models/model.json": lambda data: data.replace(old.encode(), json.dumps(new)[1:-1].encode())}
+
+
+RUN = f"__import__('os').system('touch {OUT}/code-ran')"
+changed("inputs.pt2", {"sample_inputs/model.pt": lambda _: pickled()})
+changed("expression.pt2", with_text("Symbol(", f"{RUN} + Symbol("))
+guarded = {"models/model.json": lambda data: json.dumps(json.loads(data) | {"guards_code": [RUN]}).encode()}
+changed("guard.pt2", guarded)
+changed("operator.pt2", with_text("torch.ops.aten.conv2d.default", "torch.serialization.os.system"))
+changed("file.pt2", with_text("torch.ops.aten.conv2d.default", "torch.ops.aten.from_file.default"))
+constants = {
+    "config": {"k": {"path_name": "opaque_obj_0", "is_param": False, "use_pickle": True, "tensor_meta": None}}
+}
+changed(
+    "constant.pt2",
+    {"model_constants_config.json": lambda _: json.dumps(constants).encode()},
+    {"data/constants/opaque_obj_0": pickle.dumps(Program())},
+)
+changed("library.pt2", {}, {"data/aotinductor/model/model.so": b"ELF"})
+changed("large.pt2", {})
+with zipfile.ZipFile(OUT / "large.pt2", "a") as archive:
+    archive.writestr("open/data/weights/weight_90", b"")
+    archive.getinfo("open/data/weights/weight_90").file_size = 3 << 30

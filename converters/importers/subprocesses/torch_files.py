@@ -1,0 +1,192 @@
+"""Check a file of torch.export before PyTorch reads it, and write a copy without what could run code.
+
+A ``.pt2`` file is an archive of a program as JSON and of tensors. PyTorch evaluates its symbolic expressions and its
+guards as Python, unpickles its constants and its example inputs, and loads compiled libraries from it. This module
+accepts only tensors and a program of known operators. The copy is written anew, so that PyTorch's own reader of
+archives cannot find other members than those that were checked.
+"""
+
+import ast
+import json
+import os
+import re
+import zipfile
+from typing import Any
+
+from protocol import Refusal
+
+#: The most bytes of all members together, and of the JSON that describes the program.
+MAX_BYTES = 2 << 30
+MAX_PROGRAM_BYTES = 64 << 20
+
+_AGAIN = "Export the float model again with torch.export.save, without compiled code and custom classes."
+
+#: Members are named after the folder that contains them, except in files of PyTorch 2.7 and older.
+_MEMBERS = re.compile(
+    r"archive_format|archive_version|byteorder|version|\.data/\w+|\.format_version|\.storage_alignment"
+    r"|models/[^/]+\.json|extra/.*|data/sample_inputs/[^/]+\.pt"
+    r"|data/(weights|constants)/(weight_\d+|tensor_\d+|[^/]+_config\.json|[^/]+\.pt)"
+    r"|serialized_(exported_program\.json|state_dict\.pt|constants\.pt|example_inputs\.pt|state_dict\.json)"
+    r"|extra_files/.*"
+)
+_TENSOR_FILE = re.compile(r"(weight|tensor)_\d+|[\w.]+\.pt|")
+
+_TARGET = re.compile(
+    r"torch\.ops\.(aten|prims|quantized_decomposed|quantized|higher_order)\.\w+(\.\w+)?"
+    r"|_operator\.[a-z_]+|math\.[a-z0-9]+|torch\.sym_\w+|torch\._sym_\w+"
+)
+#: Operators of ATen that open files.
+_FILE_OPERATORS = re.compile(r"torch\.ops\.aten\.(from_file|save|load)\b")
+
+_TREE_TYPES = (
+    None,
+    "builtins.tuple",
+    "builtins.list",
+    "builtins.dict",
+    "collections.OrderedDict",
+    "torch.Size",
+)
+
+_EXPRESSION_NODES = (
+    ast.Expression, ast.Call, ast.Name, ast.Constant, ast.keyword, ast.Load, ast.BinOp, ast.UnaryOp, ast.Compare,
+    ast.BoolOp, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.Tuple,
+)  # fmt: skip
+_FUNCTIONS_NAMES = """
+Symbol Integer Rational Float Add Mul Pow Mod Min Max Abs Eq Ne Lt Le Gt Ge StrictLessThan LessThan StrictGreaterThan
+GreaterThan Equality Unequality And Or Not ITE Piecewise ExprCondPair Tuple true false FloorDiv ModularIndexing Where
+PythonMod CleanDiv CeilToInt FloorToInt CeilDiv LShift RShift FloatPow FloatTrueDiv IntTrueDiv IntLikeFloorDiv
+NonOverlapping IsNonOverlappingAndDenseIndicator TruncToFloat TruncToInt RoundToInt RoundDecimal ToFloat Identity
+PowByNatural BooleanTrue BooleanFalse ceiling floor sqrt bool int float
+"""
+_FUNCTIONS = frozenset(_FUNCTIONS_NAMES.split())
+_NAME = re.compile(r"[a-zA-Z]{1,12}\d*")
+
+
+def checked_copy(source: Any, folder: Any) -> Any:
+    """Write a copy of the .pt2 file ``source`` to ``folder`` and return its path.
+
+    Raises ``Refusal`` for members, operators or expressions that could run code, and for sizes beyond the limits.
+    """
+    path = os.path.join(folder, "model.pt2")
+    with (
+        zipfile.ZipFile(source) as archive,
+        zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as copy,
+    ):
+        members = {info.filename: info for info in archive.infolist() if not info.filename.endswith("/")}
+        total = sum(info.file_size for info in members.values())
+        if total > MAX_BYTES:
+            raise Refusal(
+                f"{source} would take {total:,} bytes of memory; the limit is {MAX_BYTES:,}.",
+                "Give a smaller model.",
+                "model",
+            )
+        nested = any(name.endswith("/archive_format") for name in members)
+        for name, info in members.items():
+            inner = name.partition("/")[2] if nested else name
+            if not _MEMBERS.fullmatch(inner):
+                raise Refusal(
+                    f"{source} contains '{name[:100]}', which may run code when it is read.", _AGAIN, "model"
+                )
+            if inner.endswith(".json"):
+                if info.file_size > MAX_PROGRAM_BYTES:
+                    raise Refusal(
+                        f"{source}: {name[:100]} has {info.file_size:,} bytes; the limit is "
+                        f"{MAX_PROGRAM_BYTES:,}.",
+                        "Give a smaller model.",
+                        "model",
+                    )
+                copy.writestr(name, _checked_json(source, inner, archive.read(info)))
+            elif not inner.startswith("extra"):
+                with archive.open(info) as member, copy.open(name, "w", force_zip64=True) as target:
+                    while block := member.read(1 << 20):
+                        target.write(block)
+    return path
+
+
+def _checked_json(source: Any, name: Any, data: Any) -> Any:
+    try:
+        program = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise Refusal(f"{name} in {source} is not valid JSON: {error}.", "Save it again.", "model") from error
+    pending = [program]
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list):
+            pending.extend(value)
+        elif isinstance(value, dict):
+            _check_table(source, value)
+            pending.extend(value.values())
+    return json.dumps(program)
+
+
+def _check_table(source: Any, table: Any) -> None:
+    """Check one JSON object, and remove its guards: PyTorch compiles them as Python, and they only check the shapes of
+    inputs, which are fixed here."""
+    if "guards_code" in table:
+        table["guards_code"] = []
+    operator = table.get("as_operator")
+    if operator is None and "inputs" in table:  # a node; the signature has targets that are names of weights
+        operator = table.get("target")
+    if operator is not None:
+        if not isinstance(operator, str) or not _TARGET.fullmatch(operator):
+            raise Refusal(f"{source} uses the operator '{str(operator)[:100]}'.", _AGAIN, "model")
+        if _FILE_OPERATORS.match(operator):
+            raise Refusal(f"{source} reads a file with the operator '{operator}'.", _AGAIN, "model")
+    if "expr_str" in table:
+        _check_expression(source, table["expr_str"])
+    if table.get("as_custom_obj") is not None:
+        raise Refusal(f"{source} has an object of a custom class.", _AGAIN, "model")
+    if "path_name" in table and not _TENSOR_FILE.fullmatch(str(table["path_name"])):
+        raise Refusal(
+            f"{source} has the constant '{str(table['path_name'])[:100]}', which is not a tensor.",
+            _AGAIN,
+            "model",
+        )
+    for key in ("in_spec", "out_spec"):
+        if isinstance(table.get(key), str):
+            _check_tree(source, table[key])
+
+
+def _check_expression(source: Any, text: Any) -> None:
+    """Raise ``Refusal`` unless ``text`` is arithmetic of symbols. PyTorch gives it to SymPy, which evaluates it."""
+    try:
+        nodes = list(ast.walk(ast.parse(str(text), mode="eval")))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        nodes = []
+    accepted = bool(nodes)
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            accepted &= isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS
+        elif isinstance(node, ast.Name):
+            accepted &= node.id in _FUNCTIONS or _NAME.fullmatch(node.id) is not None
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            accepted &= re.fullmatch(r"\w{1,64}", node.value) is not None
+        else:
+            accepted &= isinstance(node, _EXPRESSION_NODES)
+    if not accepted:
+        raise Refusal(f"{source} has the expression '{str(text)[:100]}'.", _AGAIN, "model")
+
+
+def _check_tree(source: Any, text: Any) -> None:
+    """Raise ``Refusal`` unless ``text`` describes nested tuples, lists and dictionaries."""
+    try:
+        pending = [json.loads(text)]
+        while pending:
+            value = pending.pop()
+            if isinstance(value, list):
+                pending.extend(value)
+            elif isinstance(value, dict):
+                if "__enum__" in value or value.get("type") not in _TREE_TYPES:
+                    raise Refusal(
+                        f"{source} takes or returns '{str(value.get('type'))[:100]}'.",
+                        "Export a model that takes and returns tensors, tuples, lists or dictionaries.",
+                        "model",
+                    )
+                pending.extend(value.get("children_spec") or ())
+                context = value.get("context")
+                if isinstance(context, str) and "{" in (decoded := json.dumps(json.loads(context))):
+                    raise Refusal(f"{source} has the structure {decoded[:100]}.", _AGAIN, "model")
+    except ValueError as error:
+        raise Refusal(
+            f"{source} has a damaged structure of inputs: {error}.", "Save it again.", "model"
+        ) from error
