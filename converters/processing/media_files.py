@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from arenite.converters.processing.picture_files import open_picture
 from arenite.converters.processing.preprocess import preprocess_pixels, preprocess_samples
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.image_steps import ImageSource
@@ -18,7 +19,11 @@ from arenite.converters.processing.specification.preprocessing import Preprocess
 from arenite.errors import UsageError
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
+PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 SOUND_SUFFIXES = (".wav",)
+
+#: The most bytes of a recording: half an hour of 16 bits at 16 kHz.
+MAX_SOUND_BYTES = 64 << 20
 
 
 def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
@@ -48,11 +53,11 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
 def read_picture(path: str | Path, order: str) -> np.ndarray:
     """Return a picture as uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey. Raises ``UsageError``."""
     try:
-        from PIL import Image, UnidentifiedImageError
+        from PIL import Image
     except ImportError as error:
         raise UsageError("Reading pictures needs Pillow.", "pip install 'arenite[images]'") from error
     try:
-        with Image.open(path) as picture:
+        with Path(path).open("rb") as file, open_picture(file, PICTURE_FORMATS) as picture:
             if picture.mode in ("I", "F") or picture.mode.startswith("I;"):
                 # Pillow would cut every value at 255, and the conversion that training used is unknown.
                 raise UsageError(
@@ -60,7 +65,7 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
                     "Save it with 8 bits, scaled in the same way as for training.",
                 )
             pixels = np.asarray(picture.convert("L" if order == "grey" else "RGB"))
-    except (OSError, ValueError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
         raise UsageError(f"Cannot read the picture {path}: {error}.", "Give a PNG or JPEG file.") from error
     if order == "grey":
         return pixels[:, :, np.newaxis]
@@ -71,7 +76,13 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     """Return int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or a format other
     than PCM."""
     try:
-        with wave.open(io.BytesIO(_plain_format(Path(path).read_bytes()))) as file:
+        with Path(path).open("rb") as stream:
+            data = stream.read(MAX_SOUND_BYTES + 1)
+        if len(data) > MAX_SOUND_BYTES:
+            raise UsageError(
+                f"The sound {path} has more than {MAX_SOUND_BYTES:,} bytes.", "Cut it into parts."
+            )
+        with wave.open(io.BytesIO(_plain_format(data))) as file:
             width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, wave.Error) as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
+from arenite.array_files import read_arrays
 from arenite.converters.graph.model import DTYPES, Tensor
 from arenite.errors import UsageError
 
@@ -52,10 +51,8 @@ def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None
     dimension of 1. Raises ``UsageError`` that names the array, its shape or type, and the expected one.
     """
     try:
-        # ZipFile rejects a plain .npy file, which NumPy would accept as one array without a name.
-        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        arrays = read_arrays(path)
+    except (OSError, ValueError) as error:
         raise UsageError(
             f"Cannot read {path}: {error}.", "Write it with numpy.savez(path, x=..., y=...)."
         ) from error

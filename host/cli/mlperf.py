@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import click
 import numpy as np
 
+from arenite.array_files import read_arrays
 from arenite.errors import UsageError
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.build.prepare import prepare
@@ -131,15 +131,14 @@ def mlperf(
 
 def _recordings(data: Path, count: int) -> np.ndarray | None:
     """Return the array ``recording`` of the archive (the recording of each window), or None if it has no such array."""
-    with zipfile.ZipFile(data), np.load(data, allow_pickle=False) as archive:
-        if "recording" not in archive.files:
-            return None
-        try:
-            recordings = np.asarray(archive["recording"])
-        except ValueError as error:
-            raise UsageError(
-                f"{data}: 'recording' is not a plain array.", "Write numbers or names."
-            ) from error
+    try:
+        recordings = read_arrays(data).get("recording")
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"Cannot read {data}: {error}.", "Write plain arrays of numbers or names."
+        ) from error
+    if recordings is None:
+        return None
     if recordings.ndim != 1 or len(recordings) < count:
         raise UsageError(
             f"{data}: 'recording' has shape {recordings.shape}, but x has {count} windows.",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 
+from arenite.array_files import read_arrays
 from arenite.errors import UsageError
 from arenite.models.datasets.pictures import resize_images
 from arenite.models.datasets.training_data import CLASSIFY, TrainingData, TrainingSettings
@@ -64,9 +63,8 @@ def user_data(path: Path, resolution: int | None = None) -> TrainingData:
 
 def _read(path: Path) -> dict[str, np.ndarray]:
     try:
-        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error) as error:
+        arrays = read_arrays(path)
+    except (OSError, ValueError) as error:
         raise UsageError(f"Cannot read {path}: {error}.", _HINT) from error
     for name in ("x", "y"):
         if name not in arrays:

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +16,7 @@ from typing import Protocol
 
 import numpy as np
 
+from arenite.array_files import read_arrays
 from arenite.converters.graph.model import Model, Tensor
 from arenite.converters.quantize.calibration.histogram import BINS, Histogram
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
@@ -103,8 +102,7 @@ class Observations:
     def load(path: str | Path) -> Observations:
         """Read a file that ``save`` wrote. Raises ``UsageError``."""
         try:
-            with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
+            arrays = read_arrays(path)
             head = json.loads(arrays["head"].tobytes())
             if head["schema"] != _SCHEMA:
                 raise ValueError(f"schema {head['schema']!r}")
@@ -121,8 +119,6 @@ class Observations:
             KeyError,
             TypeError,
             IndexError,
-            zipfile.BadZipFile,
-            zlib.error,
         ) as error:
             raise UsageError(
                 f"Cannot read the observations {path}: {error}.", "Calibrate the model again."

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
+from arenite.array_files import read_array, read_arrays
 from arenite.converters.graph.model import Tensor
 from arenite.errors import UsageError
 
@@ -61,11 +60,9 @@ def _load(path: Path) -> dict[str, np.ndarray]:
     """Return the arrays of an .npz by name. The array of an .npy has the name ""."""
     try:
         if path.suffix.lower() == ".npy":
-            return {"": np.load(path, allow_pickle=False)}
-        # An .npz is opened as an archive first: NumPy would read a plain .npy as a single array without a name.
-        with zipfile.ZipFile(path), np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files}
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError) as error:
+            return {"": read_array(path)}
+        return read_arrays(path)
+    except (OSError, ValueError) as error:
         text = str(error)
         if "pickle" in text.lower() or "Object arrays" in text:
             raise UsageError(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
 
 import numpy as np
 
+from arenite.converters.processing.picture_files import MAX_PIXELS, open_picture
 from arenite.errors import UsageError
 
 
@@ -15,11 +17,11 @@ def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
     Raises ``UsageError`` if it is not a picture, or if neither package is installed.
     """
     try:
-        from PIL import Image
+        import PIL  # noqa: F401
     except ImportError:
         return _by_opencv(data, order, name)
     try:
-        with Image.open(io.BytesIO(data)) as picture:
+        with open_picture(io.BytesIO(data)) as picture:
             rgb = np.asarray(picture.convert("RGB"))
     except Exception as error:  # each of Pillow's formats has its own errors for malformed files
         raise _damaged(name, str(error)) from error
@@ -27,6 +29,8 @@ def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
 
 
 def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
+    # OpenCV reads the limit when it is imported. Its own is a thousand times larger.
+    os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(MAX_PIXELS))
     try:
         import cv2
     except ImportError as error:

@@ -1,0 +1,44 @@
+"""Open pictures with Pillow without trusting the sizes that they state."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+#: A picture may have ``FREE_PIXELS``, and beyond that ``PIXELS_PER_BYTE`` for each byte of its file, up to
+#: ``MAX_PIXELS``. A photograph has about 10 pixels per byte; a PNG file of one color has thousands.
+FREE_PIXELS = 1 << 24
+PIXELS_PER_BYTE = 50
+MAX_PIXELS = 200_000_000
+
+#: Pillow's names of formats that are data only. Others run programs: Pillow opens EPS files with Ghostscript.
+FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF", "GIF")
+
+
+@contextmanager
+def open_picture(file: IO[bytes], formats: Sequence[str] = FORMATS) -> Iterator[Image]:
+    """Open the picture in ``file``, whose pixels are not decoded yet.
+
+    Raises ``ValueError`` for more pixels than the limits, ``ImportError`` without Pillow, and Pillow's errors:
+    ``OSError``, ``ValueError``, ``SyntaxError`` and ``Image.DecompressionBombError``.
+    """
+    from PIL import Image
+
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # Pillow's limit; ours is below
+        opened = Image.open(file, formats=list(formats))
+    with opened as picture:
+        width, height = picture.size
+        if width * height > min(MAX_PIXELS, max(FREE_PIXELS, PIXELS_PER_BYTE * size)):
+            raise ValueError(
+                f"it states {width} x {height} pixels in {size:,} bytes, which is too large to be expanded"
+            )
+        yield picture

@@ -1,0 +1,107 @@
+"""NumPy files whose stated sizes cannot be true, or that would exhaust the memory."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.array_files import read_array, read_arrays
+from arenite.converters.quantize.dataset.sample_files import read_file
+from arenite.errors import UsageError
+from arenite.host.bench.samples import load_samples
+from arenite.models.datasets.user_data import user_data
+
+
+def _header(shape: tuple[int, ...], dtype: str = "<f4") -> bytes:
+    text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
+
+
+def _archive(path: Path, member: bytes) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("x.npy", member)
+    return path
+
+
+@pytest.fixture(scope="module")
+def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An archive of 1 MB that states and has 1 GB of zeros."""
+    path = tmp_path_factory.mktemp("bomb") / "bomb.npz"
+    size = 1 << 30
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive,
+        archive.open("x.npy", "w", force_zip64=True) as member,
+    ):
+        member.write(_header((size // 4,)))
+        for _ in range(size >> 24):
+            member.write(bytes(1 << 24))
+    return path
+
+
+def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path) -> None:
+    expected = {"x": np.arange(12.0).reshape(3, 4), "name": np.array(["a", "bc"]), "n": np.array(7)}
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "some.npz", **expected)
+        arrays = read_arrays(tmp_path / "some.npz")
+        assert {k: v.tolist() for k, v in arrays.items()} == {k: v.tolist() for k, v in expected.items()}
+    np.save(tmp_path / "one.npy", np.asfortranarray(expected["x"]))
+    assert np.array_equal(read_array(tmp_path / "one.npy"), expected["x"])
+
+
+def test_an_archive_that_expands_to_a_gigabyte_is_refused_before_it_does(bomb: Path) -> None:
+    assert bomb.stat().st_size < 8 << 20
+    with pytest.raises(ValueError, match="expand to 1,073,741,"):
+        read_arrays(bomb)
+    # In a process of its own, because memory that other tests used counts here too.
+    code = (
+        "import sys, resource\nfrom arenite.array_files import read_arrays\ntry: read_arrays(sys.argv[1])\n"
+    )
+    code += "except ValueError: print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+    run = subprocess.run([sys.executable, "-c", code, str(bomb)], capture_output=True, text=True, check=True)
+    assert int(run.stdout) < 300_000  # KiB
+
+
+@pytest.mark.parametrize("shape", [(1 << 38,), (2**40, 2**40), (3, 2**62)])
+def test_a_shape_larger_than_the_file_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
+    path = _archive(tmp_path / "claim.npz", _header(shape))
+    assert path.stat().st_size < 400
+    with pytest.raises(ValueError, match="states the shape"):
+        read_arrays(path)
+    (tmp_path / "claim.npy").write_bytes(_header(shape))
+    with pytest.raises(ValueError, match="states the shape"):
+        read_array(tmp_path / "claim.npy")
+
+
+def test_damaged_files_are_one_kind_of_error(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "good.npz", x=np.arange(1000))
+    good = (tmp_path / "good.npz").read_bytes()
+    for at in range(0, len(good), 7):
+        (tmp_path / "bad.npz").write_bytes(good[:at] + bytes([good[at] ^ 0x55]) + good[at + 1 :])
+        try:
+            read_arrays(tmp_path / "bad.npz")
+        except ValueError as error:
+            assert str(error)
+        (tmp_path / "bad.npz").write_bytes(good[:at])
+        with pytest.raises(ValueError, match=r"\w"):
+            read_arrays(tmp_path / "bad.npz")
+
+
+def test_pickled_objects_are_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "objects.npz", x=np.array([{}, []], dtype=object))
+    with pytest.raises(ValueError, match="Object arrays"):
+        read_arrays(tmp_path / "objects.npz")
+
+
+def test_every_reader_of_samples_checks_sizes(bomb: Path) -> None:
+    for read in (
+        lambda: read_file(bomb, []),
+        lambda: load_samples(bomb, []),
+        lambda: user_data(bomb),
+    ):
+        with pytest.raises(UsageError, match="expand to"):
+            read()
