@@ -99,5 +99,5 @@ def test_addresses_with_and_without_a_prefix():
 def test_invalid_addresses_raise_an_error():
     with pytest.raises(UsageError, match="not an address"):
         open_connection("tcp:host:port")
-    with pytest.raises(DeviceError, match="No device answers"):
+    with pytest.raises(DeviceError, match="Nothing answers"):
         open_connection("tcp:127.0.0.1:1")
