@@ -6,19 +6,22 @@ Each error has one sentence on the problem, one on what to try, and the exit cod
 
 from __future__ import annotations
 
+from arenite.printable import printable_lines
+
 
 class AreniteError(Exception):
     """An error that the user can correct.
 
-    ``problem`` describes the error with the value or name concerned; ``hint`` suggests what to try next.
+    ``problem`` describes the error with the value or name concerned; ``hint`` suggests what to try next. Values and
+    names may come from a device or a file, so control characters in both are escaped.
     """
 
     exit_code = 2
 
     def __init__(self, problem: str, hint: str = "") -> None:
-        super().__init__(problem)
-        self.problem = problem
-        self.hint = hint
+        self.problem = printable_lines(problem)
+        self.hint = printable_lines(hint)
+        super().__init__(self.problem)
 
     def __str__(self) -> str:
         return f"{self.problem} {self.hint}".strip()

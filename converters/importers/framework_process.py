@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from rich.console import Console
 
 from arenite.converters.graph.model import Model, Signature
 from arenite.converters.importers import source_kinds
@@ -35,6 +34,7 @@ from arenite.converters.importers.tensor_names import shorten_tensor_names
 from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, ToolError, UsageError
+from arenite.safe_console import SafeConsole
 
 #: ``_ENVIRONMENTS`` maps the kind of a source to the environment that converts it, ``_SCRIPTS`` the environment to its
 #: script in ``subprocesses``.
@@ -90,7 +90,7 @@ class FrameworkProcess:
         self.name = name
         self._env = environment(name, progress=progress)
         self._script = Path(__file__).parent / "subprocesses" / _SCRIPTS[name]
-        self._console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
+        self._console = SafeConsole(stderr=True, quiet=not progress, highlight=False, markup=False)
 
     def __enter__(self) -> FrameworkProcess:
         self._temporary = tempfile.TemporaryDirectory(prefix="arenite-import-")

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from time import monotonic
 
-from rich.console import Console
-
 from arenite.errors import ToolError
+from arenite.safe_console import SafeConsole
 
 _WRONG_HASH = "DO NOT MATCH THE HASHES"
 
@@ -45,7 +44,7 @@ def install(
     pip = (sys.executable, "-m", "pip", "--python", str(python), "install", "--prefer-binary", "--no-input")
     quiet = ("--progress-bar=off", "--disable-pip-version-check")
     locked = ("--require-hashes", "--no-deps")
-    console = Console(stderr=True, quiet=not progress, highlight=False, markup=False)
+    console = SafeConsole(stderr=True, quiet=not progress, highlight=False, markup=False)
     started = monotonic()
     with console.status(f"Creating the environment '{name}', once") as status:
 

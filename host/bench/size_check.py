@@ -12,7 +12,7 @@ from arenite.files import write_atomic
 from arenite.host.build.elf_sizes import read_elf
 from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import built_elf
-from arenite.host.link.client import DeviceMemory
+from arenite.host.link.device_replies import DeviceMemory
 
 #: The file that ``arenite bench --keep`` writes into the project.
 MEASURED = "measured.json"

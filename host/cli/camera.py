@@ -25,6 +25,7 @@ from arenite.host.camera.options import (
     Range,
     SourceOptions,
 )
+from arenite.printable import printable_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -325,7 +326,7 @@ def _options(values: dict[str, Any]) -> CameraOptions:
 
 
 def _report(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    print(printable_lines(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ import traceback
 import click
 
 from arenite.errors import AreniteError, UsageError
+from arenite.printable import printable_lines
 
 #: Each command with the module that defines it (as a click command of the same name) and its help line.
 COMMANDS = {
@@ -103,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
         )
         return 2
     except Exception:
-        traceback.print_exc()
+        print(printable_lines(traceback.format_exc()), end="", file=sys.stderr)
         print("This is a bug in Arenite. Please report it with the lines above.", file=sys.stderr)
         return EXIT_BUG
 

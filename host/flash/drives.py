@@ -12,6 +12,7 @@ from pathlib import Path
 
 from arenite.errors import DeviceError, ToolError
 from arenite.host.link.usb import ROOT
+from arenite.printable import printable
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _FILE_SYSTEMS = ("vfat", "msdos", "fat", "exfat", "fuseblk")
@@ -33,13 +34,16 @@ class Drive:
 
 
 def read_facts(path: Path) -> dict[str, str]:
-    """Read ``Name: value`` lines, as in INFO_UF2.TXT and DETAILS.TXT. Empty if the file cannot be read."""
+    """Read ``Name: value`` lines, as in INFO_UF2.TXT and DETAILS.TXT. Control characters are
+    escaped. Empty if the file cannot be read."""
     try:
         text = path.read_text("ascii", "replace")
     except OSError:
         return {}
     pairs = (line.partition(":") for line in text.splitlines())
-    return {name.strip().lower(): value.strip() for name, colon, value in pairs if colon}
+    return {
+        printable(name.strip().lower()): printable(value.strip()) for name, colon, value in pairs if colon
+    }
 
 
 def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:

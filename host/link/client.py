@@ -9,10 +9,24 @@ from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from arenite.errors import DeviceError
 from arenite.host.link import health
+from arenite.host.link.device_replies import (
+    MAX_CHUNK_BYTES,
+    DeviceInfo,
+    DeviceMemory,
+    InferenceTicks,
+    TensorInfo,
+    parse_greeting,
+    parse_memory,
+    parse_tensor,
+    parse_ticks,
+    start_reason,
+)
 from arenite.host.link.frames import DamagedFrame, FrameDecoder, encode_frame
 from arenite.host.link.health import LogEntry
 from arenite.host.link.transport import Transport
@@ -25,13 +39,13 @@ OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
 #: again.
 _MIN_PART, _GROW_AFTER = 16, 32
 _REBUILD_HINT = "Build and flash the firmware again with this version of Arenite."
+#: The most entries that a log is read for. The firmware's own log has 16.
+_MAX_LOG_ENTRIES = 256
 #: The number of last lines of a device's log that an error quotes.
 _LOG_LINES = 4
-START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, instruction or stack overflow)"}
 
 
-def _reason(number: int) -> str:
-    return START_REASONS.get(number, health.cause_text(number))
+_Reply = TypeVar("_Reply")
 
 
 class HealthUnavailableError(DeviceError):
@@ -42,59 +56,14 @@ class InputLostError(DeviceError):
     """A device that takes its input row by row did not receive a part of it."""
 
 
+class RequestStoppedError(DeviceError):
+    """The caller of the client asked it to stop."""
+
+
 class DeviceRestartedError(DeviceError):
     """The device restarted and lost its session. ``by_fault``: True if a fault of its firmware was the reason."""
 
     by_fault = False
-
-
-@dataclass(frozen=True)
-class TensorInfo:
-    """One input or output on the device: its size in bytes and its TFLite type code."""
-
-    nbytes: int
-    dtype: int
-
-
-@dataclass(frozen=True)
-class DeviceInfo:
-    """The device's description of itself, from its reply to HELLO."""
-
-    model: str
-    model_hash: bytes  # first eight bytes of the image's SHA-256
-    board: str
-    inputs: tuple[TensorInfo, ...]
-    outputs: tuple[TensorInfo, ...]
-    layer_count: int
-    arena_bytes: int
-    chunk_bytes: int  # the most data bytes in one frame
-    tick_hz: int  # frequency of the device's counter; 0 if the board's profile states it
-
-
-@dataclass(frozen=True)
-class InferenceTicks:
-    """Counter ticks of one inference: of all layers, and of the work before the first layer."""
-
-    total: int
-    init: int
-
-
-@dataclass(frozen=True)
-class DeviceMemory:
-    """The state of the device's own RAM."""
-
-    stack_used: int  # high-water mark in bytes; 0 if the port cannot measure it
-    stack_bytes: int  # reserved
-    guards_damaged: int  # number of damaged guard words around the arena
-    started_by: str
-    health: health.Health | None = (
-        None  # None if the firmware does not report it or the caller did not request it
-    )
-
-    @property
-    def stack_overflowed(self) -> bool:
-        """Whether the stack may have left its region, because it has overwritten the last painted word."""
-        return 0 < self.stack_bytes <= self.stack_used
 
 
 @dataclass
@@ -112,20 +81,31 @@ class DeviceClient:
 
     ``resend_s``: seconds to wait for an answer before a request is sent again. ``attempts``: how often a
     request is sent. ``infer_timeout_s``: the time limit of an inference. Meanwhile its request is still repeated, in
-    case it was lost.
+    case it was lost. ``stop`` is called about once per ``resend_s``; when it returns true, the request raises
+    :class:`RequestStoppedError`.
     """
 
     def __init__(
-        self, transport: Transport, *, resend_s: float = 1.0, attempts: int = 8, infer_timeout_s: float = 60.0
+        self,
+        transport: Transport,
+        *,
+        resend_s: float = 1.0,
+        attempts: int = 8,
+        infer_timeout_s: float = 60.0,
+        stop: Callable[[], bool] = lambda: False,
     ) -> None:
         self._transport = transport
         self._resend_s = resend_s
         self._attempts = attempts
         self._infer_timeout_s = infer_timeout_s
+        self._stop = stop
+        self._explaining_restart = (
+            False  # while True, another lost session is an error without an explanation
+        )
         self._decoder = FrameDecoder()
         self._sequence = 0
-        self._chunk = 240
-        self._part = 240  # bytes of data in a frame; adapts to transmission errors
+        self._chunk = MAX_CHUNK_BYTES
+        self._part = MAX_CHUNK_BYTES  # bytes of data in a frame; adapts to transmission errors
         self._in_a_row = 0  # consecutive requests that were answered at once
         self.statistics = LinkStatistics()
 
@@ -145,29 +125,19 @@ class DeviceClient:
                 f" version {PROTOCOL_VERSION}.",
                 _REBUILD_HINT,
             )
-        try:
-            _, n_inputs, n_outputs, _, layers, chunk, arena, model_hash, tick_hz = struct.unpack_from(
-                "<BBBBHHI8sI", reply
-            )
-            # A long model name fills the frame, so the board's name is cut off.
-            model, board, *_ = [*reply[24:].split(b"\0"), b""]
-        except (struct.error, ValueError) as error:
-            raise DeviceError(
-                f"The device on {self._transport.port} sent a malformed description of itself.",
-                "Build and flash the firmware again.",
-            ) from error
-        self._chunk = max(1, min(chunk, 240))
+        greeting = self._parse(parse_greeting, reply, "description of itself")
+        self._chunk = greeting.chunk_bytes
         self._part = min(self._part, self._chunk)
         return DeviceInfo(
-            model=model.decode("utf-8", "replace"),
-            model_hash=model_hash,
-            board=board.decode("utf-8", "replace"),
-            inputs=tuple(self._describe(OF_INPUTS, i) for i in range(n_inputs)),
-            outputs=tuple(self._describe(OF_OUTPUTS, i) for i in range(n_outputs)),
-            layer_count=layers,
-            arena_bytes=arena,
+            model=greeting.model,
+            model_hash=greeting.model_hash,
+            board=greeting.board,
+            inputs=tuple(self._describe(OF_INPUTS, i) for i in range(greeting.input_count)),
+            outputs=tuple(self._describe(OF_OUTPUTS, i) for i in range(greeting.output_count)),
+            layer_count=greeting.layer_count,
+            arena_bytes=greeting.arena_bytes,
             chunk_bytes=self._chunk,
-            tick_hz=tick_hz,
+            tick_hz=greeting.tick_hz,
         )
 
     def connect(self, model_hash: bytes, *, timeout_s: float = 10.0) -> DeviceInfo:
@@ -208,8 +178,7 @@ class DeviceClient:
     def infer(self, *, fresh: bool = True) -> InferenceTicks:
         """Run one inference. ``fresh`` first resets the state that the model keeps between inferences."""
         reply = self._exchange(INFER, bytes([int(fresh), 0]), timeout_s=self._infer_timeout_s)
-        total, init = struct.unpack("<QI", reply)
-        return InferenceTicks(total, init)
+        return self._parse(parse_ticks, reply, "report of an inference")
 
     def read_output(self, index: int, nbytes: int) -> bytes:
         """Return the first ``nbytes`` bytes of output ``index``."""
@@ -221,8 +190,7 @@ class DeviceClient:
 
     def memory(self) -> DeviceMemory:
         """Return the stack's high-water mark, the guard words, and the reason of the device's last start."""
-        used, reserved, damaged, reason = struct.unpack("<4I", self._exchange(MEMORY, bytes(2)))
-        return DeviceMemory(used, reserved, damaged, _reason(reason))
+        return self._parse(parse_memory, self._exchange(MEMORY, bytes(2)), "report of its memory")
 
     def health(self) -> health.Health:
         """Return the device's health: the reason of its start, its uptime, guard words, stack, watchdog.
@@ -230,12 +198,7 @@ class DeviceClient:
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
         """
-        try:
-            return health.parse_health(self._exchange(HEALTH, bytes(2)))
-        except ValueError as error:
-            raise DeviceError(
-                f"The device on {self._transport.port} sent a malformed health report.", _REBUILD_HINT
-            ) from error
+        return self._parse(health.parse_health, self._exchange(HEALTH, bytes(2)), "health report")
 
     def log(self, *, clear: bool = False) -> list[LogEntry]:
         """Return the device's log, oldest entry first: all entries since power was lost or the log was cleared.
@@ -244,6 +207,7 @@ class DeviceClient:
 
         Raises:
             HealthUnavailableError: the firmware was generated without ``--health``.
+            DeviceError: the log is malformed, or does not end after 256 entries.
         """
         architecture = self.health().architecture
         entries: list[LogEntry] = []
@@ -251,10 +215,17 @@ class DeviceClient:
             following = entries[-1].number + 1 if entries else 0
             max_entries = max(1, self._part // health.ENTRY_BYTES)
             data = self._exchange(LOG, bytes(2) + struct.pack("<II", following, max_entries))
-            new_entries = [e for e in health.parse_log(data, architecture) if e.number >= following]
+            received = self._parse(lambda data: health.parse_log(data, architecture), data, "log")
+            new_entries = [entry for entry in received if entry.number >= following]
             if not new_entries:
                 break
             entries += new_entries
+            if len(entries) > _MAX_LOG_ENTRIES or entries[-1].number == 0xFFFFFFFF:
+                raise DeviceError(
+                    f"The log of the device on {self._transport.port} does not end: {len(entries)} entries, up to"
+                    f" number {entries[-1].number}.",
+                    "Reset the device. If that does not help, build and flash its firmware again.",
+                )
         if clear and entries:
             self._exchange(LOG, bytes([1, 0]) + struct.pack("<II", entries[-1].number, 0))
         return entries
@@ -273,7 +244,15 @@ class DeviceClient:
                 raise
 
     def _describe(self, kind: int, index: int) -> TensorInfo:
-        return TensorInfo(*struct.unpack("<II", self._exchange(DESCRIBE, bytes([kind, index]))))
+        return self._parse(parse_tensor, self._exchange(DESCRIBE, bytes([kind, index])), "tensor")
+
+    def _parse(self, parse: Callable[[bytes], _Reply], data: bytes, about: str) -> _Reply:
+        try:
+            return parse(data)
+        except ValueError as error:
+            raise DeviceError(
+                f"The device on {self._transport.port} sent a malformed {about}: {error}.", _REBUILD_HINT
+            ) from error
 
     def _read(self, kind: int, index: int, nbytes: int) -> bytes:
         data = b""
@@ -301,6 +280,8 @@ class DeviceClient:
         end = time.monotonic() + (wait * self._attempts if timeout_s is None else timeout_s)
         damaged_before, sent = self.statistics.damaged, 0
         while time.monotonic() < end and sent < max(self._attempts * 8, 64):
+            if self._stop():
+                raise RequestStoppedError(f"Request {self._sequence} was stopped.")
             self._transport.write(request)
             self.statistics.resent += sent > 0
             sent += 1
@@ -340,7 +321,7 @@ class DeviceClient:
         status = reply[1]
         if status == DONE:
             return reply[4:]
-        if status == NO_SESSION:
+        if status == NO_SESSION and command != HELLO and not self._explaining_restart:
             raise self._restarted()
         if status == BAD_RANGE:
             raise DeviceError(
@@ -364,12 +345,19 @@ class DeviceClient:
 
     def _restarted(self) -> DeviceRestartedError:
         """Return the error for a device that lost its session, with the reason of its restart."""
+        self._explaining_restart = True
+        try:
+            return self._explain_restart()
+        finally:
+            self._explaining_restart = False
+
+    def _explain_restart(self) -> DeviceRestartedError:
         try:
             self._exchange(HELLO, bytes([0, PROTOCOL_VERSION]))
             reason = self.memory().started_by
         except DeviceError:
             reason = "an unknown reason"
-        by_fault = reason in (_reason(health.FAULT), _reason(health.WATCHDOG))
+        by_fault = reason in (start_reason(health.FAULT), start_reason(health.WATCHDOG))
         hint = (
             "Check its supply and cable. If the fault happens again it is a bug: please report it"
             " with the model."

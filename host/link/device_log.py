@@ -7,12 +7,14 @@ import time
 from collections.abc import Callable, Iterator
 
 from arenite.errors import DeviceError
-from arenite.host.link.client import DeviceClient, HealthUnavailableError
+from arenite.host.link.client import DeviceClient, HealthUnavailableError, RequestStoppedError
 from arenite.host.link.health import Health
 from arenite.host.link.line_log import LogLine, read_with_reconnect
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 
 POLL_S = 1.0
+#: The first poll may continue for this time after the end, so that even `--seconds 0` shows the log once.
+_FIRST_POLL_S = 5.0
 
 
 def follow(
@@ -82,7 +84,12 @@ def summary(health: Health) -> str:
 def _poll(
     transport: Transport, follower: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
 ) -> Iterator[LogLine]:
-    client = DeviceClient(transport)
+    polled, begin = False, time.monotonic()
+
+    def stop_request() -> bool:
+        return stop() and (polled or time.monotonic() > begin + _FIRST_POLL_S)
+
+    client = DeviceClient(transport, stop=stop_request)
     greeted = False
     while True:
         try:
@@ -90,9 +97,11 @@ def _poll(
                 client.hello()
                 greeted = True
             yield from follower.news(client)
-            patient = True
+            patient = polled = True
         except (PortGoneError, HealthUnavailableError):
             raise
+        except RequestStoppedError:
+            return
         except DeviceError as error:
             # The device restarted or hangs. If it has answered before, this is only an event in the log.
             if not patient:

@@ -187,16 +187,18 @@ class LogEntry:
 def parse_health(data: bytes) -> Health:
     """Parse the answer to HEALTH. Raises ``ValueError`` if it is too short."""
     if len(data) < _REPORT.size:
-        raise ValueError(f"a health report of {len(data)} bytes, which is too short")
+        raise ValueError(f"{len(data)} bytes, expected {_REPORT.size}")
     ms, inferences, cause, hardware, architecture, fault_number, *rest = _REPORT.unpack_from(data)
     fault = fault_text(architecture, fault_number) if cause == FAULT else None
     return Health(ms, inferences, cause, hardware, architecture, fault, *rest)
 
 
 def parse_log(data: bytes, architecture: int) -> list[LogEntry]:
-    """Parse the entries in one answer to LOG."""
+    """Parse the entries in one answer to LOG. Raises ``ValueError`` if an entry is incomplete."""
+    if len(data) % _ENTRY.size:
+        raise ValueError(f"{len(data)} bytes, expected a multiple of {_ENTRY.size}")
     entries = []
-    for number, ms, code, first, second in _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size]):
+    for number, ms, code, first, second in _ENTRY.iter_unpack(data):
         entries.append(
             LogEntry(number, code >> 16, ms, code & 255, code >> 8 & 255, first, second, architecture)
         )

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGoneError, SerialTransport
+from arenite.printable import printable
 
 #: A longer line is shown in parts.
 MAX_LINE_BYTES = 2000
@@ -36,7 +37,7 @@ def readable(data: bytes) -> str:
     """Return UTF-8 text without color codes. Other bytes and control characters become ``\\xNN``, so the output cannot
     control the terminal."""
     text = _COLORS.sub("", data.decode("utf-8", "backslashreplace"))
-    return "".join(c if c.isprintable() or c == "\t" else f"\\x{ord(c):02x}" for c in text)
+    return printable(text, keep="\t")
 
 
 class LineReader:

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 
 from arenite.errors import DeviceError
 from arenite.host.link.transport import PortGoneError, Transport
+from arenite.printable import printable
 
 READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
 #: Time limit for the answer to "name". On a noisy connection many short attempts succeed sooner than few long ones.
 _CONNECT_S = 0.5
-_LAP = re.compile(r"m-lap-us-(\d+)")
+_LAP = re.compile(r"m-lap-us-(\d{1,20})\b", re.ASCII)
+#: The longest answer, which is that to "raw" or "results".
+_MAX_ANSWER_BYTES = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -49,14 +52,14 @@ class MonitorClient:
         self._transport = transport
         self._timeout_s = timeout_s
         self._infer_timeout_s = infer_timeout_s
-        self._pending = b""
+        self._pending = bytearray()
 
     def connect(self, timeout_s: float = 10.0) -> MonitorInfo:
         """Find the monitor and identify it. Raises DeviceError when no monitor answers within ``timeout_s``."""
         end = time.monotonic() + timeout_s
         while True:
             self._transport.discard_input()
-            self._pending = b""
+            self._pending = bytearray()
             # The first '%' ends any incomplete command in the device. The answer to that command is dropped.
             self._transport.write(b"%name%")
             try:
@@ -142,7 +145,7 @@ class MonitorClient:
                 f"The device on {self._transport.port} did not send {name}: {answer.strip()[:80]!r}.",
                 "Build and flash the firmware again with this version of Arenite.",
             )
-        return match.group(1)
+        return printable(match.group(1))
 
     def _request(self, command: str, timeout_s: float | None = None) -> str:
         """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and if nothing
@@ -151,12 +154,12 @@ class MonitorClient:
         answer = self._until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
         if error := re.search(r"^e-\[([^\]]*)\]", answer, re.MULTILINE):
             raise DeviceError(
-                f"The device on {self._transport.port} refused '{command[:30]}': {error.group(1)}.",
+                f"The device on {self._transport.port} refused '{command[:30]}': {printable(error.group(1))}.",
                 "Run again. If it happens again, reset the device.",
             )
         return answer
 
-    def _until(self, done: Callable[[bytes], bool], timeout_s: float) -> str:
+    def _until(self, done: Callable[[bytes | bytearray], bool], timeout_s: float) -> str:
         end = time.monotonic() + timeout_s
         while not done(self._pending):
             remaining = end - time.monotonic()
@@ -166,5 +169,12 @@ class MonitorClient:
                     "Reset it, or allow more time per inference.",
                 )
             self._pending += self._transport.read(min(remaining, 0.5))
-        answer, self._pending = self._pending, b""
+            if len(self._pending) > _MAX_ANSWER_BYTES:
+                self._pending = bytearray()
+                raise DeviceError(
+                    f"The device on {self._transport.port} sends without end: {_MAX_ANSWER_BYTES:,} bytes without"
+                    " m-ready.",
+                    "Reset it, and check that it runs the MLPerf monitor.",
+                )
+        answer, self._pending = self._pending, bytearray()
         return answer.decode("ascii", "replace")

@@ -10,6 +10,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from arenite.printable import printable
+
 ROOT = Path("/")
 
 
@@ -90,9 +92,10 @@ def _device(folder: Path) -> UsbDevice | None:
 
 
 def _text(path: Path) -> str:
-    """Return the contents of an attribute, or "" if it does not exist or the device was unplugged meanwhile."""
+    """Return the contents of an attribute, or "" if it does not exist or the device was unplugged meanwhile. The device
+    chooses its names, so control characters are escaped."""
     try:
-        return path.read_text("utf-8", "replace").strip()
+        return printable(path.read_text("utf-8", "replace").strip())
     except OSError:
         return ""
 
@@ -106,9 +109,9 @@ def _by_pyserial() -> list[UsbPort]:
             continue
         device = UsbDevice(
             id=f"{port.vid:04x}:{port.pid:04x}",
-            product=port.product or port.description or "",
-            maker=port.manufacturer or "",
-            serial=port.serial_number or "",
+            product=printable(port.product or port.description or ""),
+            maker=printable(port.manufacturer or ""),
+            serial=printable(port.serial_number or ""),
             location=port.location or port.device,
         )
         ports.append(UsbPort(port.device, device))

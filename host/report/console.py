@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.console import Console
 from rich.table import Table
+
+from arenite.printable import printable
+from arenite.safe_console import SafeConsole
 
 # Names of files and tensors may contain brackets and colons, so markup and emoji are off.
 #: Progress and warnings go to standard error. Standard output has only results.
-stderr = Console(stderr=True, highlight=False, markup=False, emoji=False)
-stdout = Console(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
+stderr = SafeConsole(stderr=True, highlight=False, markup=False, emoji=False)
+stdout = SafeConsole(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
 
 def print_json(value: Any) -> None:
@@ -23,8 +25,8 @@ def print_json(value: Any) -> None:
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """Return a table whose numeric columns (all cells are numbers, sizes or '-') are right-aligned."""
-    rich_table = Table(title=title, title_justify="left", title_style="bold")
-    texts = [[str(cell) for cell in row] for row in rows]
+    rich_table = Table(title=printable(title), title_justify="left", title_style="bold")
+    texts = [[printable(str(cell), keep="\n") for cell in row] for row in rows]
     for k, column in enumerate(columns):
         cells = [row[k] for row in texts]
         numeric = bool(cells) and all(c in ("", "-") or c.strip("~+-")[:1].isdigit() for c in cells)

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from arenite.safe_console import SafeConsole
 
 
 @contextmanager
 def progress_bar(label: str, total: int, enabled: bool) -> Iterator[Callable[[], None]]:
     """Yield a function to call after each of ``total`` steps. Nothing is shown if standard error is not a terminal."""
-    console = Console(stderr=True)
+    console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (enabled and console.is_terminal)
     with Progress(*columns, console=console, transient=True, disable=disable) as bar:

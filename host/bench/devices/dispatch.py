@@ -16,7 +16,8 @@ from arenite.host.bench.devices.journal import DeviceAnswer
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.sample_queue import AnswerStore, SampleQueue
 from arenite.host.bench.devices.session import DeviceSession, MemoryOverrunError
-from arenite.host.link.client import DeviceMemory, DeviceRestartedError
+from arenite.host.link.client import DeviceRestartedError
+from arenite.host.link.device_replies import DeviceMemory
 from arenite.host.link.transport import PortGoneError, Transport
 
 #: A connection is given up after this number of missing samples in a row.

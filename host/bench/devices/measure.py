@@ -13,7 +13,7 @@ from arenite.firmware.generator.generated_model import Generated
 from arenite.host.bench.devices.journal import DeviceAnswer
 from arenite.host.bench.devices.session import FramedSession
 from arenite.host.bench.samples import Samples
-from arenite.host.link.client import DeviceMemory
+from arenite.host.link.device_replies import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import Transport
 

@@ -20,7 +20,7 @@ from arenite.host.bench.devices.slots import Opener, device_slots
 from arenite.host.bench.samples import Samples
 from arenite.host.bench.verification import OutputVerifier
 from arenite.host.build.project import Project
-from arenite.host.link.client import DeviceMemory
+from arenite.host.link.device_replies import DeviceMemory
 
 #: A run of at least this number of samples stores its answers on disk.
 JOURNAL_THRESHOLD = 50

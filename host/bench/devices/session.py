@@ -17,7 +17,8 @@ from arenite.errors import DeviceError
 from arenite.firmware.generator.generated_model import Generated
 from arenite.host.bench.devices.journal import DeviceAnswer
 from arenite.host.bench.devices.monitor_answers import MonitorAnswers
-from arenite.host.link.client import DeviceClient, DeviceMemory, DeviceRestartedError, HealthUnavailableError
+from arenite.host.link.client import DeviceClient, DeviceRestartedError, HealthUnavailableError
+from arenite.host.link.device_replies import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import PortGoneError, Transport
 

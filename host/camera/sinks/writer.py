@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.printable import printable_lines
 
 #: The maximum number of characters that wait for a slow disk or reader.
 _MAX_WAITING = 8 << 20
@@ -20,7 +21,7 @@ _PAGE = 4096
 
 
 def to_stderr(problem: str) -> None:
-    print(problem, file=sys.stderr, flush=True)
+    print(printable_lines(problem), file=sys.stderr, flush=True)
 
 
 class LineWriter:
