@@ -35,7 +35,7 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
         ) from error
 
 
-def replace_file(path: Path, data: bytes, *, durable: bool = True) -> None:
+def replace_file(path: Path, data: bytes | memoryview, *, durable: bool = True) -> None:
     """Replace the file at ``path`` in one step; a symbolic link is followed. Raises ``OSError``.
 
     Missing parent folders are created. An existing file keeps its permissions. With ``durable=False`` the function

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.camera.sources.base import Source
+from arenite.host.camera.sources.file_suffixes import PICTURE_SUFFIXES, VIDEO_SUFFIXES
 from arenite.host.camera.sources.redaction import redacted
 
 if TYPE_CHECKING:
@@ -25,22 +26,6 @@ SOURCE_HINT = (
 WIDTH, HEIGHT, FPS, PIXELS = 1280, 720, 30.0, "yuyv"
 PACES = ("auto", "live", "file")
 NETWORK_SCHEMES = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp://", "tcp://", "srt://")
-VIDEO_SUFFIXES = (
-    ".mp4",
-    ".avi",
-    ".mkv",
-    ".mov",
-    ".webm",
-    ".m4v",
-    ".mpg",
-    ".mpeg",
-    ".ts",
-    ".y4m",
-    ".mjpeg",
-    ".mjpg",
-    ".3gp",
-)
-PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,6 @@ the pixels that a model samples. The pictures are bit-exact on every computer.
 from __future__ import annotations
 
 import hashlib
-import os
-from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -119,7 +117,7 @@ def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
     """Return the file as uint8, shape (total,), mapped from the cache. Create it if it does not exist."""
-    from arenite.files import cache_directory
+    from arenite.files import cache_directory, replace_file
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
     path = cache_directory() / "pictures" / f"photos-{width}x{height}-{pixels}-{key}.raw"
@@ -133,13 +131,9 @@ def _file(
             rows = contents[at : at + plane.shape[0] * stride].reshape(-1, stride)
             rows[:, : plane.shape[1]] = plane
             at += rows.size
-    temporary = path.with_suffix(f".{os.getpid()}")
     try:
-        contents.tofile(temporary)
-        os.replace(temporary, path)
+        replace_file(path, contents.data, durable=False)
     except OSError:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
         return contents  # the cache cannot be written, so use the pictures in memory
     return np.memmap(path, np.uint8, "r")
 

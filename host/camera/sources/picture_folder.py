@@ -9,10 +9,9 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, SourceCounters
+from arenite.host.camera.sources.file_suffixes import PICTURE_SUFFIXES
 from arenite.host.camera.sources.paced import FrameClock
 from arenite.host.camera.sources.picture_decoder import decode_picture
-
-PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
 
 
 def pictures_of(spec: str) -> list[Path]:

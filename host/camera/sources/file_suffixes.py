@@ -1,0 +1,20 @@
+"""The suffixes that tell a video file from a picture."""
+
+from __future__ import annotations
+
+VIDEO_SUFFIXES = (
+    ".mp4",
+    ".avi",
+    ".mkv",
+    ".mov",
+    ".webm",
+    ".m4v",
+    ".mpg",
+    ".mpeg",
+    ".ts",
+    ".y4m",
+    ".mjpeg",
+    ".mjpg",
+    ".3gp",
+)
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".ppm", ".pgm", ".tif", ".tiff", ".gif")
