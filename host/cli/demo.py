@@ -50,7 +50,9 @@ TABLE_BOARDS = (
 
 
 @click.command()
-@click.option("--board", default="qemu_mps2_an386", show_default=True, help="A board of `arenite boards`.")
+@click.option(
+    "--board", default="qemu_mps2_an386", show_default=True, help="Name of a board, see `arenite boards`."
+)
 @click.option("--port", help="Serial port of a real board.")
 @click.option(
     "--report",

@@ -17,7 +17,7 @@ from arenite.printable import printable_lines
 COMMANDS = {
     "convert": ("model.convert", "Quantize a trained model and write it as an image."),
     "inspect": ("model.inspect", "Show a model's operators, tensors and arena."),
-    "fit": ("firmware.fit", "Check whether models fit boards, to the byte."),
+    "fit": ("firmware.fit", "Predict the RAM and flash of models, and check whether they fit boards."),
     "pareto": ("firmware.pareto", "Show RAM, flash and speed of every way to build a model."),
     "firmware": ("firmware.firmware", "Generate the C firmware of a model as a PlatformIO project."),
     "library": ("firmware.library", "Write models as C sources for your own program."),

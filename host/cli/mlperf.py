@@ -27,7 +27,9 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option(
+    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+)
 @click.option("--task", required=True, type=click.Choice(list(TASKS)), help="Benchmark to run.")
 @click.option("--mode", required=True, type=click.Choice(MODES), help="Mode of the benchmark.")
 @click.option(
@@ -94,8 +96,10 @@ def mlperf(
 ) -> int:
     """Run IMAGE as an MLPerf Tiny benchmark on a board.
 
-    The exit code is 1 when an output differs from LiteRT's reference kernels, a sample has no answer, or the accuracy
-    is below the minimum that the rules set.
+    IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
+
+    The exit code is 1 when an output differs from LiteRT's reference kernels, the board does not answer a sample, or
+    the accuracy is below the minimum of the MLPerf Tiny rules.
     """
     if mode == "accuracy" and data is None:
         raise UsageError(

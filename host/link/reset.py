@@ -1,4 +1,4 @@
-"""Restart a board by the control lines of its serial port, or by the power of its USB socket.
+"""Restart a board by the control lines of its serial port, or by switching the power of its USB port.
 
 No method needs the firmware's help, so each one also works on a board that hangs.
 """

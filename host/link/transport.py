@@ -22,8 +22,8 @@ class Transport(Protocol):
     port: str
 
     def read(self, timeout_s: float) -> bytes:
-        """Return the bytes that have arrived. Waits up to ``timeout_s`` for the first byte; without one, returns
-        none."""
+        """Return the bytes that have arrived. Wait up to ``timeout_s`` for the first byte; if there is none, return
+        ``b""``."""
         ...
 
     def write(self, data: bytes) -> None:
@@ -55,7 +55,7 @@ class SerialTransport:
         if not os.path.exists(self.port):
             ports = _existing_ports()
             hint = (
-                f"The ports are: {', '.join(ports)}."
+                f"Use one of the connected ports: {', '.join(ports)}."
                 if ports
                 else "No board is connected. Connect it, or use a qemu_* board."
             )

@@ -1,13 +1,14 @@
 """Compute the anchors of the detector, and convert boxes to and from the offsets that the network learns.
 
 A box is (top, left, bottom, right) as fractions of the picture. An anchor is (center y, center x, height, width). The
-encoding is equation 2 of Liu et al., "SSD: Single Shot MultiBox Detector", 2016. Its usual variances are the factors
-``SCALES`` on the offsets.
+encoding is equation 2 of Liu et al., "SSD: Single Shot MultiBox Detector", 2016. Implementations usually divide the
+offsets by "variances" (0.1, 0.1, 0.2, 0.2); ``SCALES`` has their reciprocals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -18,8 +19,8 @@ SCALES = (10.0, 10.0, 5.0, 5.0)
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
-    """Return the anchors for a picture of ``shape``, (anchors, 4), in the order of the outputs: rows, columns,
-    sizes."""
+    """Return the anchors for a picture of ``shape`` (height, width, ...). Their shape is (anchors, 4), in the order of
+    the network's outputs: rows, columns, sizes."""
     rows, columns = (-(-side // STRIDE) for side in shape[:2])
     y, x, size = np.meshgrid(
         (np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, SIZES, indexing="ij"
@@ -43,11 +44,11 @@ def decode(offsets: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
     return np.concatenate([center - half, center + half], -1)
 
 
-def overlap(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def iou(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the intersection over union of each of ``a`` (n, 4) with each of ``b`` (m, 4), of shape (n, m)."""
     top_left = np.maximum(a[:, None, :2], b[None, :, :2])
     bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
     intersection = np.prod(np.maximum(bottom_right - top_left, 0), -1)
     areas = [np.prod(x[:, 2:] - x[:, :2], -1) for x in (a, b)]
-    value: np.ndarray = intersection / np.maximum(areas[0][:, None] + areas[1][None] - intersection, 1e-12)
-    return value
+    union = areas[0][:, None] + areas[1][None] - intersection
+    return cast(np.ndarray, intersection / np.maximum(union, 1e-12))

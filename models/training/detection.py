@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from arenite.models.architectures.anchors import anchors, decode, encode, overlap
+from arenite.models.architectures.anchors import anchors, decode, encode, iou
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import TrainingData
 
@@ -36,7 +36,7 @@ def encode_targets(network: Network, objects: np.ndarray) -> tuple[np.ndarray, n
         present = scene[scene[:, 0] >= 0]
         if not len(present):
             continue
-        overlaps = overlap(corners, present[:, 1:])
+        overlaps = iou(corners, present[:, 1:])
         nearest, best_overlap = overlaps.argmax(1), overlaps.max(1)
         best_anchor = overlaps.argmax(0)  # every object has at least one anchor
         nearest[best_anchor], best_overlap[best_anchor] = np.arange(len(present)), 1.0
@@ -57,7 +57,7 @@ def detections(offsets: np.ndarray, scores: np.ndarray, anchor_boxes: np.ndarray
     order = np.argsort(-score, kind="stable")
     order = order[score[order] >= MIN_DETECTION_SCORE][: MAX_DETECTIONS * 10]
     boxes = decode(offsets[order], anchor_boxes[order])
-    overlaps = overlap(boxes, boxes)
+    overlaps = iou(boxes, boxes)
     kept_positions: list[int] = []
     for i in range(len(order)):
         if all(
@@ -99,7 +99,7 @@ def average_precision(detected: Sequence[np.ndarray], objects: np.ndarray, class
         class_boxes = boxes[boxes[:, 0] == class_number]
         count += len(present)
         matched = np.zeros(len(present), bool)
-        overlaps = overlap(class_boxes[:, 2:], present[:, 1:])
+        overlaps = iou(class_boxes[:, 2:], present[:, 1:])
         for k, box in enumerate(class_boxes):
             free_overlaps = np.where(matched, 0.0, overlaps[k])
             is_correct = len(present) > 0 and bool(free_overlaps.max() >= CORRECT_OVERLAP)

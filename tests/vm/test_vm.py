@@ -37,7 +37,7 @@ def results() -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("name", [function.__name__ for function in CHECKS])
-def test_in_the_emulated_pc(name: str, results: dict[str, dict[str, Any]]) -> None:
+def test_a_check_passes_in_the_emulated_pc(name: str, results: dict[str, dict[str, Any]]) -> None:
     assert name in results
     row = results[name]
     assert row["ok"], row.get("trace", row["detail"])

@@ -179,8 +179,8 @@ def _bytes(values: np.ndarray) -> np.ndarray:
 
 
 def random_runs(model: Model, count: int, seed: int = 0) -> list[list[np.ndarray]]:
-    """Return ``count`` sets of random inputs. float32 is standard normal. Integers of 32 and 64 bits are from -1000
-    to 1000, so sums do not overflow. Others cover the whole range of their type."""
+    """Return ``count`` sets of random inputs. float32 values have a standard normal distribution. Integers of 32 and 64
+    bits are from -1000 to 1000, so sums do not overflow. Other types cover their whole range."""
     rng = np.random.default_rng(seed)
     runs = []
     for _ in range(count):

@@ -24,7 +24,7 @@ ordinary `.tflite` file. To check whether it gives the same bytes for your own m
 
 Arenite's firmware gives the bytes of LiteRT's reference kernels. TFLM's kernels give them too, with these exceptions:
 
-| Operator | When, and how |
+| Operator | Types and conditions, and the difference |
 | --- | --- |
 {rows}
 
@@ -33,12 +33,12 @@ An image with none of these cases gives the same bytes in both runtimes.
 ## How the differences were found
 
 Each operator was converted to its own model and received the values that LiteRT computes for its inputs, so that a
-difference belongs to the operator that causes it. Thousands of random models of every operator that Arenite supports,
-and every layer of the MLPerf Tiny models, were compared in this way.
+difference in one operator does not change the inputs of the next. Thousands of random models of every operator that
+Arenite supports, and every layer of the MLPerf Tiny models, were compared in this way.
 
 `tests/host/bench/tflm/test_tflm.py` has an example for each row. It fails if a new release of TFLM removes a
 difference or adds one. The table does not list operators and types that TFLM does not support, because TFLM reports
-them when it loads a model. SVDF without a bias ends TFLM's process.
+them when it loads a model. SVDF without a bias is not listed either: it aborts TFLM's process.
 """
 
 

@@ -38,8 +38,8 @@ class TflmResult:
 
     runs: list[list[np.ndarray]] | None
     error: str = ""
-    head_bytes: int = 0  # of the arena, for tensors and scratch, whose offsets a plan decides
-    tail_bytes: int = 0  # of the arena, for TFLM's own structures
+    head_bytes: int = 0  # arena bytes for tensors and scratch, whose offsets the plan decides
+    tail_bytes: int = 0  # arena bytes for TFLM's own structures
 
 
 def available() -> bool:

@@ -31,7 +31,9 @@ from arenite.profiles.boards import all_boards, load_board
 
 @click.command(cls=CommandWithSubcommands)
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option(
+    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+)
 @click.option(
     "--port",
     "ports",
@@ -48,7 +50,8 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Samples: an .npz file with x (x0, x1, ...) and y, or a folder of pictures or WAV files.",
+    help="Samples: an .npz file with the arrays x (inputs; x0, x1, ... for a model with several) and y (labels), or a"
+    " folder of pictures or WAV files.",
 )
 @click.option(
     "--samples",
@@ -108,6 +111,8 @@ def bench(
     as_json: bool,
 ) -> int:
     """Generate and build firmware for IMAGE, run it on a board with samples, and check every output byte.
+
+    IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     The exit code is 1 when an output differs from LiteRT's reference kernels, or the board does not answer a sample.
     """

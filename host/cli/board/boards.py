@@ -21,7 +21,7 @@ from arenite.profiles.boards import Board
     "--ports",
     "only_ports",
     is_flag=True,
-    help="List the USB serial ports of this computer, and which boards can be connected to each.",
+    help="List the USB serial ports of this computer, and the boards that may be connected to them.",
 )
 @click.option(
     "--udev", is_flag=True, help="Print udev rules for Linux. With them, boards and probes work without root."

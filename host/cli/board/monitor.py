@@ -31,10 +31,10 @@ from arenite.profiles.boards import Board, load_board
     "--log",
     "read_log",
     is_flag=True,
-    help="Read the log and health of firmware that was generated with --health, once per second.",
+    help="Read the log and the health report of firmware that was generated with --health, once per second.",
 )
 @click.option("--reconnect", is_flag=True, help="If the port disappears, wait for it to return and continue.")
-@click.option("--seconds", type=Number(min=0), help="Stop after this time.")
+@click.option("--seconds", type=Number(min=0), help="Stop after this number of seconds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line to standard output.")
 def monitor(
     port: str,
@@ -45,7 +45,10 @@ def monitor(
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Print what the device on PORT sends, with the time of each line. PORT is the name of a port, usb:SERIAL, or auto.
+    """Print what the device on PORT sends, with the time of each line.
+
+    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto for
+    the port of --board or, without --board, the only USB serial port. Default: auto.
 
     Press Ctrl-C to stop.
     """

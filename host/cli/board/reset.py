@@ -16,16 +16,24 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", required=True, help="Board to reset. Its profile names the default for --way.")
+@click.option("--board", required=True, help="Name of the board to reset, see `arenite boards`.")
 @click.option(
     "--way",
     type=click.Choice(KINDS),
-    help="Reset by a control line of the serial port, the 1200-baud touch, or the power of the USB port (uhubctl).",
+    help=(
+        "How to reset: dtr, rts, esp and usb-jtag toggle control lines of the serial port; break sends a serial break; "
+        "1200bps opens the port at 1200 baud, which starts the bootloader; power switches the USB port off and on with "
+        "uhubctl. Default: the way in the board's profile."
+    ),
 )
 @click.option("--print", "only_print", is_flag=True, help="Print the action without carrying it out.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def reset(port: str, board: str, way: str | None, only_print: bool, as_json: bool) -> int:
-    """Reset the board on PORT, even when its firmware hangs. PORT is the name of a port, usb:SERIAL, or auto."""
+    """Reset the board on PORT, even when its firmware hangs.
+
+    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto to find the
+    board's port by its USB id. Default: auto.
+    """
     profile = load_board(board)
     kind = way or profile.targets.reset
     if not kind:

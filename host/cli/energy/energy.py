@@ -29,7 +29,9 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("image", required=False, type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="A board of `arenite boards`; qemu_* boards are emulated.")
+@click.option(
+    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+)
 @click.option("--port", help="Serial port of a real board.")
 @meter_options
 @click.option("--inferences", type=click.IntRange(min=1), help="Number of inferences to measure.")
@@ -62,7 +64,7 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Samples: an .npz file with x (x0, x1, ...).",
+    help="Samples: an .npz file with the array x, or x0, x1, ... for a model with several inputs.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def energy(
@@ -88,6 +90,8 @@ def energy(
     as_json: bool,
 ) -> int:
     """Measure the energy of one inference of IMAGE on a board.
+
+    IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     With --meter, build and flash the firmware (or start the emulator), then record the current during inferences.
     A meter that can supply power also powers the board. With --csv, evaluate an existing recording. With neither,

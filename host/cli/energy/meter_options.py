@@ -48,7 +48,8 @@ _OPTIONS = (
     click.option(
         "--mark-input",
         type=click.IntRange(0, 7),
-        help="Digital input of the meter that is connected to the pin of --mark. Default: the input that changes.",
+        help="Digital input of the meter that is connected to the pin of --mark. Default: the input whose level changes"
+        " during the recording.",
     ),
 )
 

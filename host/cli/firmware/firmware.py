@@ -18,7 +18,7 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="A board of `arenite boards`.")
+@click.option("--board", required=True, help="Name of a board, see `arenite boards`.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the project.")
 @build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -30,6 +30,8 @@ def firmware(
     as_json: bool,
 ) -> int:
     """Generate C firmware that runs IMAGE on a board, as a PlatformIO project.
+
+    IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     If the model does not fit the board, the exit code is 1 and nothing is written.
     """

@@ -1,4 +1,4 @@
-"""``arenite fit``: check which boards a model fits, to the byte."""
+"""``arenite fit``: predict RAM and flash of a model, and check which boards it fits."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ def fit(
     as_json: bool,
 ) -> int:
     """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
+
+    IMAGES are quantized .tflite files, such as those that `arenite convert` writes.
 
     If IMAGES is the folder of a built project, compare its predicted sizes with the ELF file. If `bench --keep` ran
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing

@@ -49,10 +49,13 @@ def library(
     stream_input: bool,
     as_json: bool,
 ) -> int:
-    """Write a C library that runs IMAGES and contains no board-specific code.
+    """Write a C library that runs models and contains no board-specific code.
 
     It contains the models, which share one arena, the kernels that they call, and the build files for CMake, ESP-IDF,
-    Zephyr, PlatformIO and Arduino. NAME becomes the prefix of all C names of a model. Default: the file's name.
+    Zephyr, PlatformIO and Arduino.
+
+    An IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote. NAME becomes the prefix of all C
+    names of its model. Default: the file's name.
 
     If the arena or the weights alone are too large for --board, the exit code is 1 and nothing is written.
     """

@@ -20,7 +20,7 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="A board of `arenite boards`.")
+@click.option("--board", required=True, help="Name of a board, see `arenite boards`.")
 @click.option(
     "--measure",
     is_flag=True,
@@ -44,6 +44,8 @@ def pareto(
     as_json: bool,
 ) -> int:
     """Show RAM, flash and instructions of every way to build IMAGE for a board.
+
+    IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     The builds combine each goal of --optimise, the graph optimizations that are optional, and the input stored at once
     or sent row by row. A build is dominated if another one is not worse in any figure and better in at least one.

@@ -9,12 +9,13 @@ import click
 
 from arenite.converters.planner.plan import Plan
 from arenite.files import write_atomic
+from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.operator_needs import op_macs
 from arenite.firmware.generator.target import SCALAR, Target
 from arenite.host.build.attachments import MADE_FROM
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.segments import describe_segments, segment_sentences
-from arenite.host.cli.options import no_passes_option, optimise_option, stream_option
+from arenite.host.cli.options import no_passes_option, stream_option
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.console import note, print_json, show, table
 from arenite.host.report.provenance import made_from_sentence
@@ -26,9 +27,15 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write an HTML page with the arena drawn over time."
 )
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the drawing to this SVG file.")
+@click.option(
+    "--svg", type=click.Path(path_type=Path), help="Write the drawing of the arena to this SVG file."
+)
 @click.option("--board", "board_name", help="Plan for the kernels of this board's core.")
-@optimise_option
+@click.option(
+    "--optimise",
+    type=click.Choice(OPTIMISE_MODES),
+    help="What to optimize a new plan for. Default: balanced.",
+)
 @stream_option
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -42,9 +49,10 @@ def inspect(
     no_passes: bool,
     as_json: bool,
 ) -> int:
-    """Show the operators of IMAGE in execution order, the arena intervals of its tensors, and the plan.
+    """Show the operators of IMAGE in execution order, the arena addresses of their outputs, and the arena's size.
 
-    The plan is the one in the image. With --board, --optimise or --stream-input, a new plan is computed for them.
+    IMAGE is a quantized .tflite file. If `arenite convert` wrote it, it contains a memory plan, which is shown. With
+    --board, --optimise or --stream-input, a new plan is computed for these options.
     """
     prepared = prepare(image, passes=not no_passes)
     if board_name is not None or optimise is not None or stream_input:

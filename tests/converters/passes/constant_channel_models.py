@@ -16,25 +16,26 @@ from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32
 
 #: A bias larger than any sum of products, so that the output is always at a limit of the activation.
-_BEYOND = 1 << 24
+_SATURATING_BIAS = 1 << 24
 
 
-class Planter:
+class DeadChannelBuilder:
     """Adds layers to a ``GraphBuilder``. A random share of their output channels is dead."""
 
     def __init__(self, seed: Sequence[int]) -> None:
         self.rng = np.random.default_rng(seed)
         self.b = GraphBuilder(self.rng)
-        self.dead = float(self.rng.uniform(0.05, 0.4))  # the share of dead channels
+        self.dead_share = float(self.rng.uniform(0.05, 0.4))
 
     def quant(self, scale: float | None = None) -> Quantization:
-        """Return a quantization, mostly with the zero point of a ReLU, so that dead channels are 0."""
+        """Return a quantization. Its zero point is mostly -128, as after a ReLU, so that dead channels are 0."""
         zero = int(self.rng.choice([-128, -128, -128, int(self.rng.integers(-100, 100))]))
-        # LiteRT refuses scales at which its own limits overflow.
+        # LiteRT refuses smaller scales, because the limits of an activation overflow int32 there.
         return self.b.quant("int8", zero, None if scale is None else max(scale, 1e-6))
 
-    def width(self, x: int) -> float:
-        """Return the range of the widest channel of ``x`` in steps, from which output scales are chosen."""
+    def largest_range(self, x: int) -> float:
+        """Return the range of the channel of ``x`` with the largest range, in quantization steps. Output scales are
+        computed from it."""
         b = self.b
         intervals = analyze_intervals(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
         return float(max((intervals.high - intervals.low).max(), 8))
@@ -59,13 +60,13 @@ class Planter:
             depth = kernel[0] * kernel[1] * (in_c if axis == 0 else 1)
             shape = (units, *kernel, in_c) if axis == 0 else (1, *kernel, units)
         values, quant = self.weights(shape, axis, units)
-        limit = int(self.width(x) * 30)
+        limit = int(self.largest_range(x) * 30)
         bias = rng.integers(-limit, limit + 1, units)
-        for c in np.flatnonzero(rng.random(units) < self.dead):
-            self.plant(values[(slice(None),) * axis + (c,)], bias, int(c))
+        for c in np.flatnonzero(rng.random(units) < self.dead_share):
+            self.make_constant(values[(slice(None),) * axis + (c,)], bias, int(c))
         if axis == 0 and rng.random() < 0.3:
             values[..., rng.random(shape[-1]) < 0.3] = 0
-        spread = b[x].scale * float(np.mean(quant.scale)) * self.width(x) * 65 * np.sqrt(depth)
+        spread = b[x].scale * float(np.mean(quant.scale)) * self.largest_range(x) * 65 * np.sqrt(depth)
         if name == "FULLY_CONNECTED":  # the last layer has a fine scale, so that small errors show
             out_quant = b.quant("int8", 0, f32(max(spread / 800, 1e-6)))
         else:
@@ -105,13 +106,13 @@ class Planter:
         )
         return y
 
-    def plant(self, weights: np.ndarray, bias: np.ndarray, c: int) -> None:
+    def make_constant(self, weights: np.ndarray, bias: np.ndarray, c: int) -> None:
         """Make channel ``c`` constant: at the lower limit of the activation, at the upper limit, or at its bias."""
         draw = self.rng.random()
         if draw < 0.6:
-            bias[c] = -_BEYOND  # a ReLU that never opens
+            bias[c] = -_SATURATING_BIAS  # with a ReLU, the output is always 0
         elif draw < 0.75:
-            bias[c] = _BEYOND
+            bias[c] = _SATURATING_BIAS
         else:
             weights[...] = 0
 
@@ -130,7 +131,7 @@ class Planter:
             "dilation_w_factor": dilation[1],
         }
 
-    # -- steps of a network: each takes a tensor of rank 4 and returns one ---------------------------------
+    # -- steps of a network: each takes the index of a tensor of rank 4 and returns the index of its output -
 
     def convolution(self, x: int) -> int:
         kernel, options = self.window(x)
@@ -156,7 +157,7 @@ class Planter:
     def binary(self, name: str, x: int, y: int) -> int:
         b = self.b
         shape = np.broadcast_shapes(b[x].shape, b[y].shape)
-        widths = [self.width(i) * b[i].scale for i in (x, y)]
+        widths = [self.largest_range(i) * b[i].scale for i in (x, y)]
         min_scale = max(b[x].scale, b[y].scale) / 2**15
         scale = f32(max(min_scale, sum(widths) / 250) if name == "ADD" else widths[0] * widths[1] / 250)
         out = b.tensor(shape, "int8", self.quant(scale))
@@ -164,8 +165,8 @@ class Planter:
         b.op(name, [x, y], [out], options, version=2, fused_activation_function=int(self.rng.choice([0, 1])))
         return out
 
-    def offset(self, x: int) -> int:
-        """Add a constant to each channel, or multiply each channel by one."""
+    def constant_operand(self, x: int) -> int:
+        """Add a constant to each channel, or multiply each channel by a constant."""
         shape = (1, 1, 1, self.b[x].shape[3] if self.rng.random() < 0.7 else 1)
         y = self.b.const(
             self.rng.integers(-128, 128, shape), "int8", self.b.quant("int8", 0, self.b[x].scale)
@@ -241,31 +242,31 @@ class Planter:
         return self.layer("FULLY_CONNECTED", y, int(self.rng.integers(2, 5)))
 
 
-def planted_model(seed: Sequence[int]) -> Model:
-    """Return a network of two to six random steps and a head."""
-    planter = Planter(seed)
-    x = planter.b.input(
-        (int(planter.rng.choice([1, 1, 2])), *map(int, planter.rng.integers(2, 9, 3))),
+def dead_channel_model(seed: Sequence[int]) -> Model:
+    """Return a network with dead channels: two to six random steps and a head."""
+    builder = DeadChannelBuilder(seed)
+    x = builder.b.input(
+        (int(builder.rng.choice([1, 1, 2])), *map(int, builder.rng.integers(2, 9, 3))),
         "int8",
-        planter.quant(),
+        builder.quant(),
     )
     steps = [
-        planter.convolution,
-        planter.depthwise,
-        planter.pointwise,
-        planter.residual,
-        planter.offset,
-        planter.pool,
-        planter.pad,
-        planter.activation,
-        planter.join,
+        builder.convolution,
+        builder.depthwise,
+        builder.pointwise,
+        builder.residual,
+        builder.constant_operand,
+        builder.pool,
+        builder.pad,
+        builder.activation,
+        builder.join,
     ]
-    for step in planter.rng.choice(
-        len(steps), int(planter.rng.integers(2, 7)), p=np.array([4, 5, 4, 4, 1, 1, 1, 1, 2]) / 23
+    for step in builder.rng.choice(
+        len(steps), int(builder.rng.integers(2, 7)), p=np.array([4, 5, 4, 4, 1, 1, 1, 1, 2]) / 23
     ):
         x = steps[step](x)
-    planter.head(x)
-    return planter.b.build()
+    builder.head(x)
+    return builder.b.build()
 
 
 def assert_same(old: Model, new: Model, seed: int = 0, runs: int = 6) -> None:

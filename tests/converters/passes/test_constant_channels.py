@@ -14,7 +14,7 @@ from arenite.converters.passes.pass_report import layer_macs
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.converters.tflite.reader import parse
 from arenite.firmware.generator.operator_needs import check_supported
-from tests.converters.passes.constant_channel_models import assert_same, planted_model
+from tests.converters.passes.constant_channel_models import assert_same, dead_channel_model
 from tests.converters.passes.layer_models import add, conv, dense, quant, shapes
 from tests.development_models import shared_model
 from tests.fuzz.graph_builder import GraphBuilder
@@ -213,7 +213,7 @@ def test_weights_that_two_layers_share_are_reduced_for_each() -> None:
 @pytest.mark.parametrize("seed", range(25))
 @pytest.mark.parametrize("multiple", [1, 4])
 def test_random_networks_with_dead_channels_keep_every_output_byte(seed: int, multiple: int) -> None:
-    model = planted_model([40, seed])
+    model = dead_channel_model([40, seed])
     check_supported(model)
     small, report = constant_channels(model, multiple=multiple)
     if report is not None:
@@ -226,7 +226,7 @@ def test_random_networks_with_dead_channels_keep_every_output_byte(seed: int, mu
 
 def test_most_planted_networks_lose_channels() -> None:
     has_report = [
-        constant_channels(planted_model([40, seed]), multiple=1)[1] is not None for seed in range(25)
+        constant_channels(dead_channel_model([40, seed]), multiple=1)[1] is not None for seed in range(25)
     ]
     assert sum(has_report) > 18
 

@@ -7,7 +7,7 @@ import pytest
 from arenite.converters.passes.constant_channels import constant_channels
 from arenite.converters.passes.optimize import run_passes
 from arenite.firmware.generator.operator_needs import check_supported
-from tests.converters.passes.constant_channel_models import assert_same, planted_model
+from tests.converters.passes.constant_channel_models import assert_same, dead_channel_model
 from tests.converters.passes.layer_models import conv, quant
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
@@ -74,12 +74,12 @@ def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_optimizing_a_second_time_changes_nothing(seed: int) -> None:
-    small, _ = run_passes(planted_model([44, seed]))
+    small, _ = run_passes(dead_channel_model([44, seed]))
     assert run_passes(small) == (small, ())
 
 
 @pytest.mark.slow
 def test_the_engine_runs_optimized_models() -> None:
     """Without a multiple, layers can have any number of channels: odd numbers, and a single channel."""
-    models = [constant_channels(planted_model([45, seed]), multiple=1)[0] for seed in range(10)]
+    models = [constant_channels(dead_channel_model([45, seed]), multiple=1)[0] for seed in range(10)]
     assert compare(models, runs=2) == []

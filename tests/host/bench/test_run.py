@@ -29,7 +29,7 @@ from arenite.host.build.project import generate_project
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
-from tests.converters.passes.constant_channel_models import planted_model
+from tests.converters.passes.constant_channel_models import dead_channel_model
 from tests.development_models import SHARED, shared_model
 from tests.firmware.sizes.mixed_model import mix
 from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
@@ -218,7 +218,7 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
 @pytest.mark.slow
 def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bench detects a wrong pass, because the reference runs the model without passes."""
-    model = planted_model([44, 5])
+    model = dead_channel_model([44, 5])
     prepared, tensors = prepare_model(model, tmp_path)
     result, _ = run(prepared, random_samples(tensors, 4))
     assert_exact(result, 4)

@@ -38,7 +38,7 @@ def test_a_build_is_dominated_by_one_that_is_never_worse() -> None:
     assert [b.dominated_by for b in marked] == ["balanced", None, None, None]
 
 
-def test_of_equal_builds_the_first_is_kept() -> None:
+def test_the_first_of_equal_builds_dominates_the_others() -> None:
     marked = mark_dominated([build(1, 1, 1, mode=m) for m in AUTOMATIC_GOALS])
     assert [b.dominated_by for b in marked] == [None, "speed", "speed", "speed"]
 

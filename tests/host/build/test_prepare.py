@@ -12,7 +12,7 @@ from arenite.firmware.generator.model_source import model_sources
 from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import Prepared, prepare
 from tests.converters import small_models
-from tests.converters.passes.constant_channel_models import assert_same, planted_model
+from tests.converters.passes.constant_channel_models import assert_same, dead_channel_model
 
 MODELS = [small_models.conv_net, small_models.int16_net, small_models.with_state]
 
@@ -45,15 +45,15 @@ def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
     assert "->  " not in text and " -> ," not in text
 
 
-def planted(tmp_path: Path) -> Path:
+def dead_channel_file(tmp_path: Path) -> Path:
     """Write a network with channels that a pass removes; return its path."""
-    path = tmp_path / "planted.tflite"
-    path.write_bytes(to_flatbuffer(planted_model([44, 1])))
+    path = tmp_path / "dead_channels.tflite"
+    path.write_bytes(to_flatbuffer(dead_channel_model([44, 1])))
     return path
 
 
 def test_the_source_model_stays_the_reference_of_optimized_models(tmp_path: Path) -> None:
-    path = planted(tmp_path)
+    path = dead_channel_file(tmp_path)
     optimized, unoptimized = prepare(path), prepare(path, passes=False)
     assert [r.name for r in optimized.passes] == ["constant channels"] and not unoptimized.passes
     assert optimized.macs < optimized.source_macs == unoptimized.macs == unoptimized.source_macs
@@ -67,7 +67,7 @@ def test_the_source_model_stays_the_reference_of_optimized_models(tmp_path: Path
 
 
 def test_an_image_of_an_optimized_model_is_the_same_image(tmp_path: Path) -> None:
-    first = prepare(planted(tmp_path))
+    first = prepare(dead_channel_file(tmp_path))
     (tmp_path / "image.tflite").write_bytes(first.image)
     second = prepare(tmp_path / "image.tflite")
     assert second.image == first.image and not second.passes
@@ -75,6 +75,6 @@ def test_an_image_of_an_optimized_model_is_the_same_image(tmp_path: Path) -> Non
 
 
 def test_an_image_made_without_passes_is_planned_again_with_them(tmp_path: Path) -> None:
-    path = planted(tmp_path)
+    path = dead_channel_file(tmp_path)
     (tmp_path / "image.tflite").write_bytes(prepare(path, passes=False).image)
     assert prepare(tmp_path / "image.tflite").image == prepare(path).image

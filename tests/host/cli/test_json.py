@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.tflite.writer import to_flatbuffer
-from tests.converters.passes.constant_channel_models import planted_model
+from tests.converters.passes.constant_channel_models import dead_channel_model
 from tests.converters.quantize import trained_models
 from tests.host.cli.conftest import Arenite
 from tests.host.small_graphs import classifier, save
@@ -312,8 +312,8 @@ def test_the_image_keeps_its_plan_and_its_source(arenite: Arenite, model: Path, 
 
 
 def test_passes_are_reported_and_can_be_left_out(arenite: Arenite, tmp_path: Path) -> None:
-    source, page = tmp_path / "planted.tflite", tmp_path / "page.html"
-    source.write_bytes(to_flatbuffer(planted_model([44, 1])))
+    source, page = tmp_path / "dead_channels.tflite", tmp_path / "page.html"
+    source.write_bytes(to_flatbuffer(dead_channel_model([44, 1])))
     result = arenite("inspect", source, "--html", page, "--json").json
     (report,) = result["passes"]
     change = dict.fromkeys(("index", "channels", "channels_removed", "macs_before", "macs_after"), int)

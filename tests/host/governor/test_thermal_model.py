@@ -64,7 +64,7 @@ def test_a_bound_that_is_never_reached() -> None:
     assert forecast.minutes == math.inf and "is not reached" in forecast.describe()
 
 
-def test_with_few_samples_there_is_no_forecast() -> None:
+def test_there_is_no_forecast_from_few_samples() -> None:
     model, _ = fit_model(0.3, lambda t: 5.0)
     assert model.forecast(5.0, 80.0).minutes is None
     assert model.forecast(5.0, 80.0).describe() == "not known yet"

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arenite.models.architectures.anchors import anchors, decode, encode, overlap
+from arenite.models.architectures.anchors import anchors, decode, encode, iou
 from arenite.models.architectures.detector import SIZES
 
 _SHARE = st.floats(0.01, 0.99)
@@ -27,7 +27,7 @@ def test_decoding_is_the_inverse_of_encoding(box: tuple[float, ...], anchor: tup
     assert np.allclose(decode(encode(corners, np.array(anchor)), np.array(anchor)), corners, atol=1e-4)
 
 
-def test_overlap_equals_the_intersection_over_union_of_pixels() -> None:
+def test_iou_equals_the_intersection_over_union_of_pixels() -> None:
     rng = np.random.default_rng(0)
     low = rng.integers(0, 12, (20, 2))
     boxes = np.concatenate([low, low + rng.integers(1, 12, (20, 2))], 1)
@@ -35,4 +35,4 @@ def test_overlap_equals_the_intersection_over_union_of_pixels() -> None:
     for mask, (top, left, bottom, right) in zip(masks, boxes, strict=True):
         mask[top:bottom, left:right] = True
     expected = [[(m & n).sum() / (m | n).sum() for n in masks] for m in masks]
-    assert np.allclose(overlap(boxes.astype(float), boxes.astype(float)), expected)
+    assert np.allclose(iou(boxes.astype(float), boxes.astype(float)), expected)

@@ -11,7 +11,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.channel_pairs import GROUP, packable, pair_words
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import MAX_ROWS, folded_pairs, shape_of
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -55,8 +55,8 @@ class Conv2DColumnsDsp(Variant):
         return 2 * k_h * k_w * in_c * (2 if out_w in (2, 4) else 3) + in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, shape = accepted(folded_pairs(ctx.graph, ctx.op, 0)), shape_of(ctx.graph, ctx.op)
-        form = accepted(pair_requantization(folded))
+        folded, shape = require_accepted(folded_pairs(ctx.graph, ctx.op, 0)), shape_of(ctx.graph, ctx.op)
+        form = require_accepted(pair_requantization(folded))
         del shape["stride_w"], shape["dilation_w"]
         words = pair_words(folded, column_order(shape["k_h"], shape["in_c"]))
         return KernelCall(

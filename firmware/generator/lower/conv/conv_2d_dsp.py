@@ -16,7 +16,7 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
 )
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
@@ -68,7 +68,7 @@ class ConvolutionDsp(Variant):
         return ((0, 0),) if w.shape[1:3] == (1, 1) and out.shape[3] <= inp.shape[3] else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = accepted(self._folded(ctx.graph, ctx.op))
+        folded = require_accepted(self._folded(ctx.graph, ctx.op))
         return self.call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
 
     def call(
@@ -168,7 +168,7 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
 def dsp_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
     """Return the call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
     words = pair_words(folded, taps.order)
-    form = accepted(pair_requantization(folded))
+    form = require_accepted(pair_requantization(folded))
     filters = np.concatenate([form.biases, words], axis=1)
     return KernelCall(
         "ar_conv_2d_s8_dsp",
@@ -188,7 +188,7 @@ def dsp_fields(
     requant: np.ndarray,
 ) -> dict[str, Any]:
     """Return all fields of ``ar_conv_2d_dsp_params``."""
-    form = accepted(pair_requantization(folded))
+    form = require_accepted(pair_requantization(folded))
     return {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),

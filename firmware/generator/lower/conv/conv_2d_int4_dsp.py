@@ -10,7 +10,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.channel_pairs import TapOrder, channel_pairs
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import ConvolutionDsp, dsp_fields
 from arenite.firmware.generator.lower.conv.pair_requantization import PairRequantization, pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_kernel
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
@@ -66,7 +66,7 @@ def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
     """Return the call of ``ar_conv_2d_w4_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
-    form = accepted(pair_requantization(folded))
+    form = require_accepted(pair_requantization(folded))
     filters = nibble_filters(folded, taps.order, form)
     return KernelCall(
         "ar_conv_2d_w4_dsp",

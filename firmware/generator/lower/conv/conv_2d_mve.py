@@ -9,7 +9,13 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import gemm_fields, requantization
-from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, accepted, u16
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    KernelCall,
+    LowerContext,
+    require_accepted,
+    u16,
+)
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
@@ -70,7 +76,7 @@ class _Convolution(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
         inp, out = view.input, view.output
-        twice = accepted(requantization(ctx.graph, op))
+        rounding = require_accepted(requantization(ctx.graph, op))
         batches, in_h, in_w, in_c = inp.shape
         filters = self.filters(ctx.graph, op)
         out_c, k_h, k_w, _ = filters.shape
@@ -80,7 +86,7 @@ class _Convolution(Variant):
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "patches": ctx.scratch_ptr() if patches else NULL,
-            "gemm": gemm_fields(ctx, filters.reshape(out_c, -1), view.bias_values, twice),
+            "gemm": gemm_fields(ctx, filters.reshape(out_c, -1), view.bias_values, rounding),
             "batches": u16(op, batches, "batch size"),
             "in_h": u16(op, in_h, "input height"),
             "in_w": u16(op, in_w, "input width"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
     count_runs,
@@ -155,10 +155,10 @@ class _Pairs(Variant):
         return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, by_channel = accepted(self._weights(ctx.graph, ctx.op))
+        folded, by_channel = require_accepted(self._weights(ctx.graph, ctx.op))
         offset = biased(ctx.target.core)
         count = pixels_per_word(ctx.target.core)
-        weights, runs = accepted(pack_weights(by_channel, _BIAS * offset, count))
+        weights, runs = require_accepted(pack_weights(by_channel, _BIAS * offset, count))
         fields: dict[str, Any] = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),

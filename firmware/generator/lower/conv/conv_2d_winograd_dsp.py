@@ -7,7 +7,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.channel_pairs import pair_requant
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
@@ -54,7 +54,7 @@ class Conv2DWinogradDsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op)
         inp, out, (top, left) = view.input, view.output, view.padding
-        folded = accepted(fold_convolution(ctx.graph, ctx.op, axis=0, two_sided=True))
+        folded = require_accepted(fold_convolution(ctx.graph, ctx.op, axis=0, two_sided=True))
         return KernelCall(
             "ar_conv_2d_s8_winograd_dsp",
             "conv_2d_s8_winograd_dsp.h",

@@ -65,7 +65,7 @@ def pack_filters(filters: np.ndarray) -> np.ndarray:
 
 
 def gemm_fields(
-    ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, twice: DoubleRounding
+    ctx: LowerContext, filters: np.ndarray, bias: np.ndarray | None, rounding: DoubleRounding
 ) -> dict[str, Any]:
     """Return all fields of ``ar_gemm_s8_mve_params``. ``filters`` is int8 [channels, depth], ordered as a window's
     bytes."""
@@ -73,10 +73,10 @@ def gemm_fields(
     return {
         "weights": ctx.weights(pack_filters(filters), "weights"),
         "bias": ctx.weights(folded_bias(filters, bias, inp.zero_point), "bias"),
-        "multiplier": ctx.table(twice.multiplier, "multiplier"),
-        "shift": ctx.table(twice.shift, "shift"),
+        "multiplier": ctx.table(rounding.multiplier, "multiplier"),
+        "shift": ctx.table(rounding.shift, "shift"),
         "out_c": filters.shape[0],
         "depth": filters.shape[1],
         "output_zero": ctx.output().zero_point,
-        "two_sided": int(twice.two_sided),
+        "two_sided": int(rounding.two_sided),
     }

@@ -184,12 +184,12 @@ def refuse(op: Op, tensor: Tensor | None, reason: str, hint: str) -> Unsupported
     return UnsupportedModelError(f"{describe(op)}{tensor_text}: {reason}.", hint)
 
 
-def accepted(form: T | None) -> T:
-    """Return ``form``, which exists for every layer that ``check`` or ``can_run`` has accepted. Raises
-    ``ValueError``."""
-    if form is None:
+def require_accepted(value: T | None) -> T:
+    """Return ``value``. It is not None for any layer that ``check`` or ``can_run`` has accepted. Raises ``ValueError``
+    if it is None."""
+    if value is None:
         raise ValueError("A layer was lowered with a kernel that cannot run it.")
-    return form
+    return value
 
 
 def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:

@@ -14,7 +14,13 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    Expr,
+    KernelCall,
+    LowerContext,
+    require_accepted,
+)
 from arenite.firmware.generator.lower.core.redirected_weights import (
     RedirectedContext,
     lower_redirected,
@@ -71,7 +77,7 @@ class _Packed(Variant):
 
     def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
         """Return the call of the operator's default kernel without weights, and the fields of ``ar_packed``."""
-        codes = accepted(self.codes(ctx.graph, ctx.op, ctx.target)[0])
+        codes = require_accepted(self.codes(ctx.graph, ctx.op, ctx.target)[0])
         inner = lower_redirected(RedirectedContext(ctx, lambda _: NULL), None)
 
         def stored(values: np.ndarray | None, hint: str) -> Expr:

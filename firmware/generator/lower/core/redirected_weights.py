@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
     LowerContext,
-    accepted,
+    require_accepted,
 )
 from arenite.firmware.generator.lower.core.variant import Variant
 from arenite.firmware.generator.target import Target
@@ -92,4 +92,4 @@ def weights_of(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) 
 
 def lower_redirected(ctx: LowerContext, kernel: Variant | None) -> KernelCall:
     """Return the call of ``kernel``, or of the operator's default kernel if it is None."""
-    return accepted(LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx))
+    return require_accepted(LOWERINGS[ctx.op.name].lower(ctx) if kernel is None else kernel.lower(ctx))

@@ -14,7 +14,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
     StructArray,
-    accepted,
+    require_accepted,
 )
 from arenite.firmware.generator.lower.core.redirected_weights import (
     RedirectedContext,
@@ -137,7 +137,7 @@ def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel 
 
 
 def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel:
-    return accepted(unpacked_kernel(graph, op, target))
+    return require_accepted(unpacked_kernel(graph, op, target))
 
 
 def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:

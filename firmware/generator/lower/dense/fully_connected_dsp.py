@@ -18,7 +18,7 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
 )
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import SOURCES, dsp_call, scratch_bytes, shape_of
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import (
     FoldedLayer,
@@ -55,7 +55,7 @@ class FullyConnectedDsp(Variant):
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = accepted(_folded(ctx.graph, ctx.op))
+        folded = require_accepted(_folded(ctx.graph, ctx.op))
         return self.call(ctx, folded)
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
@@ -90,7 +90,7 @@ class FullyConnectedRowsDsp(Variant):
         return ((0, 0),) if _units(graph, op) <= _depth(graph, op) else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, shape = accepted(_folded(ctx.graph, ctx.op)), _pixels(ctx.graph, ctx.op)
+        folded, shape = require_accepted(_folded(ctx.graph, ctx.op)), _pixels(ctx.graph, ctx.op)
         return self.call(ctx, folded, tap_order(1, 1, shape["in_c"], 1), shape)
 
     def call(
@@ -130,7 +130,7 @@ class Conv2DPixelDsp(Variant):
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = accepted(fold_convolution(ctx.graph, ctx.op, axis=0))
+        folded = require_accepted(fold_convolution(ctx.graph, ctx.op, axis=0))
         return self.call(ctx, folded)
 
     def call(self, ctx: LowerContext, folded: FoldedLayer) -> KernelCall:

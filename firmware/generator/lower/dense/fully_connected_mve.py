@@ -1,4 +1,7 @@
-"""FULLY_CONNECTED and CONV_2D of one pixel for Helium: weights in the model's order, four units at a time."""
+"""FULLY_CONNECTED on Helium (MVE), and CONV_2D with one output pixel, which is the same.
+
+The kernel computes four units at a time. The weights keep the model's order.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from arenite.firmware.generator.lower.conv.gemm_layout_mve import requantization
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
-    accepted,
+    require_accepted,
     require_constant,
 )
 from arenite.firmware.generator.lower.core.variant import Variant, variant
@@ -28,8 +31,11 @@ _GROUP = 4
 
 
 def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return proven multipliers and shifts for ``ar_requant_once``, one per unit or one for all; None without a proof,
-    or if a shift is above -1."""
+    """Return multipliers and shifts for ``ar_requant_once``, one per unit or one for all.
+
+    They are proven to give LiteRT's outputs for every possible accumulator. Returns None if there are no such
+    multipliers, or if a shift is above -1.
+    """
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None
     lowest, highest = accumulator_range(inp, w, bias)
@@ -56,13 +62,13 @@ class FullyConnectedMve(Variant):
         return requantization(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        requant = accepted(requantization(ctx.graph, ctx.op))
+        requant = require_accepted(requantization(ctx.graph, ctx.op))
         return units_call(ctx, *requant, {"twice": 0, "two_sided": 0})
 
 
 @variant
 class ConvolutionOfOnePixelMve(Variant):
-    """CONV_2D whose filters are as large as the image. Each filter is one unit."""
+    """CONV_2D whose filters are as large as the input. Each filter is one unit of the fully connected kernel."""
 
     op_name = "CONV_2D"
     tiers = (MVE,)
@@ -80,15 +86,15 @@ class ConvolutionOfOnePixelMve(Variant):
         return convolution_requantization(graph, op) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        twice = accepted(convolution_requantization(ctx.graph, ctx.op))
-        flags = {"twice": 1, "two_sided": int(twice.two_sided)}
-        return units_call(ctx, twice.multiplier, twice.shift, flags)
+        rounding = require_accepted(convolution_requantization(ctx.graph, ctx.op))
+        flags = {"twice": 1, "two_sided": int(rounding.two_sided)}
+        return units_call(ctx, rounding.multiplier, rounding.shift, flags)
 
 
 def units_call(
     ctx: LowerContext, multiplier: np.ndarray, shift: np.ndarray, flags: dict[str, int]
 ) -> KernelCall:
-    """Return the kernel's call. Multipliers and shifts are one per unit or one for all."""
+    """Return the call of the kernel. ``multiplier`` and ``shift`` have one element per unit, or one for all units."""
     inp, bias, out = ctx.input_tensor(0), ctx.input(2), ctx.output()
     weights = require_constant(ctx.op, ctx.input(1), "weights")
     filters = weights.reshape(len(weights), -1)
@@ -97,7 +103,7 @@ def units_call(
     if len(multiplier) < _GROUP:
         multiplier, shift = np.resize(multiplier, _GROUP), np.resize(shift, _GROUP)
     low, high = activation_range(ctx.op.options["fused_activation_function"], out)
-    sums = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
+    folded = folded_bias(filters, None if bias is None else bias.data, inp.zero_point)
     return KernelCall(
         "ar_fully_connected_s8_mve",
         "fully_connected_s8_mve.h",
@@ -107,7 +113,7 @@ def units_call(
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
             "weights": ctx.weights(weights, "weights"),
-            "bias": ctx.weights(sums, "bias"),
+            "bias": ctx.weights(folded, "bias"),
             "multiplier": ctx.table(multiplier, "multiplier"),
             "shift": ctx.table(shift, "shift"),
             "batches": out.elements // units,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import requant_fields, scaled_bias, sums_fit
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
@@ -46,8 +46,8 @@ class FullyConnectedPairs(Variant):
         return folded is not None and pack_pairs(folded.weights) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
-        packed = accepted(pack_pairs(folded.weights))
+        folded, w, out = require_accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
+        packed = require_accepted(pack_pairs(folded.weights))
         units, depth = w.shape
         fields = {
             "input": ctx.input_ptr(0),

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
     has_offsets,
@@ -97,9 +97,9 @@ class FullyConnectedScalar(Variant):
         return _QUAD_BYTES * (-(-graph.tensors[op.inputs[1]].shape[1] // QUAD) + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
+        folded, w, out = require_accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
         count = words(ctx.target.core)
-        packed = accepted(pack_weights(folded.weights, count))
+        packed = require_accepted(pack_weights(folded.weights, count))
         units, depth = w.shape
         fields = {
             "input": ctx.input_ptr(0),

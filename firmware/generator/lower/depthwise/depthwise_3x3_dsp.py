@@ -9,7 +9,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
-from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
@@ -91,7 +91,7 @@ class Depthwise3x3Dsp(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op)
         inp, out, stride = view.input, view.output, view.stride[1]
-        folded, fixed = accepted(_prepare(ctx.graph, ctx.op))
+        folded, fixed = require_accepted(_prepare(ctx.graph, ctx.op))
         kernel = f"depthwise_3x3_s{stride}_s8_dsp"
         return KernelCall(
             "ar_depthwise_3x3_s8_dsp",

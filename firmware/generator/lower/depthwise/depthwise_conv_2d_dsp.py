@@ -7,7 +7,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.conv_2d_scalar import geometry
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import DSP, Target
@@ -39,7 +39,7 @@ class DepthwiseDsp(Variant):
         return _ADDRESS * (g.k_h * g.k_w + g.k_h) + g.in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = accepted(fold_convolution(ctx.graph, ctx.op, _AXIS))
+        folded = require_accepted(fold_convolution(ctx.graph, ctx.op, _AXIS))
         g = geometry(ctx.graph, ctx.op)
         filters = np.moveaxis(folded.weights, 3, 0).reshape(g.in_c, -1)
         scales = np.stack([folded.requant.multiplier, folded.requant.offset], axis=1).reshape(-1)

@@ -9,7 +9,14 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.convolution import view_convolution
 from arenite.firmware.generator.lower.conv.gemm_layout_mve import DoubleRounding, folded_bias, requantization
-from arenite.firmware.generator.lower.core.lowering import NULL, Expr, KernelCall, LowerContext, accepted, u16
+from arenite.firmware.generator.lower.core.lowering import (
+    NULL,
+    Expr,
+    KernelCall,
+    LowerContext,
+    require_accepted,
+    u16,
+)
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
@@ -39,10 +46,10 @@ def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
     return np.concatenate([start, words], axis=1).astype(np.int32)
 
 
-def pack_scales(twice: DoubleRounding) -> np.ndarray:
+def pack_scales(rounding: DoubleRounding) -> np.ndarray:
     """Return 16 multipliers and 16 one-byte shifts per block, as int32 words."""
-    multiplier = blocks(twice.multiplier.astype("<i4"))[:, _LANES]
-    shift = np.ascontiguousarray(blocks(twice.shift)[:, _LANES]).view("<i4")
+    multiplier = blocks(rounding.multiplier.astype("<i4"))[:, _LANES]
+    shift = np.ascontiguousarray(blocks(rounding.shift)[:, _LANES]).view("<i4")
     return np.concatenate([multiplier, shift], axis=1).astype(np.int32).reshape(-1)
 
 
@@ -69,11 +76,11 @@ class _Depthwise(Variant):
         times, and the last ``rest`` channels are in no block."""
         op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
         inp, out = view.input, view.output
-        twice = accepted(requantization(ctx.graph, op))
+        rounding = require_accepted(requantization(ctx.graph, op))
         filters = taps_of(view.filters)
         sums = folded_bias(filters, view.bias_values, inp.zero_point)
         tiled = DoubleRounding(
-            np.tile(twice.multiplier, repeat), np.tile(twice.shift, repeat), twice.two_sided
+            np.tile(rounding.multiplier, repeat), np.tile(rounding.shift, repeat), rounding.two_sided
         )
         channels = view.weights.shape[3]
         (k_h, k_w), (top, left), (low, high) = view.kernel, view.padding, view.activation_range
@@ -90,7 +97,7 @@ class _Depthwise(Variant):
             "input_zero": inp.zero_point,
             "act_min": low,
             "act_max": high,
-            "two_sided": int(twice.two_sided),
+            "two_sided": int(rounding.two_sided),
             "pixels_per_block": repeat,
             "rest_channels": rest,
             "rest_bias": ctx.weights(sums[channels - rest :], "rest_bias") if rest else NULL,

@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.conv.conv_2d_scalar import geometry
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import (
     SCALE,
     has_offsets,
@@ -46,7 +46,7 @@ class DepthwiseScalar(Variant):
         return lines * (-(-columns * g.in_c // 4) * 4) + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded = accepted(fold_convolution(ctx.graph, ctx.op, 3, SCALE))
+        folded = require_accepted(fold_convolution(ctx.graph, ctx.op, 3, SCALE))
         sums = folded.weights.sum(axis=(0, 1, 2))
         fields = {
             "input": ctx.input_ptr(0),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from arenite.converters.graph.quantized_arithmetic import activation_range
-from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import variant
 from arenite.firmware.generator.lower.elementwise.add_sum import SumVariant, affine_sum
 from arenite.firmware.generator.target import MVE
@@ -18,7 +18,7 @@ class _AddMve(SumVariant):
     sum_row = "ar_add_s8_mve_row"
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        out, solution = ctx.output(), accepted(affine_sum(ctx.graph, ctx.op))
+        out, solution = ctx.output(), require_accepted(affine_sum(ctx.graph, ctx.op))
         low, high = activation_range(int(ctx.op.options.get("fused_activation_function", 0)), out)
         fields = {
             "input1": ctx.input_ptr(0),

@@ -20,8 +20,8 @@ from arenite.firmware.generator.lower.core.lowering import (
     LowerContext,
     Lowering,
     StructArray,
-    accepted,
     refuse,
+    require_accepted,
     require_dtype,
 )
 
@@ -105,7 +105,7 @@ def view_copy(source: np.ndarray, target: np.ndarray) -> StridedCopy | None:
 
 def placeholder(tensor: Tensor) -> np.ndarray:
     """Return an array of the tensor's shape and element size. Its memory is never read or written."""
-    dtype = accepted(DTYPES[tensor.dtype])
+    dtype = require_accepted(DTYPES[tensor.dtype])
     return np.empty(tensor.shape, f"V{dtype.itemsize}")
 
 

@@ -6,7 +6,12 @@ from dataclasses import replace
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import (
+    LOWERINGS,
+    KernelCall,
+    LowerContext,
+    require_accepted,
+)
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
@@ -38,5 +43,5 @@ class AveragePool2DDsp(Variant):
         return None if row_needs is None else replace(row_needs, sources=(_ROWS,))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        call = accepted(LOWERINGS[self.op_name].lower(ctx))
+        call = require_accepted(LOWERINGS[self.op_name].lower(ctx))
         return replace(call, kernel="ar_average_pool_2d_s8_dsp", sources=self.kernels)

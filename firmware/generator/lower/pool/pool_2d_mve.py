@@ -7,7 +7,12 @@ from typing import ClassVar
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.row_requirements import RowRequirements
-from arenite.firmware.generator.lower.core.lowering import LOWERINGS, KernelCall, LowerContext, accepted
+from arenite.firmware.generator.lower.core.lowering import (
+    LOWERINGS,
+    KernelCall,
+    LowerContext,
+    require_accepted,
+)
 from arenite.firmware.generator.lower.core.row_functions import accumulating_rows, pool_rows
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
@@ -35,7 +40,7 @@ class _PoolMve(Variant):
         return None if row_needs is None else replace(row_needs, scratch=self.scratch(graph, op, target))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        plain = accepted(LOWERINGS[self.op_name].lower(ctx))
+        plain = require_accepted(LOWERINGS[self.op_name].lower(ctx))
         return KernelCall(
             f"ar_{self.kernel}",
             "pool_2d_s8_mve.h",

@@ -15,9 +15,9 @@ from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
     Lowering,
-    accepted,
     refuse,
     register,
+    require_accepted,
     require_constant,
     require_dtype,
     require_quantized,
@@ -299,7 +299,7 @@ class UnidirectionalSequenceLstm(Lowering):
             }
         if norm is not None:
             multiplier, shift = quantize_multiplier(norm.scale)
-            gate_bias = accepted(m.bias[g])
+            gate_bias = require_accepted(m.bias[g])
             fields |= {
                 "norm": ctx.weights(constant(norm), "norm"),
                 "norm_bias": ctx.weights(constant(gate_bias), "bias"),

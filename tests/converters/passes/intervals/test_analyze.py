@@ -1,4 +1,5 @@
-"""Bounds hold for everything that LiteRT computes. They are tight for a layer whose inputs can all be tried."""
+"""The intervals of ``analyze_intervals`` contain every value that LiteRT computes. For a layer so small that all inputs
+can be tried, they are no wider than necessary."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from ai_edge_litert.interpreter import Interpreter, OpResolverType
 from arenite.converters.graph.model import Model
 from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.tflite.image import to_flatbuffer
-from tests.converters.passes.constant_channel_models import planted_model
+from tests.converters.passes.constant_channel_models import dead_channel_model
 from tests.converters.passes.layer_models import add, conv, dense, quant
 from tests.fuzz.campaign import random_model
 from tests.fuzz.comparison import random_input
@@ -56,7 +57,7 @@ def assert_contained(model: Model, seed: int, runs: int = 5) -> None:
 
 @pytest.mark.parametrize("seed", range(20))
 def test_bounds_hold_in_networks(seed: int) -> None:
-    assert_contained(planted_model([41, seed]), seed)
+    assert_contained(dead_channel_model([41, seed]), seed)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +107,8 @@ def test_bounds_of_a_small_layer_are_reached(zero: int) -> None:
 
 
 def test_padding_is_considered_only_at_the_border() -> None:
-    """With a constant input, outputs at the border sum fewer taps, in the combinations that exist and no others."""
+    """The input is constant. At the border, some taps are outside the input. The bounds consider only the combinations
+    of taps that some output has."""
     b = GraphBuilder()
     x = b.input((1, 5, 5, 1), "int8", quant(0))
     y = conv(b, x, [[[[0]]]], [10])  # always 10 above the zero point

@@ -42,7 +42,7 @@ def run(folder: Path, **variables: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_with_and_without_a_compiler_the_bytes_are_the_same(tmp_path: Path) -> None:
+def test_the_bytes_are_the_same_with_and_without_a_compiler(tmp_path: Path) -> None:
     if native.library() is None:
         pytest.skip(native.unavailable_reason())
     compiled, plain = run(tmp_path), run(tmp_path, ARENITE_PROCESSING="numpy")

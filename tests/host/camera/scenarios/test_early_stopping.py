@@ -70,7 +70,7 @@ def test_too_few_queries_give_no_estimate(queries: int) -> None:
     assert estimate.needed == 64
 
 
-def test_with_more_queries_the_estimate_comes_near_the_percentile() -> None:
+def test_the_estimate_approaches_the_percentile_with_more_queries() -> None:
     random = np.random.default_rng(0)
     ratios = []
     for count in (100, 1000, 10_000, 100_000):

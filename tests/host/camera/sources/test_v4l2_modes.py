@@ -47,7 +47,7 @@ def test_webcam(requested: RequestedMode, expected: str) -> None:
     assert str(choose_mode(WEBCAM, requested)) == expected
 
 
-def test_of_equal_modes_the_cheapest_format_is_chosen() -> None:
+def test_the_cheapest_format_of_equal_modes_is_chosen() -> None:
     modes = [Mode(code, 640, 480, 30.0) for code in (MJPG, GREY, NV12, YUYV)]
     assert choose_mode(modes, RequestedMode()).pixels == "yuyv"
     assert choose_mode(modes[:3], RequestedMode()).pixels == "nv12"
