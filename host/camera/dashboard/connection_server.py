@@ -4,6 +4,7 @@ arrive."""
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import socket
 import socketserver
 import threading
@@ -12,10 +13,16 @@ from typing import Any
 
 #: A complete request must arrive within this time. The same holds for the next request of a connection.
 REQUEST_TIMEOUT_S = 20.0
+#: The most connections of one address that have not shown yet that they may use the server. A browser opens six.
+MAX_STRANGERS_PER_ADDRESS = 8
 
 
 class BoundedTcpServer(socketserver.ThreadingTCPServer):
-    """Serves at most ``max_clients`` connections at a time; further connections are answered with status 503."""
+    """Serves at most ``max_clients`` connections at a time; further connections are answered with status 503.
+
+    A connection is a stranger until the handler calls ``admit``. Strangers cannot keep admitted clients out: when the
+    server is full, or when one address has too many strangers, the oldest of them is closed for the new connection.
+    """
 
     allow_reuse_address = True
     daemon_threads = True
@@ -26,7 +33,9 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         self, host: str, port: int, handler: type[socketserver.BaseRequestHandler], max_clients: int
     ) -> None:
         self._max_clients = max_clients
-        self._open: set[socket.socket] = set()
+        #: Connections that were admitted, and strangers with their network, oldest first.
+        self._admitted: set[socket.socket] = set()
+        self._strangers: dict[socket.socket, str] = {}
         #: Connections whose request has not arrived yet, and the time by which it must arrive.
         self._deadlines: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
@@ -36,10 +45,17 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         self.server_port: int = self.server_address[1]
 
     def process_request(self, request: Any, client_address: Any) -> None:
+        network = _network(client_address[0])
         with self._lock:
-            full = len(self._open) >= self._max_clients
+            evicted = self._stranger_to_evict(network)
+            if evicted is not None:
+                self._forget(evicted)
+                # The thread of the connection wakes up and closes it.
+                with contextlib.suppress(OSError):
+                    evicted.shutdown(socket.SHUT_RDWR)
+            full = len(self._admitted) + len(self._strangers) >= self._max_clients
             if not full:
-                self._open.add(request)
+                self._strangers[request] = network
         if full:
             request.settimeout(0.1)
             with contextlib.suppress(OSError):
@@ -50,10 +66,34 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         else:
             super().process_request(request, client_address)
 
+    def _stranger_to_evict(self, network: str) -> socket.socket | None:
+        """Return the stranger that must leave before a connection from ``network`` is accepted, or None."""
+        neighbours = [connection for connection, other in self._strangers.items() if other == network]
+        if len(neighbours) >= MAX_STRANGERS_PER_ADDRESS:
+            return neighbours[0]
+        if len(self._admitted) + len(self._strangers) >= self._max_clients:
+            return next(iter(self._strangers), None)
+        return None
+
+    def _forget(self, connection: socket.socket) -> None:
+        self._admitted.discard(connection)
+        self._strangers.pop(connection, None)
+        self._deadlines.pop(connection, None)
+
+    def admit(self, connection: socket.socket) -> None:
+        """Keep ``connection``, whose client showed that it may use the server, until it ends."""
+        with self._lock:
+            if self._strangers.pop(connection, None) is not None:
+                self._admitted.add(connection)
+
+    def is_admitted(self, connection: socket.socket) -> bool:
+        """Whether ``admit`` was called for ``connection``."""
+        with self._lock:
+            return connection in self._admitted
+
     def shutdown_request(self, request: Any) -> None:
         with self._lock:
-            self._open.discard(request)
-            self._deadlines.pop(request, None)
+            self._forget(request)
         super().shutdown_request(request)
 
     def expect_request(self, connection: socket.socket) -> None:
@@ -82,7 +122,20 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
     def close_all(self) -> None:
         self.server_close()
         with self._lock:
-            connections = list(self._open)
+            connections = [*self._admitted, *self._strangers]
         for connection in connections:
             with contextlib.suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
+
+
+def _network(address: str) -> str:
+    """Return ``address``, or for IPv6 its network of 64 bits, because one computer may have all of its addresses."""
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    return str(ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64)))

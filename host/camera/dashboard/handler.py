@@ -14,6 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 from arenite.host.camera.dashboard.access import Access
 from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
 from arenite.host.camera.dashboard.preview import Preview
+from arenite.host.camera.dashboard.request_headers import ambiguity
 from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.observe.prometheus_text import CONTENT_TYPE
 
@@ -88,6 +89,10 @@ class Handler(BaseHTTPRequestHandler):
     def parse_request(self) -> bool:
         is_valid = super().parse_request()
         self.server.request_received(self.connection)
+        if is_valid and (problem := ambiguity(self.headers)):
+            self.close_connection = True
+            self._send(f"{problem}\n", _TEXT, HTTPStatus.BAD_REQUEST)
+            return False
         # No handler reads a body, so its bytes would be parsed as the next request. Behind a proxy that may be the
         # request of another client.
         if is_valid and (
@@ -99,6 +104,8 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         url = urlsplit(self.path)
         query = parse_qs(url.query)
+        if url.path in ("/healthz", "/favicon.ico") and not self.server.is_admitted(self.connection):
+            self.close_connection = True  # these paths need no token, so their connections are not kept
         if url.path == "/healthz":
             is_healthy, text = self.server.content.health()
             self._send(text + "\n", _TEXT, HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE)
@@ -182,6 +189,10 @@ class Handler(BaseHTTPRequestHandler):
         verdict = access.check(
             self.headers.get, given_token, token_cookie.value if token_cookie is not None else None
         )
+        if verdict.status == HTTPStatus.OK:
+            self.server.admit(self.connection)
+        else:
+            self.close_connection = True
         if verdict.cookie:
             # The token is moved from the address to a cookie, to keep it out of bookmarks and screenshots.
             cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"

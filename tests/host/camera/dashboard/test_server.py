@@ -262,6 +262,97 @@ def test_a_request_body_is_not_parsed_as_a_request(dashboard: Dashboard) -> None
         assert actual.count(b"HTTP/1.1 ") == 1 and b"\r\nConnection: close\r\n" in actual
 
 
+@pytest.mark.parametrize(
+    "headers",
+    [
+        b"Content-Length: 0\r\nContent-Length: %d",
+        b"Content-Length: %d\r\nContent-Length: 0",
+        b"Content-Length: 0\r\ncontent-length: %d",
+        b"Content-Length: 0\r\nTransfer-Encoding: chunked\r\nX: %d",
+        b"Content-Length: 0, %d",
+        b"Content-Length: +%d",
+        b"Content-Length: 0_%d",
+        b"Content-Length : %d",
+        b"Content-Length: 0\r\n %d",
+        b"Transfer-Encoding: identity\r\nTransfer-Encoding: chunked\r\nX: %d",
+        b"no colon\r\nContent-Length: %d",
+        b" X: y\r\nContent-Length: %d",
+        b"Host: evil.example\r\nContent-Length: %d",
+        b"X\x0b: y\r\nContent-Length: %d",
+    ],
+)
+def test_ambiguous_headers_are_refused(dashboard: Dashboard, headers: bytes) -> None:
+    """A proxy may use the other of two lengths, and take the rest for the request of another client."""
+    inner = b"GET /state HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", urlsplit(dashboard.url).port or 0), 30) as raw:
+        raw.sendall(
+            b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n" + headers % len(inner) + b"\r\n\r\n" + inner
+        )
+        actual = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                actual += part
+    assert actual.startswith(b"HTTP/1.1 400 ") and actual.count(b"HTTP/1.1 ") == 1
+    assert b"\r\nConnection: close\r\n" in actual
+
+
+def _connect(port: int, request: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", port), 30, source_address=(source, 0))
+    connection.sendall(request)
+    return connection
+
+
+HALF_SENT = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
+HEALTHZ = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+NO_TOKEN = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
+@pytest.mark.parametrize("spread", [False, True])
+@pytest.mark.parametrize("request_bytes", [b"", b"G", HALF_SENT, HEALTHZ, NO_TOKEN])
+def test_clients_without_a_token_do_not_lock_the_owner_out(request_bytes: bytes, spread: bool) -> None:
+    server = Dashboard("0.0.0.0", token=TOKEN, max_clients=6)
+    server.start()
+    port = urlsplit(server.url).port or 0
+    authorization = f"Bearer {TOKEN}"
+    with contextlib.closing(server), contextlib.ExitStack() as stack:
+        owner = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        stack.callback(owner.close)
+        owner.request("GET", "/events", headers={"Authorization": authorization})
+        events = owner.getresponse()
+        assert events.status == 200 and events.readline() == b"event: hello\n"
+        for k in range(40):
+            source = f"127.0.1.{k + 1}" if spread else "127.0.0.1"
+            stack.enter_context(_connect(port, request_bytes, source))
+            if k % 10 == 9:
+                assert get(server, "/state", Authorization=authorization)[0] == 200
+        # The owner's earlier connection was kept.
+        server.update(state_at(1))
+        while events.readline() != b"event: news\n":
+            pass
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
+def test_one_address_cannot_displace_the_strangers_of_others() -> None:
+    server = Dashboard("0.0.0.0", token=TOKEN, max_clients=12)
+    server.start()
+    port = urlsplit(server.url).port or 0
+    with contextlib.closing(server), contextlib.ExitStack() as stack:
+        other = stack.enter_context(_connect(port, HALF_SENT, "127.0.2.1"))
+        crowd = [stack.enter_context(_connect(port, HALF_SENT)) for _ in range(30)]
+        assert crowd[0].recv(1) == b"", "the oldest connection of the crowd was not closed"
+        other.sendall(f"Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+        assert other.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_addresses_of_one_ipv6_network_count_together() -> None:
+    network = connection_server._network
+    assert network("2001:db8::1") == network("2001:db8::ffff:2") == "2001:db8::/64"
+    assert network("2001:db8:0:1::1") != network("2001:db8::1")
+    assert network("::ffff:192.0.2.1") == network("192.0.2.1") == "192.0.2.1"
+    assert network("fe80::1%eth0") == "fe80::/64"
+
+
 def test_a_slow_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that sends its request byte by byte is disconnected, so that it does not block the others."""
     monkeypatch.setattr(connection_server, "REQUEST_TIMEOUT_S", 0.3)
