@@ -1,4 +1,4 @@
-"""The rows of the table: targets, measurements, and whether the targets are met."""
+"""The rows of the camera benchmark's table: targets, measurements, and whether the targets are met."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def ms(values: list[int]) -> float:
 
 
 def stage_text(comparison: LoopComparison) -> str:
+    """Return the median time of each stage and of the rest of a frame, in ms."""
     times = comparison.ours
     parts = {name: ms(values) for name, values in times.stages.items()}
     rest = ms(times.frame_ns) - sum(parts.values())
@@ -58,6 +59,7 @@ def memory_row(comparison: LoopComparison) -> Row:
 
 
 def naive_rows(comparison: LoopComparison) -> list[Row]:
+    """Return two rows: the loop's overhead besides the inference, and its speed compared with plain OpenCV code."""
     case, times = comparison.case, comparison.ours
     invoke, overhead, total = ms(times.stages["invoke"]), ms(times.without_invoke_ns()), ms(times.frame_ns)
     theirs, rows = ms(comparison.naive), []
@@ -85,6 +87,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
 
 
 def recorded_row(comparison: LoopComparison) -> Row:
+    """Return the comparison with plain OpenCV code that reads a recording."""
     case, times = comparison.case, comparison.ours
     theirs, total = ms(comparison.naive), ms(times.frame_ns)
     return Row(
@@ -111,9 +114,9 @@ def peer_rows(comparison: PeerComparison) -> list[Row]:
     rows = []
     for input_format, processors, text, min_ratio in _PEERS:
         theirs, mode = min(
-            (ms(values), way[0])
-            for way, values in comparison.peer.items()
-            if way[1:] == (input_format, processors)
+            (ms(values), key[0])
+            for key, values in comparison.peer.items()
+            if key[1:] == (input_format, processors)
         )
         rows.append(
             Row(
@@ -129,6 +132,7 @@ def peer_rows(comparison: PeerComparison) -> list[Row]:
 
 
 def steady_row(jitter: FrameJitter) -> Row:
+    """Return how much the time of a frame varies."""
     rate = "at full speed" if jitter.fps is None else f"at {jitter.fps:g} frames per second"
     return Row(
         "steady",
@@ -140,6 +144,7 @@ def steady_row(jitter: FrameJitter) -> Row:
 
 
 def cold_row(start: str, cold_start: ColdStart) -> Row:
+    """Return the time and memory until the first answer. ``start`` says how the loop was started: "from Python"."""
     return Row(
         "cold",
         f"cold start to the first answer, BlazeFace on LiteRT, {start}",
@@ -150,6 +155,7 @@ def cold_row(start: str, cold_start: ColdStart) -> Row:
 
 
 def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
+    """Return how often the answers and the input tensors equal those of the references."""
     references = {
         FLOAT: "Pillow in float arithmetic at the same sample points",
         PILLOW: "Pillow's resize, which averages over all pixels",
@@ -158,11 +164,11 @@ def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
         Row(
             "answers",
             f"top answer equal to that of {text}, {title}",
-            "the same on every frame" if way == FLOAT else "",
-            f"{agreement.same[way]} of {agreement.frames}",
-            agreement.same[way] == agreement.frames if way == FLOAT else None,
+            "the same on every frame" if reference == FLOAT else "",
+            f"{agreement.same[reference]} of {agreement.frames}",
+            agreement.same[reference] == agreement.frames if reference == FLOAT else None,
         )
-        for way, text in references.items()
+        for reference, text in references.items()
     ]
     rows.append(
         Row(

@@ -40,6 +40,9 @@ def shorten_tensor_names(model: Model) -> Model:
 
 
 def _short(name: str) -> str:
-    """Return the first of the names joined by ";" in ``name`` that is not empty or a number without generated parts."""
+    """Remove the generated parts from ``name``, which can be several names joined by ";".
+
+    Return the first of the remaining names that is neither empty nor a number, or "" if there is none.
+    """
     parts = (_GENERATED_PARTS.sub("", part).strip("/: ") for part in name.split(";"))
     return next((part for part in parts if part and not part.isdecimal()), "")

@@ -111,7 +111,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--source",
     sets="source.sources",
     help="Where frames come from: /dev/videoN, a video, a folder of pictures or a pattern such as dir/*.jpg, rtsp://…, "
-    "gst:PIPELINE, csi:N, photos, or synthetic. Repeat the option for several cameras, whose frames form one set. "
+    "gst:PIPELINE, csi:N, photos, or synthetic. Repeat the option for several cameras: a set is one frame of each. "
     "Default: a camera if there is one, else photographs.",
 )
 @_option("--model", sets="model.name", help="A model of `arenite zoo list`, or a .tflite or .onnx file.")
@@ -185,13 +185,13 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--overlap/--in-a-row",
     sets="loop.overlap",
-    help="Prepare the next frame while the model runs. Default: on if this makes the loop faster.",
+    help="Prepare the next frame while the model runs (--overlap), or after it (--in-a-row). Default: the faster one.",
 )
 @_option(
     "--ladder",
     sets="model.variants",
-    help="A cheaper variant of the model that the governor may switch to: MODEL[@WIDTHxHEIGHT][@RUNTIME]. "
-    "The governor keeps the limits of --budget. May be given several times.",
+    help="A cheaper variant of the model: MODEL[@WIDTHxHEIGHT][@RUNTIME]. The governor, which keeps the limits of "
+    "--budget, may switch to it. May be given several times.",
 )
 @_option(
     "--cascade",
@@ -209,7 +209,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--memory-budget",
     sets="model.memory_mb",
-    help="Memory in MB for several models; a model that does not fit is unloaded, and loaded again when needed.",
+    help="Maximum memory in MB of all models together. Above it, a model is unloaded, and loaded again when needed.",
 )
 @_option(
     "--scenario",
@@ -285,8 +285,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 def camera(as_json: bool, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
-    Without a camera, stored photographs are used instead of frames. Ctrl-C ends the run and
-    prints its summary.
+    Without a camera, stored photographs are used as frames. The result of the model for a frame is an answer. Ctrl-C
+    ends the run and prints its summary.
     """
     if as_json and values["outputs__output"] == "-":
         raise UsageError(

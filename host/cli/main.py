@@ -35,7 +35,7 @@ COMMANDS = {
     "train": ("model.train", "Train a small network of one of the built-in architectures."),
     "zoo": ("model.zoo", "List and fetch trained models."),
     "boards": ("board.boards", "List the known boards."),
-    "demo": ("demo", "Bench a zoo model on an emulated Cortex-M4 and write a report."),
+    "demo": ("demo", "Run a zoo model on an emulated Cortex-M4 and write a report."),
     "doctor": ("doctor", "Check the tools that Arenite uses."),
 }
 

@@ -119,7 +119,7 @@ def mlperf(
         config = replace(config, meter=instrument, mark=mark, mark_input=mark_input, window_s=window)
     elif meter is not None or mark is not None:
         raise UsageError(
-            f"The {mode} mode takes no meter and no mark.", "Leave them out, or use --mode energy."
+            f"The {mode} mode does not use --meter or --mark.", "Remove them, or use --mode energy."
         )
     with Steps(profile.name) as steps:
         result = run_mlperf(

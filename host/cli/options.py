@@ -52,7 +52,8 @@ fast_ram_option = click.option(
     type=click.IntRange(min=0),
     metavar="BYTES",
     help=(
-        "Maximum number of bytes of the board's first RAM for the arena. The rest goes to the second RAM. "
+        "Maximum number of bytes that the arena takes of the board's first (fast) RAM. The rest of the arena is in the "
+        "second RAM. "
         "Default: all free bytes."
     ),
 )

@@ -149,7 +149,7 @@ def _check_answers(
 def _quality(
     config: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]
 ) -> float | None:
-    """Return the quality over the samples that were answered."""
+    """Return the task's metric (top-1 accuracy or AUC) over the samples that were answered."""
     labels = config.samples.labels
     assert labels is not None
     answered = np.array(list(answers))

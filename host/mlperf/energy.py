@@ -36,11 +36,12 @@ from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 EDGES, LINES = "falling edges", "serial timestamps"
 #: Seconds recorded before and after each window.
 IDLE_MARGIN_S = 0.5
-#: Factor to the window's length in the rules, because inferences and clocks vary a little.
+#: A window is planned longer than the rules require by this factor, because inferences and clocks vary a little.
 MARGIN = 1.03
 #: Two edges belong to a window if their distance equals that of the serial port's lines within this share or this time.
 NEAR_SHARE, NEAR_S = 0.05, 0.1
-#: The largest shift of a window of the serial lines by the current: USB and the start of a recording delay by less.
+#: The maximum difference between the serial lines and the activity in the recorded current. USB and the start of a
+#: recording delay them by less.
 MAX_EDGE_SHIFT_S = 0.2
 #: The number of windows that may be too short before the measurement fails.
 MAX_REPEATS = 10
@@ -54,8 +55,8 @@ def measure_windows(
     bit: int | None,
     progress: Callable[[int, int], None],
 ) -> list[EnergyWindow]:
-    """Measure five windows of ``window_s`` or more, each with another input. If there are fewer, it starts again with
-    the first.
+    """Measure five windows of ``window_s`` or more, each with another input. If there are fewer than five inputs, they
+    are used again.
 
     ``meter`` is open. Raises ``DeviceError`` if device or meter fail, or windows stay too short.
     """

@@ -18,20 +18,21 @@ _RULE = "-" * 57
 
 
 def stamped(text: str, when: datetime) -> str:
-    """Return a line as the official runner writes it."""
+    """Return ``text`` with the time and the prefix that the official runner writes at the start of a line."""
     return f"{when:%m%d.%H%M%S} ulp-mlperf: {text}"
 
 
 def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
-    """Return the line with the quality that the submission checker reads."""
+    """Return the result line of the accuracy mode, which the submission checker reads. ``value`` is the AUC or the
+    top-1 accuracy, 0 to 1."""
     if metric == "auc":
         return [stamped(f"AUC = {value:.3f}", when)]
     return [stamped(f"Top 1% = {100 * value:.1f}", when)]
 
 
 def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """Return the lines for ``windows``, which have inferences and seconds. ``median`` is in inferences per second of a
-    real clock."""
+    """Return the result lines of a real board. Each window has the keys ``inferences`` and ``seconds``; ``median`` is
+    in inferences per second."""
     figures = [
         (
             f"Runtime: {window['seconds']} sec.",
@@ -43,8 +44,8 @@ def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: da
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """Return the lines for an emulated board, whose seconds are virtual. The checker cannot mistake a line for a
-    throughput."""
+    """Return the result lines of an emulated board. Its time is virtual, so no line has the form of a throughput that
+    the submission checker would read. ``median`` is in instructions per inference."""
     figures = [
         (
             f"Virtual runtime: {window['seconds']} sec.",
@@ -58,7 +59,7 @@ def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datet
 def _window_lines(
     windows: Sequence[dict[str, Any]], figures: Sequence[tuple[str, str]], summary: str, when: datetime
 ) -> list[str]:
-    """Return the lines of each window with its two ``figures``, and the result of all windows between rules."""
+    """Return the lines of each window with its two ``figures``, then ``summary`` between two lines of dashes."""
     lines = []
     for k, (window, (first, second)) in enumerate(zip(windows, figures, strict=True), 1):
         lines += [
@@ -73,7 +74,10 @@ def _window_lines(
 def write_results(
     folder: Path, lines: Sequence[str], entries: Sequence[dict[str, Any]], log: Sequence[str]
 ) -> None:
-    """Write the three files, each in one step. Raises ``UsageError`` if that is not allowed."""
+    """Write results.txt (``lines``), results.json (``entries``) and log.txt (``log``), each atomically.
+
+    Raises ``UsageError`` if a file cannot be written.
+    """
     write_atomic(folder / "results.txt", "\n".join(lines) + "\n")
     write_atomic(folder / "results.json", json.dumps(list(entries)) + "\n")
     write_atomic(folder / "log.txt", "\n".join(log) + "\n")

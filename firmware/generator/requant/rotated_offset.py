@@ -33,8 +33,8 @@ def rotate_offsets(
     """Return ``start`` with another bias and multiplier for each of ``channels`` (int64 indices).
 
     With them, ``x`` of the module's formula gives the outputs of ``folded`` for every input: the lowest byte of the
-    bias is the offset, and the rest is the initial value of B. Returns None if a channel has no proof. ``shift``
-    belongs to ``start``; ``axis`` is the channel axis of the weights.
+    bias is the offset, and the rest is the initial value of B. Returns None if this cannot
+    be proven for a channel. ``shift`` belongs to ``start``; ``axis`` is the channel axis of the weights.
     """
     steps = folded_steps(folded, axis)
     bias, multiplier = start.bias.astype(np.int64), start.multiplier.astype(np.int64)

@@ -103,9 +103,9 @@ def _auto(request: _SourceRequest) -> Source:
                 return _camera(camera.path, request)
             unusable.append(str(camera))
     no_camera = f"no camera ({', '.join(unusable) or 'no /dev/video*'})"
-    from arenite.host.camera.sources.photos import unavailable
+    from arenite.host.camera.sources.photos import unavailable_reason
 
-    problem = unavailable(request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT)
+    problem = unavailable_reason(request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT)
     if problem:
         on_message(
             f"There is {no_camera}, and the photographs are not available: {problem} The source is a synthetic pattern."

@@ -22,7 +22,7 @@ from arenite.host.camera.sources.pixel_encoding import (
 )
 
 #: The number of frames of one shot.
-SHOT = 60
+FRAMES_PER_SHOT = 60
 #: The version of the file. Increase it with every change that changes its bytes.
 VERSION = 1
 
@@ -94,9 +94,9 @@ class PhotoGenerator:
 
     def _window(self, number: int) -> tuple[int, int, int, int]:
         _, width, height, _ = self._requested
-        index, step = (number // SHOT) % len(SHOTS), number % SHOT
+        index, step = (number // FRAMES_PER_SHOT) % len(SHOTS), number % FRAMES_PER_SHOT
         shot, (luma, chroma, wide, high) = SHOTS[index], self._shots[index]
-        part = step / (SHOT - 1)
+        part = step / (FRAMES_PER_SHOT - 1)
         part = part * part * (3 - 2 * part)  # slow at both ends
         x, y = (a + (b - a) * part for a, b in zip(shot.start, shot.end, strict=True))
         return int((wide - width) * x) // 2 * 2, int((high - height) * y) // 2 * 2, luma, chroma
@@ -139,8 +139,8 @@ def _file(
 
 
 def _photographs() -> list[np.ndarray]:
-    """Return the photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` without network,
-    ``UsageError`` without a decoder."""
+    """Return the photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` if they cannot be
+    downloaded, ``UsageError`` if no JPEG decoder is installed."""
     from arenite.host.camera.sources.picture_decoder import decode_picture
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
@@ -152,13 +152,15 @@ def _photographs() -> list[np.ndarray]:
     ]
     for picture, size in zip(photos, _PHOTOS, strict=True):
         if picture.shape != (size[1], size[0], 3):
-            raise ToolError(f"A photograph of {size[0]}x{size[1]} pixels came as {picture.shape}.")
+            raise ToolError(
+                f"A photograph has the shape {picture.shape}, but the expected shape is {(size[1], size[0], 3)}."
+            )
     return photos
 
 
-def unavailable(pixels: str, width: int, height: int) -> str:
-    """Return the reason why the photographs cannot be shown, or an empty text. Download and prepare them, which takes
-    several seconds the first time."""
+def unavailable_reason(pixels: str, width: int, height: int) -> str:
+    """Download and prepare the photographs, which takes several seconds the first time. Return the reason if that
+    fails, or an empty string."""
     try:
         PhotoGenerator(pixels, width, height).open()
     except (ToolError, UsageError) as error:

@@ -44,7 +44,7 @@ _MAX_ROWS = 24
 def matrix(
     file: Path, jobs: int | None, resume: bool, store: Path | None, html: Path | None, as_json: bool
 ) -> int:
-    """Bench every combination of models, boards and modes in FILE (bench.toml).
+    """Run every combination of the models, boards and modes that FILE (bench.toml) lists.
 
     A cell is one such combination. If a cell fails, the others still run. The exit code is the highest of all cells.
     """

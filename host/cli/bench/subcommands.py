@@ -15,7 +15,7 @@ from arenite.host.cli.options import Number
 
 #: Each subcommand and its help line. The command is in the module of the same name in this folder.
 SUBCOMMANDS = {
-    "matrix": "Bench all combinations of boards, models and modes in a file.",
+    "matrix": "Run all combinations of the boards, models and modes that a file lists.",
     "history": "Show earlier results over time and flag regressions.",
     "compare": "Compare two results figure by figure and layer by layer.",
 }

@@ -107,7 +107,11 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Type of voltage regulator.",
 )
 @click.option(
-    "--regulator-v", type=float, default=3.0, show_default=True, help="Supply voltage of the device."
+    "--regulator-v",
+    type=float,
+    default=3.0,
+    show_default=True,
+    help="Output voltage of the regulator, which supplies the device, in volts.",
 )
 @click.option(
     "--efficiency", type=float, default=0.9, show_default=True, help="Efficiency of the switching regulator."

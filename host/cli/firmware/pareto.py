@@ -24,7 +24,7 @@ from arenite.profiles.boards import Board, load_board
 @click.option(
     "--measure",
     is_flag=True,
-    help="Bench each build that fits instead of estimating it (emulated boards only).",
+    help="Run each build that fits instead of estimating it (emulated boards only).",
 )
 @click.option(
     "--samples", type=click.IntRange(min=1), help="Number of inputs per build for --measure. Default: 3."

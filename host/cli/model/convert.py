@@ -55,12 +55,18 @@ FILE = click.Path(path_type=Path)
     multiple=True,
     help="Also check whether the image fits this board. If it does not, the exit code is 1.",
 )
-@click.option("--budget", help='Search for a recipe within "ram=48k,flash=256k,instructions=5M,drop=1%".')
+@click.option(
+    "--budget",
+    help='Search for a recipe within limits such as "ram=48k,flash=256k,instructions=5M,drop=1%". '
+    "drop: loss of the score compared with the float model.",
+)
 @click.option(
     "--trials", type=click.IntRange(1), default=40, show_default=True, help="Number of recipes to try."
 )
 @click.option(
-    "--study", type=FILE, help="Store the search in this file, and continue the search that it holds."
+    "--study",
+    type=FILE,
+    help="File for the results of the search. If it exists, the search in it is continued.",
 )
 @click.option(
     "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Number of processes for the search."
@@ -107,11 +113,12 @@ def convert(
     no_passes: bool,
     as_json: bool,
 ) -> int:
-    """Convert SOURCE to an image: .keras, .h5, a SavedModel, .onnx, .pt2, MODULE:FUNCTION (PyTorch) or .tflite.
+    """Convert SOURCE to an image: a .tflite file that also contains a plan of the arena.
 
-    A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that a search finds
-    within --budget. The image is a flatbuffer with its operators in execution order and its arena plan in the
-    metadata. Stock LiteRT and TensorFlow Lite Micro load it and compute the same outputs.
+    SOURCE is a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel, or MODULE:FUNCTION (PyTorch). A float model is
+    calibrated with --calibration and quantized by --recipe, or by the recipe that a search finds within --budget. The
+    image has its operators in execution order, and the plan in its metadata. Stock LiteRT and TensorFlow Lite Micro
+    load it and compute the same outputs.
     """
     from arenite.host.interface.conversion import convert as run_conversion
     from arenite.host.report import conversion_text

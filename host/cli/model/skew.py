@@ -25,13 +25,13 @@ from arenite.host.report.console import print_json, show, table
 @click.option(
     "--samples", type=click.IntRange(min=1), default=8, show_default=True, help="Number of files to compare."
 )
-@click.option(
-    "--install", is_flag=True, help="Download TensorFlow or torch if a step belongs to one of them."
-)
+@click.option("--install", is_flag=True, help="Download TensorFlow or torch if a step imitates one of them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
-    """Compare each preprocessing step that IMAGE records with the library that the step is named after, and with
-    your own pipeline. IMAGE can also be a TOML or JSON file with preprocessing steps.
+    """Compare each preprocessing step that IMAGE records with the library that the step imitates, such as Pillow or
+    OpenCV, and with your own pipeline.
+
+    IMAGE is a .tflite file that `arenite convert` wrote, or a TOML or JSON file with preprocessing steps.
 
     The exit code is 1 when a step differs by more than rounding.
     """

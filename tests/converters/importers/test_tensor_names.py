@@ -11,7 +11,8 @@ from arenite.converters.importers.tensor_names import shorten_tensor_names
 from tests.converters.small_models import conv_net
 
 
-def named(model: Model, names: dict[int, str]) -> Model:
+def with_names(model: Model, names: dict[int, str]) -> Model:
+    """Return ``model`` with the tensors of the main graph renamed by ``names`` (tensor index to name)."""
     g = model.main
     tensors = tuple(replace(t, name=names.get(t.index, t.name)) for t in g.tensors)
     return replace(model, subgraphs=(replace(g, tensors=tensors),))
@@ -28,10 +29,12 @@ def named(model: Model, names: dict[int, str]) -> Model:
         ("stem", "stem"),
     ],
 )
-def test_a_layer_has_its_authors_name_or_that_of_its_operator(before: str, after: str) -> None:
+def test_a_layer_keeps_the_name_its_author_chose_or_is_named_after_its_operator(
+    before: str, after: str
+) -> None:
     model = conv_net()
     output = model.main.ops[0].outputs[0]
-    assert shorten_tensor_names(named(model, {output: before})).main.tensors[output].name == after
+    assert shorten_tensor_names(with_names(model, {output: before})).main.tensors[output].name == after
 
 
 def test_every_name_is_unique_and_layers_come_before_constants() -> None:
@@ -39,12 +42,12 @@ def test_every_name_is_unique_and_layers_come_before_constants() -> None:
     g = model.main
     first, weights = g.ops[0].outputs[0], g.ops[0].inputs[1]
     renamed = shorten_tensor_names(
-        named(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs})
+        with_names(model, {t.index: "block/x" for t in g.tensors if t.index not in g.inputs})
     )
     names = [t.name for t in renamed.main.tensors]
     assert len(set(names)) == len(names)
     assert names[g.outputs[0]] == "block/x"  # outputs keep their names
-    shared = shorten_tensor_names(named(model, {first: "block/conv", weights: "block/conv"}))
+    shared = shorten_tensor_names(with_names(model, {first: "block/conv", weights: "block/conv"}))
     assert shared.main.tensors[first].name == "block/conv"
     assert shared.main.tensors[weights].name == f"block/conv_{weights}"
     assert shorten_tensor_names(shared) == shared

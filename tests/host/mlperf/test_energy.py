@@ -112,4 +112,4 @@ def test_missing_options_raise_an_error(tmp_path, capsys):
     assert main([*arguments, "energy"]) == 2
     assert "The energy mode needs a meter." in capsys.readouterr().err
     assert main([*arguments, "performance", "--meter", "ppk2", "--meter-port", str(Path("/dev/null"))]) == 2
-    assert "takes no meter" in capsys.readouterr().err
+    assert "does not use --meter" in capsys.readouterr().err

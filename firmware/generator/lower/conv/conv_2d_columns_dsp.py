@@ -8,7 +8,7 @@ from typing import cast
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.firmware.generator.lower.conv.channel_pairs import GROUP, packable, pair_words
+from arenite.firmware.generator.lower.conv.channel_pairs import GROUP_ORDER, packable, pair_words
 from arenite.firmware.generator.lower.conv.conv_2d_dsp import MAX_ROWS, folded_pairs, shape_of
 from arenite.firmware.generator.lower.conv.pair_requantization import pair_requantization
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
@@ -86,4 +86,4 @@ def column_order(k_h: int, in_c: int) -> np.ndarray:
     ``columns_s8_dsp.h`` widens them."""
     row, group, tap = np.arange(k_h), np.arange(in_c // 4), np.arange(_TAPS)
     first = (row[:, None, None] * _TAPS + tap) * in_c + 4 * group[:, None]
-    return cast(np.ndarray, (first[..., None] + GROUP).reshape(-1))
+    return cast(np.ndarray, (first[..., None] + GROUP_ORDER).reshape(-1))

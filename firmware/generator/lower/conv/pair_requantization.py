@@ -39,8 +39,11 @@ _cache: OrderedDict[int, tuple[AffineRequant, PairRequantization | None]] = Orde
 
 
 def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
-    """Return the requantization of a layer whose weights' first axis is that of the channels. Returns None if the
-    offset of an odd channel has no proof in the top byte of its sum."""
+    """Return the requantization of a layer whose weights' first axis is that of the channels.
+
+    Returns None if it is not proven that the outputs stay exact with the offsets of odd channels in the top bytes of
+    their sums.
+    """
     key = id(folded.requant)
     entry = _cache.get(key)
     if entry is not None and entry[0] is folded.requant:

@@ -1,5 +1,6 @@
-/* Runs cases that the host wrote: the structures byte by byte (both machines are 64-bit, little-endian), with the memory
- * that their pointers refer to. Usage: replay LIBRARY CASES > RESULTS */
+/* Preprocesses the pictures in a file of cases with a library for this machine. replay.py writes the cases on another
+ * machine: the C structures byte by byte (both machines are 64-bit and little-endian), and the memory that their
+ * pointers refer to. The outputs are written to standard output. Usage: replay LIBRARY CASES > RESULTS */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,7 +11,8 @@
 
 static FILE *cases;
 
-static uint32_t number(void)
+/* Reads a number from the file of cases. */
+static uint32_t read_number(void)
 {
     uint32_t value;
     if (fread(&value, sizeof value, 1, cases) != 1) {
@@ -19,10 +21,10 @@ static uint32_t number(void)
     return value;
 }
 
-/* Reads a block into memory of exactly its size, so that the sanitizers detect accesses beside it. */
-static uint8_t *block(uint32_t *size)
+/* Reads a size and as many bytes, into memory of exactly that size, so that the sanitizers detect accesses outside it. */
+static uint8_t *read_block(uint32_t *size)
 {
-    *size = number();
+    *size = read_number();
     uint8_t *data = malloc(*size ? *size : 1);
     if (!data || fread(data, 1, *size, cases) != *size) {
         exit(3);
@@ -30,7 +32,8 @@ static uint8_t *block(uint32_t *size)
     return data;
 }
 
-static void *function(void *library)
+/* Reads the name of a function, and returns its address in the library. */
+static void *read_function(void *library)
 {
     char name[64];
     if (fread(name, sizeof name, 1, cases) != 1) {
@@ -38,7 +41,7 @@ static void *function(void *library)
     }
     void *address = dlsym(library, name);
     if (!address) {
-        fprintf(stderr, "no %s\n", name);
+        fprintf(stderr, "The library has no function %s.\n", name);
         exit(4);
     }
     return address;
@@ -54,26 +57,27 @@ int main(int argc, char **argv)
     }
     void (*run)(const ar_host_image *, const ar_picture *, void *, void *);
     *(void **)&run = dlsym(library, "ar_host_run");
-    for (uint32_t left = number(); left > 0; left--) {
+    for (uint32_t left = read_number(); left > 0; left--) {
         ar_picture picture = {{0}, {0}};
-        uint8_t *raw = block(&size);
-        for (uint32_t k = number(); k > 0; k--) {
-            const uint32_t at = number();
-            void *called = function(library);
+        uint8_t *raw = read_block(&size);
+        /* Pointers to functions, then pointers to tables. */
+        for (uint32_t k = read_number(); k > 0; k--) {
+            const uint32_t at = read_number();
+            void *called = read_function(library);
             memcpy(raw + at, &called, sizeof called);
         }
-        for (uint32_t k = number(); k > 0; k--) {
-            const uint32_t at = number();
-            uint8_t *target = block(&size);
+        for (uint32_t k = read_number(); k > 0; k--) {
+            const uint32_t at = read_number();
+            uint8_t *target = read_block(&size);
             memcpy(raw + at, &target, sizeof target);
         }
-        const uint32_t planes = number();
+        const uint32_t planes = read_number();
         for (uint32_t k = 0; k < planes; k++) {
-            picture.stride[k] = number();
-            picture.plane[k] = block(&size);
+            picture.stride[k] = read_number();
+            picture.plane[k] = read_block(&size);
         }
-        void *scratch = malloc(number());
-        const uint32_t nbytes = number();
+        void *scratch = malloc(read_number());
+        const uint32_t nbytes = read_number();
         uint8_t *out = malloc(nbytes);
         run((const ar_host_image *)(const void *)raw, &picture, out, scratch);
         fwrite(out, 1, nbytes, stdout);

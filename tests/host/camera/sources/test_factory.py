@@ -39,10 +39,10 @@ def test_the_given_format_is_used() -> None:
 
 def test_auto_without_a_camera_uses_photos_or_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(v4l2_discovery, "list_cameras", list)
-    monkeypatch.setattr(photos, "unavailable", lambda *arguments: "")
+    monkeypatch.setattr(photos, "unavailable_reason", lambda *arguments: "")
     messages: list[str] = []
     assert open_source("auto", on_message=messages.append).name == "photos"
-    monkeypatch.setattr(photos, "unavailable", lambda *arguments: "There is no network.")
+    monkeypatch.setattr(photos, "unavailable_reason", lambda *arguments: "There is no network.")
     assert open_source("auto", on_message=messages.append).name == "synthetic"
     assert "no camera" in messages[0] and "There is no network." in messages[1]
 

@@ -16,15 +16,15 @@ from arenite.host.camera.sources.mjpeg_decoder import MjpegDecoder
 pytest.importorskip("simplejpeg", reason="needs simplejpeg")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
-WIDE, HIGH = 320, 184
+WIDTH, HEIGHT = 320, 184
 
 
 def jpeg(seed: int = 0) -> np.ndarray:
-    """A smooth picture, so that a fraction of its size has the same content."""
+    """Return a JPEG file of a smooth picture, which looks the same when it is decoded at a fraction of its size."""
     rng = np.random.default_rng(seed)
     small = Image.fromarray(rng.integers(0, 255, (6, 8, 3), dtype=np.uint8), "RGB")
     file = io.BytesIO()
-    small.resize((WIDE, HIGH), Image.BICUBIC).save(file, "JPEG", quality=92)
+    small.resize((WIDTH, HEIGHT), Image.BICUBIC).save(file, "JPEG", quality=92)
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
@@ -49,7 +49,9 @@ def test_the_full_picture_agrees_with_pillow(pixels: str) -> None:
     expected = expected[:, :, None] if pixels == "grey" else expected
     expected = expected[:, :, ::-1] if pixels == "bgr" else expected
     assert picture is not None and picture.shape == expected.shape
-    assert np.abs(picture.astype(int) - expected).max() <= 3  # two builds of the same library
+    assert (
+        np.abs(picture.astype(int) - expected).max() <= 3
+    )  # Pillow and simplejpeg contain different builds of libjpeg-turbo
 
 
 @pytest.mark.parametrize(
@@ -63,7 +65,7 @@ def test_the_smallest_sufficient_scale_is_used(
     decoder = MjpegDecoder("rgb", min_size)
     picture = decoded(decoder, DATA)
     assert picture is not None and picture.shape[1::-1] == size
-    format = decoder.expected(Format("mjpeg", WIDE, HIGH, (), 30.0))
+    format = decoder.expected(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
     assert (format.width, format.height, format.strides, format.fps) == (*size, (3 * size[0],), 30.0)
     reference = Image.open(io.BytesIO(DATA.tobytes())).resize(size, Image.BOX)
     assert np.abs(picture.astype(int) - np.asarray(reference)).mean() < 3
@@ -105,13 +107,13 @@ def test_unsupported_pixels_raise_an_error() -> None:
         MjpegDecoder("yuyv")
 
 
-@pytest.mark.parametrize("agreed", [False, True])
-def test_a_header_with_a_far_too_large_size_is_rejected(agreed: bool) -> None:
+@pytest.mark.parametrize("negotiated", [False, True])
+def test_a_header_with_a_far_too_large_size_is_rejected(negotiated: bool) -> None:
     data = DATA.copy()
     start = data.tobytes().index(b"\xff\xc0") + 5  # height and width in the frame header
-    claimed = 2000 if agreed else 20_000
+    claimed = 2000 if negotiated else 20_000
     data[start : start + 4] = np.frombuffer(np.array([claimed, claimed], ">u2").tobytes(), np.uint8)
     decoder = MjpegDecoder()
-    if agreed:
-        decoder.expected(Format("mjpeg", WIDE, HIGH, (), 30.0))
+    if negotiated:
+        decoder.expected(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
     assert decoder.decode(data.ctypes.data, data.size, 30.0) is None

@@ -1,4 +1,4 @@
-"""The synthetic pattern and the photographs are endless and reproducible in every format."""
+"""The sources "synthetic" (a moving pattern) and "photos" repeat without end, and are reproducible in every format."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.converters.processing.specification.pixel_formats import unpack
 from arenite.errors import ToolError, UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.sources.photos import SHOT, SHOTS
+from arenite.host.camera.sources.photos import FRAMES_PER_SHOT, SHOTS
 from arenite.host.camera.sources.pixel_encoding import PIXELS
 from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
@@ -32,7 +32,7 @@ def frames(spec: str, count: int, **options: object) -> list[np.ndarray]:
     try:
         source.open()
     except ToolError as error:
-        pytest.skip(f"needs the package index once: {error.problem}")
+        pytest.skip(f"needs to download from the package index once: {error.problem}")
     pictures = []
     for _ in range(count):
         frame = source.read(0)
@@ -73,7 +73,7 @@ def test_each_picture_of_the_pattern_has_its_own_memory() -> None:
 
 @pytest.mark.parametrize("pixels", ["yuyv", "nv12", "rgb", "grey"])
 def test_photographs_are_reproducible(pixels: str) -> None:
-    pictures = frames("photos", SHOT * len(SHOTS), width=64, height=36, pixels=pixels)
+    pictures = frames("photos", FRAMES_PER_SHOT * len(SHOTS), width=64, height=36, pixels=pixels)
     expected = {
         "yuyv": "e316ddf174814eaf",
         "nv12": "29ab8919d4c6325f",
@@ -82,7 +82,7 @@ def test_photographs_are_reproducible(pixels: str) -> None:
     }
     assert digest(pictures) == expected[pixels]
     # The window moves by two pixels at a time, so each shot shows several windows.
-    shots = [pictures[k : k + SHOT] for k in range(0, len(pictures), SHOT)]
+    shots = [pictures[k : k + FRAMES_PER_SHOT] for k in range(0, len(pictures), FRAMES_PER_SHOT)]
     assert all(len({p.tobytes() for p in shot}) >= 3 for shot in shots)
     assert len({shot[0].tobytes() for shot in shots}) == len(SHOTS)
 
@@ -92,10 +92,10 @@ def test_photographs_are_windows_of_one_file() -> None:
     try:
         format = source.open()
     except ToolError as error:
-        pytest.skip(f"needs the package index once: {error.problem}")
+        pytest.skip(f"needs to download from the package index once: {error.problem}")
     assert format.strides[0] > 2 * 320 and format.strides[0] % 64 == 0
     owners = set()
-    for _ in range(SHOT * len(SHOTS)):
+    for _ in range(FRAMES_PER_SHOT * len(SHOTS)):
         frame = source.read(0)
         assert frame is not None and frame.format is format
         owners.add(id(frame.owner))
@@ -106,7 +106,7 @@ def test_photographs_are_windows_of_one_file() -> None:
 def test_windows_agree_with_pillow() -> None:
     """The first frame of each shot agrees with Pillow's resampling and cropping."""
     image = pytest.importorskip("PIL.Image", reason="needs Pillow")
-    pictures = frames("photos", SHOT * len(SHOTS), width=320, height=180, pixels="rgb")
+    pictures = frames("photos", FRAMES_PER_SHOT * len(SHOTS), width=320, height=180, pixels="rgb")
     files = package_members(manifest().pictures["photos"], "pictures")
     for k, shot in enumerate(SHOTS):
         photo = image.open(io.BytesIO(files[shot.photo])).convert("RGB")
@@ -120,7 +120,7 @@ def test_windows_agree_with_pillow() -> None:
         expected = photo.transform(
             (wide, high), image.AFFINE, (photo.width / wide, 0, 0, 0, photo.height / high, 0), image.BILINEAR
         ).crop((left, top, left + 320, top + 180))
-        actual = pictures[k * SHOT].astype(int)
+        actual = pictures[k * FRAMES_PER_SHOT].astype(int)
         assert np.abs(actual - np.asarray(expected)).mean() < 4, k
         # A shifted window differs more.
         shifted = np.roll(actual, 8, axis=1)
