@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from onnx_activations import replace_activations
+from onnx_recurrent import prepare_recurrent
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
@@ -33,7 +35,9 @@ def convert(job: Any) -> Any:
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
     turned = [] if job.keep_layout else images
-    keras_model = _by_onnx2tf(_simplified(model), names, shapes, turned, images)
+    simple, notes = replace_activations(_simplified(model))
+    notes += prepare_recurrent(simple, _tensor_shapes(simple))
+    keras_model = _by_onnx2tf(simple, names, shapes, turned, images)
 
     import tensorflow as tf
     from tf_tools import to_tflite
@@ -61,7 +65,7 @@ def convert(job: Any) -> Any:
         result = session.run(outputs, feed)
         return {n: _in_layout(y, s) for n, y, s in zip(safe_out, result, out_shapes, strict=True)}
 
-    notes = [
+    notes += [
         f"Input '{n}' is NHWC {list(s)}; the ONNX model has it as NCHW."
         for n, s in zip(names, last, strict=True)
         if n in turned
@@ -86,9 +90,13 @@ def _read(job: Any) -> Any:
 
 def _open_shape(value: Any) -> Any:
     """Return the dimensions of a graph input, None for each that is not fixed."""
-    if not value.type.HasField("tensor_type") or not value.type.tensor_type.HasField("shape"):
+    if not _has_shape(value):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
+
+
+def _has_shape(value: Any) -> Any:
+    return value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape")
 
 
 def _fix(inputs: Any, shapes: Any) -> None:
@@ -108,6 +116,15 @@ def _simplified(model: Any) -> Any:
     except Exception:  # any model that it cannot read is converted as it is
         return model
     return simplified if same else model
+
+
+def _tensor_shapes(model: Any) -> Any:
+    """Return {name: shape} of all tensors whose shapes ONNX can infer, with None for an unknown dimension."""
+    try:
+        graph = onnx.shape_inference.infer_shapes(model).graph
+    except Exception:  # larger than 2 GiB, or with an operator of another domain
+        graph = model.graph
+    return {v.name: _open_shape(v) for v in [*graph.input, *graph.value_info] if _has_shape(v)}
 
 
 def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
@@ -132,6 +149,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
                 ],
                 keep_ncw_or_nchw_or_ncdhw_input_names=unchanged or None,
                 keep_shape_absolutely_input_names=plain or None,
+                enable_rnn_unroll=True,
                 onnxruntime_output_memmap=False,
                 disable_model_save=True,
                 non_verbose=True,

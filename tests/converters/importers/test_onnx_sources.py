@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -18,15 +19,20 @@ _LAST = (0, 2, 3, 1)
 
 #: Converted without options.
 _PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized")
+_ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
+_ERFS = ("erf", "not_gelu")
+_RECURRENT = ("gru", "gru_keras", "gru_both", "lstm", "lstm_both", "lstm_reverse", "rnn_relu")
+_REFUSED_RECURRENT = ("lstm_short", "lstm_long")
 
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None):
         return lambda: framework.convert(str(folder / name), "onnx", None, options)
 
+    names = (*_PLAIN, *_ACTIVATIONS, *_ERFS, *_RECURRENT, *_REFUSED_RECURRENT)
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
     return {
-        **{f"{name}.onnx": job(f"{name}.onnx") for name in _PLAIN},
+        **{f"{name}.onnx": job(f"{name}.onnx") for name in names},
         "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
         "open.onnx": job("open.onnx", ImportOptions(shape={"image": (1, 3, 16, 8)})),
         "open.onnx?": job("open.onnx"),
@@ -87,3 +93,40 @@ def test_a_damaged_file_is_an_error(results: FrameworkResults) -> None:
 
 def test_a_quantized_model_is_refused(results: FrameworkResults) -> None:
     results.refused("quantized.onnx", ModelError, "already quantized", "DequantizeLinear", "float model")
+
+
+def _operators(results: FrameworkResults, name: str) -> Counter[str]:
+    model = parse(results.imported(name).flatbuffer)
+    return Counter(op.name for g in model.subgraphs for op in g.ops)
+
+
+@pytest.mark.parametrize("name", _ACTIVATIONS)
+def test_an_activation_that_tflite_lacks_is_converted(results: FrameworkResults, name: str) -> None:
+    assert results.largest_difference(f"{name}.onnx", f"{name}.onnx") < 2e-6
+    operators = _operators(results, f"{name}.onnx")
+    assert operators["GELU"] == (1 if name.startswith("gelu") else 0)
+    if name.startswith("gelu"):
+        assert set(operators) == {"FULLY_CONNECTED", "GELU"}
+        (gelu,) = (o for o in parse(results.imported(f"{name}.onnx").flatbuffer).main.ops if o.name == "GELU")
+        assert gelu.options["approximate"] is (name == "gelu_tanh")
+
+
+@pytest.mark.parametrize("name", _ERFS)
+def test_an_erf_outside_of_a_gelu_is_approximated(results: FrameworkResults, name: str) -> None:
+    assert results.largest_difference(f"{name}.onnx", f"{name}.onnx") < 1e-3
+    assert "TANH" in _operators(results, f"{name}.onnx")
+    assert any("(Erf) is approximated to within 0.0003" in n for n in results.imported(f"{name}.onnx").notes)
+
+
+@pytest.mark.parametrize("name", _RECURRENT)
+def test_a_recurrent_layer_is_unrolled(results: FrameworkResults, name: str) -> None:
+    assert results.largest_difference(f"{name}.onnx", f"{name}.onnx") < 2e-6
+    model = parse(results.imported(f"{name}.onnx").flatbuffer)
+    assert len(model.subgraphs) == 1 and "WHILE" not in _operators(results, f"{name}.onnx")
+    (note,) = (n for n in results.imported(f"{name}.onnx").notes if "without a loop" in n)
+    assert "'/rnn/" in note and "6 steps" in note
+
+
+def test_a_recurrent_layer_that_cannot_be_unrolled_is_refused_by_name(results: FrameworkResults) -> None:
+    results.refused("lstm_long.onnx", ModelError, "'/rnn/LSTM'", "200 time steps", "at most 128", "stride")
+    results.refused("lstm_short.onnx", ModelError, "'/rnn/LSTM'", "a length of its own", "pad the inputs")

@@ -111,3 +111,99 @@ save(
     [value("y", [1, 6])],
     [(6,)],
 )
+
+
+def number(name, content):
+    return numpy_helper.from_array(np.array(content, np.float32), name)
+
+
+def activation(name, nodes, constants):
+    """Save a network with ``nodes``, which compute "g" from "m", between two layers."""
+    save(
+        name,
+        [
+            helper.make_node("MatMul", ["x", "w1"], ["m"]),
+            *(helper.make_node(op, inputs.split(), [output]) for op, inputs, output in nodes),
+            helper.make_node("MatMul", ["g", "w2"], ["y"]),
+        ],
+        [constant("w1", 6, 4), constant("w2", 4, 3), *(number(k, v) for k, v in constants.items())],
+        [value("x", [1, 10, 6])],
+        [value("y", [1, 10, 3])],
+        [(10, 6)],
+    )
+
+
+ROOT = {"root": 2**0.5, "one": 1, "half": 0.5}
+TANH = {"half": 0.5, "one": 1, "cubic": 0.044715, "factor": (2 / np.pi) ** 0.5}
+# torch.nn.GELU, in versions of the operators below 20
+activation(
+    "gelu_div",
+    [("Div", "m root", "d"), ("Erf", "d", "e"), ("Add", "e one", "a"), ("Mul", "m a", "p"), ("Mul", "p half", "g")],
+    ROOT,
+)  # fmt: skip
+# as tf2onnx writes it
+activation(
+    "gelu_mul",
+    [("Mul", "m root", "d"), ("Erf", "d", "e"), ("Add", "e one", "a"), ("Mul", "a half", "p"), ("Mul", "m p", "g")],
+    ROOT | {"root": 0.5**0.5},
+)  # fmt: skip
+activation(
+    "gelu_tanh",
+    [
+        ("Mul", "m m", "s"), ("Mul", "m s", "c"), ("Mul", "c cubic", "q"), ("Add", "m q", "r"),
+        ("Mul", "r factor", "f"), ("Tanh", "f", "e"), ("Add", "e one", "a"),
+        ("Mul", "m half", "h"), ("Mul", "h a", "g"),
+    ],
+    TANH,
+)  # fmt: skip
+# Not a GELU: the factor before erf differs.
+activation(
+    "not_gelu",
+    [("Erf", "m", "e"), ("Add", "e one", "a"), ("Mul", "m a", "p"), ("Mul", "p half", "g")],
+    {"one": 1, "half": 0.5},
+)
+activation("erf", [("Erf", "m", "g")], {})
+activation("softsign", [("Softsign", "m", "g")], {})
+
+
+def recurrent(name, op, gates, direction="forward", steps=6, states=False, lengths=None, **attributes):
+    """Save a recurrent layer over "x" as [batch, time, channels], as PyTorch exports it, and a layer on its outputs."""
+    directions, size = 2 if direction == "bidirectional" else 1, 5
+    constants = [constant("W", directions, gates * size, 4), constant("R", directions, gates * size, size)]
+    constants += [constant("B", directions, 2 * gates * size), constant("w", directions * size, 3)]
+    constants.append(numpy_helper.from_array(np.array([0, 0, -1], np.int64), "rows"))
+    inputs = ["t", "W", "R", "B"]
+    if lengths is not None:
+        constants.append(numpy_helper.from_array(np.array([lengths], np.int32), "lengths"))
+    if states or lengths is not None:
+        inputs.append("" if lengths is None else "lengths")
+    if states:
+        inputs += ["h0", "c0"][: 1 + (op == "LSTM")]
+        constants += [constant(n, directions, 1, size) for n in inputs[5:]]
+    save(
+        name,
+        [
+            helper.make_node("Transpose", ["x"], ["t"], perm=[1, 0, 2]),
+            helper.make_node(
+                op, inputs, ["Y"], f"/rnn/{op}", hidden_size=size, direction=direction, **attributes
+            ),
+            helper.make_node("Transpose", ["Y"], ["s"], perm=[2, 0, 1, 3]),
+            helper.make_node("Reshape", ["s", "rows"], ["f"]),
+            helper.make_node("MatMul", ["f", "w"], ["y"]),
+        ],
+        constants,
+        [value("x", [1, steps, 4])],
+        [value("y", [1, steps, 3])],
+        [(steps, 4)],
+    )
+
+
+recurrent("gru", "GRU", 3, linear_before_reset=1, states=True)
+recurrent("gru_keras", "GRU", 3)
+recurrent("gru_both", "GRU", 3, "bidirectional", linear_before_reset=1)
+recurrent("lstm", "LSTM", 4)
+recurrent("lstm_both", "LSTM", 4, "bidirectional", states=True)
+recurrent("lstm_reverse", "LSTM", 4, "reverse", lengths=6)
+recurrent("rnn_relu", "RNN", 1, activations=["Relu"])
+recurrent("lstm_short", "LSTM", 4, lengths=4)
+recurrent("lstm_long", "LSTM", 4, steps=200)
