@@ -1,9 +1,11 @@
-"""Pack weights into fewer bits than eight: their layout in flash, and its size.
+"""Pack weights into fewer than eight bits each: two layouts for flash, and their sizes.
 
-There are two forms. ``packed.h`` reads ``PackedCodes`` one after the other: 1, 2, 4 or 8 bits for each weight, or for
-each weight that is not 0. A table has the weight of each code. int4 weights are codes of 4 bits. Clustered and pruned
-int8 weights also take fewer bytes as codes. ``NibbleRows`` are whole words of nibbles, which ``unpack4.h`` converts to
-the bytes of any kernel's own layout, eight at a time.
+``PackedCodes`` has a code of 1, 2, 4 or 8 bits for each weight, or only for each weight that is not 0, and a table with
+the weight of each code. It is used for int4, clustered and pruned weights. ``packed.h`` decodes the codes one after the
+other.
+
+``NibbleRows`` has 32-bit words of half bytes. ``unpack4.h`` converts each word to eight bytes in the layout of the
+kernel that reads them.
 """
 
 from __future__ import annotations
@@ -13,8 +15,8 @@ from typing import cast
 
 import numpy as np
 
-#: Binary logarithm of the codes in a byte.
-_PER_BYTE = (3, 2, 1)
+#: Binary logarithms of the supported numbers of codes in a byte.
+_LOG2_CODES_PER_BYTE = (3, 2, 1)
 #: Numbers of words at the start of each row that ``NibbleRows`` may leave unpacked, usually biases.
 _HEADS = (0, 1, 2, 4, 16)
 
@@ -23,15 +25,15 @@ _HEADS = (0, 1, 2, 4, 16)
 class PackedCodes:
     """Weights as codes.
 
-    ``codes``: uint8, ``1 << per_byte`` codes in each byte, the first in its low bits. ``present``: uint8, one bit per
-    weight, which is set if the weight has a code; None if all have one. ``values``: int8, the weight of each code;
-    None, together with ``present``, if the code is the weight.
+    ``codes``: uint8, ``1 << log2_codes_per_byte`` codes in each byte, the first in its low bits. ``present``: uint8,
+    one bit per weight, which is 0 for a weight of 0 without a code; None if every weight has a code. ``values``: int8,
+    the weight of each code; None if a code of 8 bits is the weight itself (only with ``present``).
     """
 
     codes: np.ndarray
     present: np.ndarray | None
     values: np.ndarray | None
-    per_byte: int
+    log2_codes_per_byte: int
 
     @property
     def nbytes(self) -> int:
@@ -41,8 +43,9 @@ class PackedCodes:
 
 
 def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
-    """Return the form of int8 weights, in C order, that takes the fewest bytes; of equal forms, the simplest. Returns
-    None if they have more than 16 values and no zeros. The form may take more bytes than the weights."""
+    """Return the smallest packing of int8 weights in C order. Of equally small ones, one without ``present`` is
+    preferred. Returns None if the weights have more than 16 distinct values and no zeros. The packing may take more
+    bytes than the weights."""
     flat = np.ascontiguousarray(weights).reshape(-1)
     candidates = [*_codes(flat, None)]
     present = flat != 0
@@ -56,23 +59,23 @@ def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
 def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
     values = np.unique(flat)
     candidates = []
-    for per_byte in _PER_BYTE:
-        bits = 8 >> per_byte
+    for log2_codes_per_byte in _LOG2_CODES_PER_BYTE:
+        bits = 8 >> log2_codes_per_byte
         if len(values) <= 1 << bits:
             # All layers with int4 weights share one table.
             is_int4 = bits == 4 and (not len(values) or (values[0] >= -8 and values[-1] <= 7))
             table = np.arange(-8, 8, dtype=np.int8) if is_int4 else values.astype(np.int8)
             candidates.append(
-                PackedCodes(_joined(np.searchsorted(table, flat), bits), present, table, per_byte)
+                PackedCodes(_joined(np.searchsorted(table, flat), bits), present, table, log2_codes_per_byte)
             )
     return candidates
 
 
 def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
     """Join codes into uint8, the first code in the low bits."""
-    per_byte = 8 // bits
-    rows = np.pad(codes, (0, -len(codes) % per_byte)).reshape(-1, per_byte)
-    shifts = np.arange(per_byte) * bits
+    codes_per_byte = 8 // bits
+    rows = np.pad(codes, (0, -len(codes) % codes_per_byte)).reshape(-1, codes_per_byte)
+    shifts = np.arange(codes_per_byte) * bits
     return cast(np.ndarray, (rows << shifts).sum(axis=1).astype(np.uint8))
 
 
@@ -81,7 +84,8 @@ class NibbleRows:
     """Weights as half bytes.
 
     ``words``: uint32. Each of ``rows`` has ``head`` unpacked words, then ``-(-count // 2)`` words of half bytes: the
-    low halves are the bytes of one word, the high halves those of the next. ``base`` is added to each, modulo 256.
+    low halves are the bytes of one word, the high halves those of the next. ``base`` is added to each half byte, modulo
+    256, to get the byte.
     """
 
     words: np.ndarray
@@ -97,9 +101,11 @@ class NibbleRows:
 
 
 def pack_nibbles(values: np.ndarray) -> NibbleRows | None:
-    """Pack an array of whole words, or bytes, whose bytes lie within 16 consecutive values modulo 256. Some words at
-    the start of each row may be exceptions. Returns None for other arrays. An array of one dimension is one row, and is
-    padded to whole words."""
+    """Pack an array whose bytes lie within 16 consecutive values modulo 256. Returns None if they do not.
+
+    The rows of a two-dimensional array of 32-bit words may begin with other words, which stay unpacked. Any other array
+    is read as one row of bytes and padded to whole words.
+    """
     lines_of_words = values.ndim == 2 and values.itemsize == 4
     rows = values.shape[0] if lines_of_words else 1
     raw = np.frombuffer(np.ascontiguousarray(values).tobytes(), np.uint8)

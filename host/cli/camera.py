@@ -132,7 +132,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="source.pace",
     help=(
         "live: process frames at the source's rate and drop late ones. file: process every frame, as "
-        "fast as possible."
+        "fast as possible. auto: live for cameras and streams, file for files."
     ),
 )
 @_option("--loop", sets="source.loop", help="Play a video or picture folder again when it ends.")
@@ -178,7 +178,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--measure-runtimes",
     sets="model.measure_runtimes",
-    help="Measure every runtime of this computer and remember the best one.",
+    help="Measure the model with every runtime of this computer, and remember the one with the lowest latency or "
+    "energy.",
 )
 @_option("--threads", sets="model.threads", help="Number of threads for the model.")
 @_option("--warm-up", sets="model.warm_up", help="Number of inferences to run before the first frame.")
@@ -285,8 +286,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 def camera(as_json: bool, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
-    Without a camera, stored photographs are used as frames. The result of the model for a frame is an answer. Ctrl-C
-    ends the run and prints its summary.
+    Without a camera, stored photographs are used as frames. An answer is the result of the model for a frame, or for a
+    set of frames from several cameras. Ctrl-C ends the run and prints its summary.
     """
     if as_json and values["outputs__output"] == "-":
         raise UsageError(

@@ -31,7 +31,7 @@ COMMANDS = {
     "energy": ("energy.energy", "Measure or estimate the energy of one inference on a board."),
     "mlperf": ("mlperf", "Run a model as an MLPerf Tiny benchmark."),
     "duty": ("energy.duty", "Predict queueing, average power and battery life of a duty-cycled device."),
-    "meter": ("energy.meter", "List meters, record a trace, or generate the firmware of an INA logger."),
+    "meter": ("energy.meter", "List meters, record a trace, or generate the firmware of a current logger."),
     "train": ("model.train", "Train a small network of one of the built-in architectures."),
     "zoo": ("model.zoo", "List and fetch trained models."),
     "boards": ("board.boards", "List the known boards."),

@@ -1,8 +1,11 @@
 """Convert instruction counts to units of energy, and a board's current to joules per unit.
 
-An instruction takes the units of its class, once for each register or element that it moves. Each further cycle is a
-cycle in which the pipeline waits. The joules of one unit follow from the board's current: they are the joules per cycle
-divided by the units per cycle of the mix of instructions with which the current was measured.
+One unit is the energy of a register-to-register instruction of one cycle. Each class of instructions has a coefficient
+in units, which counts once per instruction, or once for each register or element that the instruction moves. All other
+cycles are stalls, in which the pipeline waits; they have their own coefficient.
+
+The joules of one unit follow from the board's current: they are the joules per cycle divided by the units per cycle of
+the mix of instructions with which the current was measured.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ Bound = Literal["value", "low", "high"]
 
 @dataclass(frozen=True)
 class ClassShare:
-    """The energy of one instruction class: ``moves`` times its unit. The class named "stall" stands for the cycles in
-    which the pipeline waits."""
+    """The energy of one instruction class: ``moves`` times its coefficient ``unit``. The class named "stall" stands for
+    the cycles in which the pipeline waits."""
 
     name: str
     group: str
@@ -33,8 +36,8 @@ class ClassShare:
 
 
 def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
-    """Return one entry per class of an inference, then the stalls. Raises ``ProfileError`` for a class without a
-    unit."""
+    """Return one entry per instruction class of an inference, and a last one for the stalls. Raises ``ProfileError``
+    for a class without a coefficient."""
     total, timing = profile.total, profile.timing
     rows, stall_cycles = [], 0.0
     for name, tally in total.classes.items():
@@ -46,7 +49,7 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
         rows.append(
             ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
-    # Issue in pairs saves cycles that were not stalls.
+    # The rule for dual issue only subtracts cycles, and these were not stalls.
     stall_cycles += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
     stall_cycles = max(stall_cycles, 0.0)
     rows.append(ClassShare(STALL, STALL, 0, stall_cycles, stall_cycles, units.units[STALL]))
@@ -54,19 +57,19 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
 
 
 def units_per_cycle(units: EnergyUnits, cycles_per_instruction: float, group: str, bound: Bound) -> float:
-    """Return the units per cycle of the instruction mix with which the board's current was measured. The unit of
-    ``group`` is at its ``bound``."""
+    """Return the units per cycle of the instruction mix with which the board's current was measured. The coefficient
+    of ``group`` is replaced by its ``bound``."""
 
-    def of(name: str) -> float:
+    def coefficient(name: str) -> float:
         return float(getattr(units.units[name], bound if name == group else "value"))
 
-    per_instruction = sum(share * of(name) for name, share in units.mix.items())
-    per_instruction += max(cycles_per_instruction - 1, 0.0) * of(STALL)
+    per_instruction = sum(share * coefficient(name) for name, share in units.mix.items())
+    per_instruction += max(cycles_per_instruction - 1, 0.0) * coefficient(STALL)
     return per_instruction / cycles_per_instruction
 
 
 def total_units(rows: Iterable[ClassShare], group: str, bound: Bound) -> float:
-    """Return the energy units of an inference, with the unit of ``group`` at its ``bound``."""
+    """Return the energy of an inference in units. The coefficient of ``group`` is replaced by its ``bound``."""
     return sum(r.moves * float(getattr(r.unit, bound if r.group == group else "value")) for r in rows)
 
 
@@ -80,13 +83,14 @@ class PerCycle:
 
 
 def per_cycle(board: Board) -> PerCycle:
-    """Return the joules per cycle from the board's profile, else the assumption of ``fit``."""
+    """Return the joules per cycle from the board's profile. If it has no current, return the value that ``arenite fit``
+    assumes."""
     if board.power is None:
         picojoules = ASSUMED_W_PER_HZ * 1e12
         return PerCycle(
             ASSUMED_W_PER_HZ,
             "assumed",
-            f"assumed: 100 uA/MHz at 3.3 V ({picojoules:g} pJ per cycle), about the middle of today's"
+            f"assumed: 100 uA/MHz at 3.3 V ({picojoules:g} pJ per cycle), a mid-range value for today's"
             " microcontrollers",
         )
     watts = board.power.active_ma / 1e3 * board.power.supply_v
@@ -95,8 +99,8 @@ def per_cycle(board: Board) -> PerCycle:
 
 @dataclass(frozen=True)
 class EnergyBounds:
-    """The energy of one inference in joules. The bounds come from varying one coefficient after another; the
-    deviations are added in quadrature."""
+    """The energy of one inference in joules. The bounds come from replacing one coefficient at a time by its low and
+    high value; the deviations are added in quadrature."""
 
     value: float
     low: float
@@ -109,16 +113,17 @@ def joules(
 ) -> EnergyBounds:
     """Return the energy of the counted inference. ``cpi`` is the cycles per instruction of plain code on the core."""
 
-    def at(group: str, bound: Bound) -> float:
-        # The unit is in numerator and denominator: a heavier load also raises the mix behind the current.
+    def joules_with(group: str, bound: Bound) -> float:
+        # The coefficient is in numerator and denominator, because the board's current was measured with a mix of
+        # instructions that includes this group.
         return (
             cycle_energy.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)
         )
 
-    value = at(PLAIN, "value")
+    value = joules_with(PLAIN, "value")
     down = up = 0.0
     for group in units.units:
-        ends = [at(group, "low") - value, at(group, "high") - value]
+        ends = [joules_with(group, "low") - value, joules_with(group, "high") - value]
         down += min(*ends, 0.0) ** 2
         up += max(*ends, 0.0) ** 2
     unit = cycle_energy.joules / units_per_cycle(units, cpi, PLAIN, "value")

@@ -76,7 +76,7 @@ def flash(
 
     Args:
         directory: a built project.
-        board: a real board, or an emulated one, which is started, asked and stopped.
+        board: a real board, or an emulated one, which is started, checked and stopped.
         port: serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; the folder of a drive for uf2 and copy.
         tool: a name in UPLOADERS. Default: the first tool of the profile that is installed.
         probe: serial number of the debug probe.

@@ -186,7 +186,7 @@ def segments_fields(plan: MaskPlan) -> dict[str, Any]:
         "least": plan.least,
         "first": plan.first,
         "last": plan.last,
-        "given": int(plan.given),
+        "given": int(plan.holds_classes),
     }
 
 

@@ -1,4 +1,4 @@
-"""Plan landmarks and masks for a model's outputs."""
+"""Compute the plan with which the generated C code reads landmarks or a mask from a model's outputs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class PointsPlan:
     step: Points
     values: TensorReader  # channels: y, x, score
     count: int
-    y: int  # index of the number within a point
-    x: int
-    score: int  # index of the score within a point; NO_SCORE for none
-    presence: tuple[int, int] | None  # output, and the smallest key that means "present"
+    y: int  # index of the y coordinate among the values of a point
+    x: int  # index of the x coordinate
+    score: int  # index of the score among the values of a point, or NO_SCORE
+    presence: tuple[int, int] | None  # output index, and the smallest key (see ``keys``) of a present object
 
 
 @dataclass(frozen=True)
@@ -40,16 +40,16 @@ class MaskPlan:
     dtype: str
     pixel: ElementLayout  # fields are channels
     shape: tuple[int, int]
-    first: int
-    last: int  # the channels are first to last - 1
-    least: int  # the smallest key of a score that reaches the threshold
-    given: bool = False  # the output holds classes, not scores; dtype and pixel describe their lowest bytes
+    first: int  # the first channel with scores
+    last: int  # the last channel plus 1
+    least: int  # the smallest key (see ``keys``) of a score that reaches the threshold
+    holds_classes: bool = False  # instead of scores; dtype and pixel describe the lowest bytes of a class
 
 
 def plan_points_or_mask(
     step: object, inputs: Sequence[Tensor], outputs: Sequence[Tensor]
 ) -> PointsPlan | MaskPlan:
-    """Return the plan of ``step``. Raises ``UsageError`` for outputs of other shapes or types."""
+    """Return the plan of ``step``. Raises ``UsageError`` if the shape or type of an output does not suit the step."""
     if isinstance(step, Points):
         return _plan_points(step, inputs, outputs)
     assert isinstance(step, Mask)
@@ -59,10 +59,13 @@ def plan_points_or_mask(
 def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PointsPlan:
     tensor = tensor_of(outputs, step.output, "output")
     count = tensor.elements // step.values
-    if tensor.elements % step.values or count > MAX_ROWS:
+    if tensor.elements % step.values:
         raise record_error(
-            f"Points: the output has {tensor.elements} values, which is not a multiple of {step.values} per point."
+            f"Points: the output has {tensor.elements} values, which is not a multiple of {step.values} "
+            "(the field values of the step)."
         )
+    if count > MAX_ROWS:
+        raise record_error(f"Points: the output has {count} points, but at most {MAX_ROWS} are supported.")
     height, width = input_sides(inputs) if step.unit == "pixels" else (1, 1)
     channels = ((tensor, 1.0 / height), (tensor, 1.0 / width), (tensor, 1.0))
     presence = None
@@ -81,7 +84,7 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
 
 
 def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
-    # Classes are integers without a scale.
+    # ``tensor_of`` rejects class outputs, because these integers have no scale.
     has_classes = step.output < len(outputs) and outputs[step.output].dtype in _CLASS_BYTES
     tensor = outputs[step.output] if has_classes else tensor_of(outputs, step.output, "output")
     shape = tensor.shape[1:] if len(tensor.shape) > 2 and tensor.shape[0] == 1 else tensor.shape
@@ -89,16 +92,16 @@ def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
         shape = (1, *shape) if step.planes else (*shape, 1)
     if len(shape) != 3:
         raise record_error(
-            f"Mask: the output of {'x'.join(map(str, tensor.shape))} has no height, width and channels."
+            f"Mask: the output's shape is {'x'.join(map(str, tensor.shape))}, expected height, width and channels."
         )
     height, width, channels = (*shape[1:], shape[0]) if step.planes else shape
     if has_classes and channels == 1:
         pixel = ElementLayout(0, _CLASS_BYTES[tensor.dtype])
-        return MaskPlan(step, "uint8", pixel, (height, width), 0, 1, 0, given=True)
+        return MaskPlan(step, "uint8", pixel, (height, width), 0, 1, 0, holds_classes=True)
     if has_classes or channels > 256 or (step.channel is not None and step.channel >= channels):
         raise record_error(
-            f"Mask: there are {channels} channels of {tensor.dtype}, expected one channel of classes, or at most 256 "
-            "channels of scores, more than the number in the field channel."
+            f"Mask: the output has {channels} channels of {tensor.dtype}. Expected one channel of classes (int32 or "
+            "int64), or 1 to 256 channels of scores. The field channel must be less than the number of channels."
         )
     channel = step.channel if channels > 1 else 0
     return MaskPlan(

@@ -91,7 +91,7 @@ def mask(plan: MaskPlan, values: np.ndarray) -> np.ndarray:
     offset = plan.pixel
     pixels = np.arange(plan.shape[0] * plan.shape[1])[:, None]
     channels = np.arange(plan.first, plan.last)[None]
-    if plan.given:
+    if plan.holds_classes:
         return values.astype(np.uint8).reshape(plan.shape)
     class_keys = keys(values[offset.first + pixels * offset.step + channels * offset.field])
     classes = class_keys[:, 0] >= plan.least if plan.last - plan.first == 1 else class_keys.argmax(axis=1)

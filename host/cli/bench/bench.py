@@ -114,7 +114,8 @@ def bench(
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
-    The exit code is 1 when an output differs from LiteRT's reference kernels, or the board does not answer a sample.
+    The exit code is 1 when an output differs from LiteRT's reference kernels, or the board returns no output for a
+    sample.
     """
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")

@@ -15,7 +15,7 @@ from arenite.host.cli.options import Number
 
 #: Each subcommand and its help line. The command is in the module of the same name in this folder.
 SUBCOMMANDS = {
-    "matrix": "Run all combinations of the boards, models and modes that a file lists.",
+    "matrix": "Run all combinations of the models, boards and build options in a file.",
     "history": "Show earlier results over time and flag regressions.",
     "compare": "Compare two results figure by figure and layer by layer.",
 }
@@ -25,7 +25,7 @@ store_option = click.option(
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
         "SQLite file for results. Default: the file that $ARENITE_STORE names, or .arenite/bench.sqlite in this folder "
-        "or above it, or a file in your home folder."
+        "or a parent folder, or a file in your home folder."
     ),
 )
 

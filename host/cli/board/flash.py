@@ -53,7 +53,8 @@ def flash(
 ) -> int:
     """Upload the built project in DIRECTORY to its board, and ask the board whether it runs the project's model.
 
-    An emulated board is started, asked and stopped. With --tool gdb it starts without firmware, and GDB loads it.
+    An emulated board is started, checked in the same way, and stopped. With --tool gdb, the emulator starts without
+    firmware, and GDB loads the firmware.
     """
     board = load_board(read_manifest(directory)["board"])
     common = {"schema": "arenite.flash/1", "directory": str(directory), "board": board.name}

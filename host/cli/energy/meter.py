@@ -25,13 +25,13 @@ from arenite.profiles.meters import load_meter, meter_names
 
 @click.group()
 def meter() -> None:
-    """List meters, record a trace, or generate the firmware of an INA logger."""
+    """List meters, record a trace, or generate the firmware of a current logger with an INA2xx sensor."""
 
 
 @meter.command("list")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_(as_json: bool) -> int:
-    """List the known instruments."""
+    """List the supported meters."""
     profiles = [load_meter(name) for name in meter_names()]
     if as_json:
         print_json({"schema": "arenite.meters/1", "meters": [meter_json(m) for m in profiles]})
@@ -57,7 +57,10 @@ def list_(as_json: bool) -> int:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def show_(name: str, as_json: bool) -> int:
-    """Show ranges, accuracy, connection and sources of instrument NAME."""
+    """Show the ranges and accuracy of meter NAME.
+
+    Also show its connection, and the source of each figure.
+    """
     m = load_meter(name)
     if as_json:
         print_json({"schema": "arenite.meter/1", **meter_json(m)})
@@ -124,7 +127,7 @@ def record(
     rate: float | None,
     as_json: bool,
 ) -> int:
-    """Record the current that meter NAME measures in a CSV file. NAME is an entry of `arenite meter list`.
+    """Record the current measured by meter NAME to a CSV file. NAME is an entry of `arenite meter list`.
 
     The columns are time, current, voltage and marks. `arenite energy --csv` reads the file.
     """
@@ -216,7 +219,10 @@ def firmware(
     i2c_hz: int,
     as_json: bool,
 ) -> int:
-    """Write the firmware of a serial INA logger as a PlatformIO project."""
+    """Write the firmware of a current logger.
+
+    The result is a PlatformIO project for an INA219, INA226 or INA228 sensor.
+    """
     try:
         number = int(address, 0)
     except ValueError as error:

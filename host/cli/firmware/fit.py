@@ -36,7 +36,7 @@ def fit(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static) and time, before anything is built.
+    """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static data) and time, without a build.
 
     IMAGES are quantized .tflite files, such as those that `arenite convert` writes.
 
@@ -44,7 +44,8 @@ def fit(
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
     wrote outside the arena.
 
-    The exit code is 1 when a model does not fit a board named with --board, or when a prediction was wrong.
+    The exit code is 1 when a model does not fit a board named with --board, or when the sizes of a built project
+    contradict its predictions.
     """
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)

@@ -33,7 +33,8 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
 @click.option(
-    "--metric", help="Metric of the score: accuracy, auc, mse or agreement. Default: depends on the data."
+    "--metric",
+    help="Metric of the score: accuracy, auc, mse or agreement (with the float model). Default: depends on the data.",
 )
 @click.option(
     "--recipe",
@@ -42,7 +43,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--check-data",
     type=FILE,
-    help="Data from the field. Report which tensors clip their values, and how the clipping changes the score.",
+    help="Data recorded by deployed devices. Report which tensors would clip it, and how clipping changes the score.",
 )
 @click.option(
     "--sensitivity",
@@ -115,10 +116,10 @@ def convert(
 ) -> int:
     """Convert SOURCE to an image: a .tflite file that also contains a plan of the arena.
 
-    SOURCE is a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel, or MODULE:FUNCTION (PyTorch). A float model is
-    calibrated with --calibration and quantized by --recipe, or by the recipe that a search finds within --budget. The
-    image has its operators in execution order, and the plan in its metadata. Stock LiteRT and TensorFlow Lite Micro
-    load it and compute the same outputs.
+    SOURCE is a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel, or MODULE:FUNCTION, which returns a PyTorch
+    model. A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that a search
+    finds within --budget. The image has its operators in execution order, and the plan in its metadata. Stock LiteRT
+    and TensorFlow Lite Micro load it and compute the same outputs.
     """
     from arenite.host.interface.conversion import convert as run_conversion
     from arenite.host.report import conversion_text

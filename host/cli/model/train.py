@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 @click.option(
     "--save-data",
     type=click.Path(path_type=Path),
-    help="Also write calibration.npz, test.npz, pre- and postprocessing.json and labels.txt.",
+    help="Also write calibration.npz, test.npz, preprocessing.json, postprocessing.json and labels.txt.",
 )
 @click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -63,7 +63,8 @@ def train(
     listing: bool,
     as_json: bool,
 ) -> int:
-    """Train architecture NAME, or repeat the recorded training NAME, and report its score on the test samples.
+    """Train the architecture NAME, or repeat the recorded training NAME, and report the score on the test samples.
+    --list shows the names.
 
     Training takes a few minutes on two cores. The same package versions, seed and number of cores give the same model.
     """

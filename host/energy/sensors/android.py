@@ -34,7 +34,8 @@ def run_command(name: str, *arguments: str, path: str | None = None) -> str:
     executable = shutil.which(name, path=path)
     if executable is None:
         raise DeviceError(
-            f"{name} is not on PATH.", "Install Termux:API (pkg install termux-api), or run by adb."
+            f"{name} is not on PATH.",
+            "Install Termux:API (pkg install termux-api), or run Arenite in an adb shell.",
         )
     environment = os.environ | ({"PATH": path} if path else {})
     try:
@@ -105,14 +106,15 @@ class TermuxBattery:
         if state != "DISCHARGING":
             raise DeviceError(
                 f"The battery's state is '{state.lower() or 'unknown'}'.",
-                "Unplug the charger to measure by the battery.",
+                "Unplug the charger to measure the power from the battery.",
             )
         current = finite_number(status.get("current"))
         if not current:
             current = finite_number(status.get("current_average"))
         if not current:
             raise DeviceError(
-                f"{TERMUX} reports no current.", "Use an estimate, because this phone has no gauge for it."
+                f"{TERMUX} reports no current.",
+                "Use --power-source estimate, because this phone does not measure its current.",
             )
         millivolts = finite_number(status.get("voltage"))
         name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
@@ -141,12 +143,14 @@ class DumpsysBattery:
         if fields.get("status") != "3":  # BatteryManager.BATTERY_STATUS_DISCHARGING
             self._mark = None
             raise DeviceError(
-                "The battery is not discharging.", "Unplug the charger to measure by the battery."
+                "The battery is not discharging.", "Unplug the charger to measure the power from the battery."
             )
         try:
             charge, volts = float(fields["charge counter"]), float(fields["voltage"]) / 1e3
         except (KeyError, ValueError) as error:
-            raise DeviceError("dumpsys battery reports no charge counter.", "Use an estimate.") from error
+            raise DeviceError(
+                "dumpsys battery reports no charge counter.", "Use --power-source estimate."
+            ) from error
         now = self._clock()
         if self._mark is None or charge > self._mark[0]:
             self._mark = (charge, now)
@@ -156,7 +160,7 @@ class DumpsysBattery:
         if self._watts is None:
             raise DeviceError(
                 "The charge counter has not changed yet.",
-                "Wait some minutes for the first figure.",
+                "Wait a few minutes for the first figure.",
             )
         return Power(plausible(self._watts, self.name), MEASURED, self.name)
 

@@ -3,8 +3,8 @@ device.
 
 The units are ``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
 (Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so only ``status`` shows the
-direction; some phones report mA. Without power and current, the charge lost since the last change gives a coarse mean.
-Tested on simulated files in these formats, never on a battery.
+direction; some phones report mA. If a battery reports neither power nor current, a coarse mean power is computed from
+the last drop of its charge or energy. Tested on simulated files in these formats, never on a battery.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PowerSource
 from arenite.host.energy.sysfs import children, plausible, read_number, read_text, sensor_lost
 
-#: A device that runs the loop draws more than 20 mA, so a smaller value in "µA" is in fact in mA.
+#: A device that runs the camera loop draws more than 20 mA, so a smaller value in "µA" is in fact in mA.
 MIN_MICROAMPERES = 20_000
 
 
@@ -36,12 +36,12 @@ class Battery:
         self.name = "battery " + "+".join(folder.name for folder in folders)
         self._folders = folders
         self._clock = clock
-        self._marks: dict[Path, tuple[float, float]] = {}  # the remaining joules, and the time in seconds
-        self._means: dict[Path, float] = {}
+        self._last_changes: dict[Path, tuple[float, float]] = {}  # (remaining joules, time in seconds)
+        self._mean_watts: dict[Path, float] = {}  # between the last two changes of the remaining energy
 
     def read(self, busy: float) -> Power:
-        """Return the power. Raises ``DeviceError`` while charging, because the battery does not supply the device
-        then."""
+        """Return the power, either the present one or the mean over the last drop of the charge. Raises ``DeviceError``
+        if no battery is discharging, because the figure would not include the power from the charger."""
         parts = []
         for folder in self._folders:
             status = read_text(folder / "status")
@@ -51,7 +51,8 @@ class Battery:
                 parts.append((folder.name, plausible(self._watts(folder), f"battery {folder.name}")))
         if not parts:
             raise DeviceError(
-                f"{self.name} is not discharging.", "Unplug the charger to measure by the battery."
+                f"{self.name} is not discharging.",
+                "Unplug the charger to measure the power from the battery.",
             )
         total = plausible(sum(watts for _, watts in parts), self.name)
         return Power(total, MEASURED, self.name, tuple(parts) if len(parts) > 1 else ())
@@ -64,22 +65,23 @@ class Battery:
         if left is None:
             raise sensor_lost(f"battery {folder.name}", folder)
         at = self._clock()
-        mark = self._marks.get(folder)
-        if mark is None or left > mark[0]:
-            self._marks[folder] = (left, at)
-        elif left < mark[0] and at > mark[1]:
-            self._means[folder] = (mark[0] - left) / (at - mark[1])
-            self._marks[folder] = (left, at)
-        if folder not in self._means:
+        last_change = self._last_changes.get(folder)
+        if last_change is None or left > last_change[0]:
+            self._last_changes[folder] = (left, at)
+        elif left < last_change[0] and at > last_change[1]:
+            self._mean_watts[folder] = (last_change[0] - left) / (at - last_change[1])
+            self._last_changes[folder] = (left, at)
+        if folder not in self._mean_watts:
             raise DeviceError(
                 f"battery {folder.name} reports only its charge, and that has not changed yet.",
-                "Wait some minutes for the next step of the fuel gauge.",
+                "Wait a few minutes until the battery reports a lower charge.",
             )
-        return self._means[folder]
+        return self._mean_watts[folder]
 
 
 def present_watts(folder: Path) -> float | None:
-    """Return the present watts from ``power_now``, or volts times amperes; None or 0 if the gauge reports neither."""
+    """Return the present watts from ``power_now``, or volts times amperes. Returns None or 0 if the battery reports
+    neither."""
     power = read_number(folder / "power_now")
     if power:
         return abs(power) / 1e6
@@ -99,7 +101,8 @@ def joules_left(folder: Path) -> float | None:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """Return the device's own batteries. A battery with the ``scope`` Device belongs to a mouse or a pen."""
+    """Return one power source for all of the device's own batteries, or an empty list if it has none. Batteries with
+    the ``scope`` Device are left out: they belong to a mouse or a pen."""
     folders = [
         folder
         for folder in children(root / "sys/class/power_supply", "*")
@@ -118,11 +121,11 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerS
                 DEVICE,
                 where,
                 None,
-                f"state is '{state}'; the device's power can be read only while discharging",
+                f"state is '{state}'; the device's power can be read only while the battery is discharging",
             )
         ]
     if all(present_watts(folder) is None and joules_left(folder) is None for folder in folders):
-        return [PowerSource(name, DEVICE, where, None, "reports neither power, current, energy nor charge")]
+        return [PowerSource(name, DEVICE, where, None, "reports no power, current, energy or charge")]
     return [
         PowerSource(
             name, DEVICE, where, partial(Battery, folders, clock), "the whole device, from the battery"

@@ -12,13 +12,13 @@ from arenite.firmware.generator.weight_packing import NibbleRows, PackedCodes, p
 
 def decoded(codes: PackedCodes, count: int) -> list[int]:
     """Return the same weights as ``ar_unpack`` of packed.c."""
-    bits, weights, at = 8 >> codes.per_byte, [], 0
+    bits, weights, at = 8 >> codes.log2_codes_per_byte, [], 0
     for k in range(count):
         if codes.present is not None and not codes.present[k >> 3] >> (k & 7) & 1:
             weights.append(0)
             continue
-        byte = int(codes.codes[at >> codes.per_byte])
-        code = byte >> (at & ((1 << codes.per_byte) - 1)) * bits & ((1 << bits) - 1)
+        byte = int(codes.codes[at >> codes.log2_codes_per_byte])
+        code = byte >> (at & ((1 << codes.log2_codes_per_byte) - 1)) * bits & ((1 << bits) - 1)
         weights.append(int(codes.values[code]) if codes.values is not None else (code ^ 128) - 128)
         at += 1
     return weights
@@ -67,7 +67,7 @@ def test_codes_are_decoded_to_the_weights(kinds: int, zeros: float, count: int, 
 def test_the_code_with_the_fewest_bytes_is_chosen(weights: np.ndarray, bits: int, sparse: bool) -> None:
     codes = smallest_codes(weights.astype(np.int8))
     assert codes is not None and codes.nbytes < 0.6 * weights.size
-    assert 8 >> codes.per_byte == bits
+    assert 8 >> codes.log2_codes_per_byte == bits
     assert (codes.present is not None) == sparse
 
 

@@ -1,4 +1,4 @@
-"""CONV_2D."""
+"""Lower CONV_2D to a kernel call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TRANSPOSE_CONV."""
+"""Lower TRANSPOSE_CONV to a kernel call."""
 
 from __future__ import annotations
 

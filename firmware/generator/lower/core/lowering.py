@@ -203,8 +203,8 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
 
 
 def require_quantized(op: Op, tensor: Tensor) -> None:
-    """Refuse a tensor without per-tensor quantization, or an int16 one whose zero point is not 0, as TFLite
-    requires."""
+    """Raise ``UnsupportedModelError`` for a tensor without per-tensor quantization, and for an int16 tensor whose zero
+    point is not 0, because TFLite requires 0."""
     if tensor.quant is None or tensor.quant.per_axis:
         raise refuse(op, tensor, "must be quantized with one scale", "Quantize the model to int8 or int16.")
     if tensor.dtype == "int16" and tensor.zero_point != 0:
@@ -214,14 +214,16 @@ def require_quantized(op: Op, tensor: Tensor) -> None:
 
 
 def require_constant(op: Op, tensor: Tensor | None, name: str) -> np.ndarray:
-    """Return the constant value of ``tensor``. Refuse it if it is computed at run time."""
+    """Return the constant value of ``tensor``. Raises ``UnsupportedModelError`` if it is computed at run time."""
     if tensor is None or tensor.data is None:
-        raise refuse(op, tensor, f"{name} must be constant", "Export the model with a constant there.")
+        raise refuse(
+            op, tensor, f"{name} must be constant", "Export the model with constant values for this input."
+        )
     return tensor.data
 
 
 def u16(op: Op, value: int, name: str) -> int:
-    """Return ``value`` if it fits a 16-bit parameter field; otherwise refuse the op."""
+    """Return ``value``. Raises ``UnsupportedModelError`` if it does not fit a 16-bit parameter field."""
     if not 0 <= value <= 0xFFFF:
         raise refuse(
             op, None, f"{name} is {value}, the limit is 65535", "Split the layer or shrink the input."

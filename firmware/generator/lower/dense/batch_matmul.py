@@ -1,4 +1,4 @@
-"""BATCH_MATMUL."""
+"""Lower BATCH_MATMUL to a kernel call."""
 
 from __future__ import annotations
 

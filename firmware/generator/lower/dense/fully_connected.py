@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED."""
+"""Lower FULLY_CONNECTED to a kernel call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D."""
+"""Lower DEPTHWISE_CONV_2D to a kernel call."""
 
 from __future__ import annotations
 

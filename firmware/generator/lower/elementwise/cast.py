@@ -1,4 +1,4 @@
-"""CAST."""
+"""Lower CAST to a kernel call."""
 
 from __future__ import annotations
 

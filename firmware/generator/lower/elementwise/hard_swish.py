@@ -1,4 +1,4 @@
-"""HARD_SWISH."""
+"""Lower HARD_SWISH to a kernel call."""
 
 from __future__ import annotations
 

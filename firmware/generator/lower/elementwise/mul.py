@@ -1,4 +1,4 @@
-"""MUL."""
+"""Lower MUL to a kernel call."""
 
 from __future__ import annotations
 

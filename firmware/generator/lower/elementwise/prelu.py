@@ -1,4 +1,4 @@
-"""PRELU."""
+"""Lower PRELU to a kernel call."""
 
 from __future__ import annotations
 

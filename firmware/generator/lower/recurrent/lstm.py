@@ -90,7 +90,12 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
         return tuple(tensor(first + g) for g in range(4))
 
     if len(op.inputs) not in (20, 24):
-        raise refuse(op, None, f"has {len(op.inputs)} inputs instead of 24", "Export the model again.")
+        raise refuse(
+            op,
+            None,
+            f"has {len(op.inputs)} inputs instead of 24",
+            "Convert the model again with TFLite's converter.",
+        )
     if len(op.intermediates) != 5:
         raise refuse(
             op,
@@ -171,7 +176,12 @@ class UnidirectionalSequenceLstm(Lowering):
             (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
         )
         if not is_consistent or m.gates[-3:] != [1, 2, 3]:
-            raise refuse(op, None, "a gate lacks weights or bias", "Export the model again.")
+            raise refuse(
+                op,
+                None,
+                "a gate has no weights or no bias",
+                "Convert the model again with TFLite's converter.",
+            )
         for g in m.gates:
             self._constant(op, m.input_weights[g], "int8", f"{GATES[g]} gate's weights")
             self._constant(op, m.recurrent_weights[g], "int8", f"{GATES[g]} gate's weights")
@@ -180,7 +190,12 @@ class UnidirectionalSequenceLstm(Lowering):
                 self._constant(op, m.norm[g], "int16", "normalization coefficients")
                 require_quantized(op, m.sums[g])
             elif m.norm[g] is not None:
-                raise refuse(op, m.norm[g], "only some gates are normalized", "Export the model again.")
+                raise refuse(
+                    op,
+                    m.norm[g],
+                    "only some gates are normalized",
+                    "Convert the model again with TFLite's converter.",
+                )
             if m.peephole[1] is not None and g != 2:
                 self._constant(op, m.peephole[g], "int16", "peephole weights")
         mixed = m.outputs > m.cells or (m.outputs < m.cells and m.time_major and m.batches > 1)

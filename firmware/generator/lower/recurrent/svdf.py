@@ -1,4 +1,4 @@
-"""SVDF."""
+"""Lower SVDF to a kernel call."""
 
 from __future__ import annotations
 
@@ -21,9 +21,15 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 
 def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:
-    """Return ``tensor`` if it is a variable of ``dtype`` that starts at its zero point; otherwise refuse it."""
+    """Return ``tensor``, a variable of ``dtype`` that starts at its zero point. Raises ``UnsupportedModelError`` for
+    any other tensor."""
     if tensor is None or not tensor.is_variable or tensor.data is not None:
-        raise refuse(op, tensor, "its state must be a variable tensor", "Export the model again.")
+        raise refuse(
+            op,
+            tensor,
+            "its state must be a variable tensor without a value",
+            "Convert the model again with TFLite's converter.",
+        )
     require_dtype(op, tensor, (dtype,))
     require_quantized(op, tensor)
     return tensor
@@ -37,7 +43,7 @@ def float_product_ratio(a: float, b: float, c: float) -> float:
 @register
 class Svdf(Lowering):
     op_name = "SVDF"
-    supports = "int8 input and features, int16 state and time weights; fused RELU, as LiteRT demands"
+    supports = "int8 input and features, int16 state and time weights; fused RELU, as LiteRT requires"
     kernels = ("svdf_s8.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -54,7 +60,12 @@ class Svdf(Lowering):
             require_dtype(op, bias, ("int32",))
             require_constant(op, bias, "bias")
         if op.options["fused_activation_function"] != RELU:
-            raise refuse(op, None, "its activation is not RELU", "LiteRT runs integer SVDF only with RELU.")
+            raise refuse(
+                op,
+                None,
+                "its activation is not RELU",
+                "Use RELU: LiteRT runs integer SVDF with no other activation.",
+            )
 
     def macs(self, graph: Subgraph, op: Op) -> int:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))

@@ -1,4 +1,4 @@
-"""L2_NORMALIZATION."""
+"""Lower L2_NORMALIZATION to a kernel call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOG_SOFTMAX."""
+"""Lower LOG_SOFTMAX to a kernel call."""
 
 from __future__ import annotations
 

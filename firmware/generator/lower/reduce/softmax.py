@@ -1,4 +1,4 @@
-"""SOFTMAX."""
+"""Lower SOFTMAX to a kernel call."""
 
 from __future__ import annotations
 

@@ -270,7 +270,7 @@ def test_unsupported_lstms_are_refused() -> None:
     per_axis = Quantization((0.1,) * 5, (0,) * 5, 0)
     assert "one scale" in refusal_message(with_tensor(model, op.inputs[2], quant=per_axis))
     assert "input 2 [3, 5] is not [5, 3]" in refusal_message(with_tensor(model, op.inputs[2], shape=(3, 5)))
-    assert "lacks weights or bias" in refusal_message(
+    assert "has no weights or no bias" in refusal_message(
         changed(model, 0, lambda o: replace(o, inputs=(*o.inputs[:12], -1, *o.inputs[13:])))
     )
     assert "expected 3" in refusal_message(with_tensor(model, op.inputs[0], shape=(4, 3)))

@@ -205,7 +205,7 @@ def test_steps_that_do_not_match_the_outputs_raise_an_error() -> None:
         ([{"do": "yolo"}, {"do": "nms"}], "is not a table of boxes"),
         ([{"do": "detections", "output": 0}], "is not a table of boxes"),
         ([{"do": "points", "values": 7}], "not a multiple of 7"),
-        ([{"do": "mask"}], "no height, width and channels"),
+        ([{"do": "mask"}], "expected height, width and channels"),
         ([{"do": "top_k", "output": 4}], "reads output 4"),
     ):
         with pytest.raises(UsageError, match=problem):

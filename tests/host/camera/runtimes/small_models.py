@@ -77,7 +77,7 @@ def custom_operator() -> Model:
     return replace(model, subgraphs=(replace(graph, ops=(op,)),))
 
 
-def by_the_interpreter(path: Path, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
+def interpreter_outputs(path: Path, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
     """Return the outputs of the stock interpreter, computed with set_tensor and get_tensor."""
     from ai_edge_litert.interpreter import Interpreter
 

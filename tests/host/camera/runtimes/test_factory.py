@@ -13,8 +13,8 @@ from arenite.host.camera.runtimes.catalogue import NAMES, available_runtimes
 from arenite.host.camera.runtimes.factory import open_runtime
 from tests.converters.small_models import conv_net
 from tests.host.camera.runtimes.small_models import (
-    by_the_interpreter,
     feed,
+    interpreter_outputs,
     onnx_model,
     outputs,
     picture_net,
@@ -38,7 +38,7 @@ def test_runtimes_by_name(name: str, expected: str, tmp_path: Path) -> None:
     assert len(runtime.slots) == 2
     inputs = feed(runtime.slots[1], 4)
     runtime.invoke(1)
-    np.testing.assert_array_equal(outputs(runtime.slots[1])[0], by_the_interpreter(path, inputs)[0])
+    np.testing.assert_array_equal(outputs(runtime.slots[1])[0], interpreter_outputs(path, inputs)[0])
     runtime.close()
 
 
@@ -102,7 +102,7 @@ def test_another_library_falls_back_to_the_interpreter(
         assert any("LiteRtOfTheFuture" in note for note in runtime.notes)
         inputs = feed(runtime.slots[0], 1)
         runtime.invoke()
-        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs)[0])
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], interpreter_outputs(path, inputs)[0])
         with pytest.raises(UsageError, match="litert-gpu needs LiteRT's C library"):
             open_runtime(path, "litert-gpu")
         assert not any(row.available for row in available_runtimes() if row.name == "litert-cpu")
@@ -149,5 +149,5 @@ def test_the_gpu_runs_or_raises_an_error(tmp_path: Path) -> None:
         return
     inputs = feed(runtime.slots[0], 1)
     runtime.invoke()
-    expected = by_the_interpreter(path, inputs)[0]
+    expected = interpreter_outputs(path, inputs)[0]
     np.testing.assert_allclose(outputs(runtime.slots[0])[0], expected, atol=0.05 * np.ptp(expected))

@@ -22,11 +22,11 @@ from arenite.host.camera.several.model_pool import _give_back as give_back
 from tests.converters.small_models import conv_net, with_state
 from tests.development_models import shared_model
 from tests.host.camera.runtimes.small_models import (
-    by_the_interpreter,
     custom_operator,
     feed,
     fixed_net,
     heavy_net,
+    interpreter_outputs,
     outputs,
     picture_net,
     reversed_signature_net,
@@ -45,7 +45,9 @@ def test_same_bytes_as_the_interpreter(make, tmp_path: Path) -> None:  # type: i
     for seed in range(3):
         inputs = feed(runtime.slots[0], seed)
         runtime.invoke()
-        for actual, expected in zip(outputs(runtime.slots[0]), by_the_interpreter(path, inputs), strict=True):
+        for actual, expected in zip(
+            outputs(runtime.slots[0]), interpreter_outputs(path, inputs), strict=True
+        ):
             np.testing.assert_array_equal(actual, expected)
     runtime.close()
 
@@ -56,7 +58,7 @@ def test_same_bytes_on_real_models(name: str) -> None:
     runtime = opened(path, threads=2)
     inputs = feed(runtime.slots[0], 1)
     runtime.invoke()
-    np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs, 2)[0])
+    np.testing.assert_array_equal(outputs(runtime.slots[0])[0], interpreter_outputs(path, inputs, 2)[0])
 
 
 def test_tensor_metadata(tmp_path: Path) -> None:
@@ -86,7 +88,7 @@ def test_tensor_memory_is_used_in_place(tmp_path: Path) -> None:
         assert runtime.slots[0].inputs[0].address == input_tensor.address
         if value % 25 == 0:
             np.testing.assert_array_equal(
-                output_tensor.array(), by_the_interpreter(path, [input_tensor.array().copy()])[0]
+                output_tensor.array(), interpreter_outputs(path, [input_tensor.array().copy()])[0]
             )
     assert len(different_outputs) > 50
 
@@ -100,7 +102,7 @@ def test_slots_do_not_share_memory(tmp_path: Path) -> None:
     for slot_index in (0, 2, 1, 1, 0):
         runtime.invoke(slot_index)
     for slot, values in zip(runtime.slots, inputs, strict=True):
-        for actual, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+        for actual, expected in zip(outputs(slot), interpreter_outputs(path, values), strict=True):
             np.testing.assert_array_equal(actual, expected)
 
 
@@ -124,7 +126,7 @@ def test_another_size_of_picture(tmp_path: Path) -> None:
         assert runtime.slots[0].outputs[0].shape == (*shape[:3], 8)
         inputs = feed(runtime.slots[0], 5)
         runtime.invoke()
-        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], by_the_interpreter(path, inputs)[0])
+        np.testing.assert_array_equal(outputs(runtime.slots[0])[0], interpreter_outputs(path, inputs)[0])
         runtime.close()
 
 
@@ -196,7 +198,7 @@ def test_packed_weights_can_be_kept_in_a_file(tmp_path: Path) -> None:
         memory.array()[...] = value
     reader.invoke()
     assert mapped_bytes(cache) > 6_000_000
-    np.testing.assert_array_equal(outputs(reader.slots[0])[0], by_the_interpreter(path, inputs)[0])
+    np.testing.assert_array_equal(outputs(reader.slots[0])[0], interpreter_outputs(path, inputs)[0])
 
 
 def test_an_unknown_operator_raises_an_error(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -307,7 +309,7 @@ def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: p
     for slot_index in (1, 0, 1):
         runtime.invoke(slot_index)
     for slot, values in zip(runtime.slots, inputs, strict=True):
-        for actual, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+        for actual, expected in zip(outputs(slot), interpreter_outputs(path, values), strict=True):
             np.testing.assert_array_equal(actual, expected)
 
 

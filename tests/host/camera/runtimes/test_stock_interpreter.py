@@ -1,4 +1,4 @@
-"""The stock interpreter, and external delegates."""
+"""The runtime ``litert-interpreter`` (the unmodified TFLite interpreter), and external delegates."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from arenite.host.camera.runtimes import stock_interpreter as module
 from arenite.host.camera.runtimes.stock_interpreter import StockInterpreter
 from tests.converters.small_models import conv_net
 from tests.host.camera.runtimes.small_models import (
-    by_the_interpreter,
     custom_operator,
     feed,
     fixed_net,
+    interpreter_outputs,
     outputs,
     picture_net,
     reversed_signature_net,
@@ -37,7 +37,7 @@ def test_same_bytes_as_the_interpreter(slots: int, tmp_path: Path) -> None:
     for slot_index in range(slots):
         runtime.invoke(slot_index)
     for slot, values in zip(runtime.slots, inputs, strict=True):
-        for actual, expected in zip(outputs(slot), by_the_interpreter(path, values), strict=True):
+        for actual, expected in zip(outputs(slot), interpreter_outputs(path, values), strict=True):
             np.testing.assert_array_equal(actual, expected)
     assert any("copied" in note for note in runtime.notes) == (slots > 1)
 
@@ -50,7 +50,7 @@ def test_a_single_slot_uses_the_memory_of_the_interpreter(tmp_path: Path) -> Non
     for value in range(0, 100, 7):
         ctypes.memset(input_tensor.address, value, input_tensor.bytes)
         runtime.invoke()
-        expected = by_the_interpreter(path, [np.full(input_tensor.shape, value, np.int8)])[0]
+        expected = interpreter_outputs(path, [np.full(input_tensor.shape, value, np.int8)])[0]
         np.testing.assert_array_equal(outputs(runtime.slots[0])[0], expected)
 
 
