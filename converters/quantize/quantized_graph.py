@@ -13,11 +13,15 @@ from arenite.converters.quantize.calibration import trained_ranges
 from arenite.converters.quantize.graph import lstm
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS, version
 from arenite.converters.quantize.graph.type_assignment import FLOAT, TensorForm, TypeAssignment, is_parameter
+from arenite.converters.quantize.pointwise.functions import PointwiseFunction
+from arenite.converters.quantize.pointwise.table import lookup_table
 from arenite.converters.quantize.weights.integer_weights import (
     QuantizedWeights,
     quantize_bias,
     quantize_weights,
 )
+from arenite.converters.tflite.schema_names import TYPE_CODES
+from arenite.converters.tflite.verifier import defaults_of
 
 #: The type of a bias for each type of activations.
 _BIAS = {"int8": "int32", "int16": "int64"}
@@ -148,6 +152,9 @@ class _QuantizedGraphBuilder:
 
     def _op(self, op: Op) -> None:
         mode = self.a.modes.get(op.index)
+        if op.index in self.a.tables:
+            self._table(op, self.a.tables[op.index])
+            return
         if op.name == lstm.NAME and mode != FLOAT:
             self._lstm(op)
             return
@@ -184,6 +191,31 @@ class _QuantizedGraphBuilder:
             )
         self.ops.append(new)
         self.origins.append(op.index)
+
+    def _table(self, op: Op, function: PointwiseFunction) -> None:
+        """Add the table of ``function`` in the place of its last operator, and nothing for the others."""
+        if op.index != function.last.index:
+            return
+        read, produced = self.a.read[op.index, 0], self.a.produced[function.result]
+        source, result = self._form(read), self._place(produced)
+        name, shape = self.tensors[result].name, self.tensors[result].shape
+        wide = self._add(Tensor(0, f"{name}/wide", shape, "int32"))
+        offset = self._constant("table_offset", np.full((1,), 128, np.int32), "int32", (1,), None)
+        index = self._add(Tensor(0, f"{name}/index", shape, "int32"))
+        quant = self.a.quant[produced]
+        values = lookup_table(function, self.a.quant[read], quant)
+        values.flags.writeable = False
+        table = self._constant(f"{name}/table", values, "int8", values.shape, quant)
+        number = len(self.ops)
+        types = {"in_data_type": TYPE_CODES["int8"], "out_data_type": TYPE_CODES["int32"]}
+        self.ops += [
+            Op(number, "CAST", (source,), (wide,), types, "CastOptions"),
+            Op(number + 1, "ADD", (wide, offset), (index,), defaults_of("AddOptions"), "AddOptions"),
+            Op(
+                number + 2, "GATHER", (table, index), (result,), defaults_of("GatherOptions"), "GatherOptions"
+            ),
+        ]
+        self.origins += [-1, -1, op.index]
 
     def _lstm(self, op: Op) -> None:
         """Add an LSTM on int8. Its states are variables: the output state is quantized like the output, the cell state

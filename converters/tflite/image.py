@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.planner.plan import Plan
 from arenite.converters.tflite import offline_plan
@@ -153,6 +154,7 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
 
     The planner's checker detects overlaps of live tensors.
     """
+    graph = planned_graph(graph)
     ops, tensors = len(graph.ops), len(graph.tensors)
     if plan.arena_bytes >= _MAX_ARENA:
         raise PlanError(f"The plan has an arena of {plan.arena_bytes:,} bytes: 2 GiB or more.", _REPLAN)

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.graph.model import Model, Subgraph
 
 #: The name of the metadata entry.
@@ -42,16 +43,18 @@ def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
     """Return for each tensor the offset that a stock interpreter may use, or -1.
 
     It is -1 for a variable (TFLM would reuse its memory between two uses), for an offset that is not aligned, and for a
-    tensor that overlaps another live tensor. The output of RESHAPE and similar operators may overlap their input
-    exactly.
+    tensor that overlaps another live tensor or that is wider than the plan assumes. The output of RESHAPE and similar
+    operators may overlap their input exactly.
     """
-    lives = _lifetimes(graph)
+    lives, planned = _lifetimes(graph), planned_graph(graph).tensors
     copy_of = {op.outputs[0]: op.input(0) for op in graph.ops if op.name in _SAME_BYTES}
     out = [_ONLINE] * len(graph.tensors)
     placed: list[tuple[int, int, int, int, int]] = []  # tensor, first and last operator, first and last byte
     for index in sorted(offsets, key=lambda i: (lives.get(i, (0, 0))[0], i)):
         t = graph.tensors[index]
         offset = offsets[index]
+        if t.nbytes != planned[index].nbytes:
+            continue
         if index not in lives or t.is_constant or t.is_variable or offset % _ALIGNMENT or t.nbytes == 0:
             continue
         born, dies = lives[index]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.graph.model import Model
 from arenite.converters.planner import check, plan
 from arenite.converters.planner.plan import Plan
@@ -27,8 +28,9 @@ _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_OUTPUT = 0.9, 5
 def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
     """Return a plan for whole tensors, verified by the independent checker. Raises ``PlanError``."""
     persistent = resource_sizes(model)
-    new_plan = plan(model.main, needs, persistent=persistent, alignment=ALIGNMENT)
-    check(model.main, new_plan, needs, persistent=persistent)
+    graph = planned_graph(model.main)
+    new_plan = plan(graph, needs, persistent=persistent, alignment=ALIGNMENT)
+    check(graph, new_plan, needs, persistent=persistent)
     return new_plan
 
 
@@ -68,7 +70,7 @@ def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: in
     there is no streaming plan.
     """
 
-    graph = model.main
+    graph = planned_graph(model.main)
     work = sum(
         _INSTRUCTIONS_PER_MAC * op_macs(graph, op)
         + _INSTRUCTIONS_PER_OUTPUT * sum(t.elements for t in graph.out_tensors(op))

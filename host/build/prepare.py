@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
@@ -122,7 +123,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     image_plan = None
     if image.plan is not None and image.plan.split is None and not folds and not reports:
         try:
-            check(model.main, image.plan, needs, persistent=resource_sizes(model))
+            check(planned_graph(model.main), image.plan, needs, persistent=resource_sizes(model))
             image_plan = image.plan
         except PlanError as error:
             notes.append(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.planner import check
 from arenite.converters.planner.memory_split import AccessCounts, plan_split
 from arenite.converters.planner.memory_split_checker import find_split_violations
@@ -45,9 +46,10 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
     if limits[1] <= 0:
         return None
     persistent = resource_sizes(prepared.model)
+    graph = planned_graph(prepared.model.main)
     accesses = estimate_accesses(prepared.generated)
     split_plan = plan_split(
-        prepared.model.main,
+        graph,
         prepared.needs,
         prepared.plan.order,
         accesses,
@@ -58,9 +60,9 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
     )
     if split_plan is None:
         return None
-    check(prepared.model.main, split_plan, prepared.needs, persistent=persistent)
+    check(graph, split_plan, prepared.needs, persistent=persistent)
     violations = find_split_violations(
-        prepared.model.main, split_plan, prepared.needs, persistent=persistent, limits=limits
+        graph, split_plan, prepared.needs, persistent=persistent, limits=limits
     )
     if violations:
         raise PlanError(

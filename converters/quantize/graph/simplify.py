@@ -3,6 +3,7 @@
 Affine layers after a convolution (the rest of a batch normalization) are merged into its weights, so that values are
 quantized once instead of twice. Activations become the clamp of the layer before them, so that values which the clamp
 removes do not widen the range. Operators without a correct integer kernel are replaced by operators that have one.
+Several operators that compute an activation value by value become the one operator that TFLite has for it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, REL
 from arenite.converters.passes.producers import producers, reader_counts, with_ops
 from arenite.converters.quantize.calibration.trained_ranges import stated_range, with_trained_ranges
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.quantize.pointwise.builtins import builtin_operator
+from arenite.converters.quantize.pointwise.functions import pointwise_functions
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.verifier import defaults_of
 from arenite.converters.tflite.writer import to_flatbuffer
@@ -41,7 +44,7 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     model = parse(flatbuffer)
     notes: list[str] = []
     while True:
-        changed = _first_change(model, notes)
+        changed = _first_change(model, notes) or _first_builtin(model, notes)
         if changed is None:
             break
         model = changed
@@ -102,6 +105,22 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
             )
         if note is not None:
             notes.append(note)
+            return draft.finish()
+    return None
+
+
+def _first_builtin(model: Model, notes: list[str]) -> Model | None:
+    """Return the model after the first function of several operators became one operator, or None."""
+    for function in pointwise_functions(model.main):
+        builtin = builtin_operator(function) if len(function.ops) > 1 else None
+        if builtin is not None:
+            draft = _GraphDraft(model)
+            draft.ops |= {op.index: [] for op in function.ops}
+            draft.ops[function.last.index] = [builtin]
+            first, last = function.ops[0], function.last
+            notes.append(
+                f"Operators {first.index} {first.name} to {last.index} {last.name} became {builtin.name}."
+            )
             return draft.finish()
     return None
 

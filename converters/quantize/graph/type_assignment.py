@@ -23,6 +23,8 @@ from arenite.converters.quantize.graph.operator_rules import (
     WEIGHTS,
     OperatorRule,
 )
+from arenite.converters.quantize.pointwise.functions import PointwiseFunction
+from arenite.converters.quantize.pointwise.table import table_functions
 from arenite.converters.quantize.recipes.recipe import LayerSettings, Recipe
 from arenite.errors import UsageError
 
@@ -50,7 +52,9 @@ class TypeAssignment:
 
     ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers. ``produced`` is
     the form in which each float tensor is computed, ``read`` the form that an operator reads at (operator, input), and
-    ``quant`` the quantization of each integer form.
+    ``quant`` the quantization of each integer form. ``tables`` has the function of each operator that is part of a
+    function which int8 computes by a table; of these operators the last one reads the function's source as input 0, and
+    the others read and produce nothing.
     """
 
     modes: dict[int, str]
@@ -63,6 +67,7 @@ class TypeAssignment:
     quant: dict[TensorForm, Quantization] = field(default_factory=dict)
     cells: Mapping[int, float] = field(default_factory=dict)  # largest cell state of each LSTM
     notes: list[str] = field(default_factory=list)
+    tables: dict[int, PointwiseFunction] = field(default_factory=dict)
 
 
 def activation_quantization(low: float, high: float, dtype: str) -> Quantization:
@@ -97,7 +102,9 @@ def assign_types(
         if _is_real(graph.tensors[i]):
             a.produced[i] = groups.add(TensorForm(i, _type(edges[0])))
     for op in graph.ops:
-        if op.index in a.modes:
+        if op.index in a.tables:
+            _assign_table(a.tables[op.index], op, a, groups)
+        elif op.index in a.modes:
             _assign_op(graph, op, a, groups)
         else:
             a.produced |= {
@@ -129,10 +136,15 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
     recipe's type, or a type that has a kernel."""
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
+    for function in table_functions(graph):
+        _choose_table(graph, function, recipe, only, a)
     for op in graph.ops:
         settings = a.settings[op.index] = recipe.for_layer(graph, op)
         real = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0 and _is_real(graph.tensors[i])]
         if not real:
+            continue
+        if op.index in a.modes:
+            types |= {i: a.modes[op.index] for i in op.outputs if _is_real(graph.tensors[i])}
             continue
         rule = RULES.get(op.name)
         requested = _type(settings.activations)
@@ -144,6 +156,36 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
         a.modes[op.index] = mode
         types |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
     return a
+
+
+def _choose_table(
+    graph: Subgraph,
+    function: PointwiseFunction,
+    recipe: Recipe,
+    only: Collection[int] | None,
+    a: TypeAssignment,
+) -> None:
+    """Choose the type of the operators of ``function``: a table on int8, or float32 if ``only`` does not have the last
+    of them. If the recipe leaves one of them in float32, nothing is chosen."""
+    requested = {_type(recipe.for_layer(graph, op).activations) for op in function.ops}
+    if FLOAT in requested:
+        return
+    indices = [op.index for op in function.ops]
+    if only is not None and function.last.index not in only:
+        a.modes |= dict.fromkeys(indices, FLOAT)
+        return
+    a.modes |= dict.fromkeys(indices, "int8")
+    a.tables |= dict.fromkeys(indices, function)
+    if "int16" in requested:
+        layers = _layers(function)
+        a.notes.append(f"{layers} a function of one tensor, which has no int16 kernel: it runs in int8.")
+
+
+def _layers(function: PointwiseFunction) -> str:
+    first, last = function.ops[0], function.last
+    if first.index == last.index:
+        return f"Layer {last.index} {last.name} is"
+    return f"Layers {first.index} {first.name} to {last.index} {last.name} are"
 
 
 def _supported_type(
@@ -212,6 +254,12 @@ class _Groups:
         for form in self._parent:
             out.setdefault(self.root(form), []).append(form)
         return out
+
+
+def _assign_table(function: PointwiseFunction, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+    if op.index == function.last.index:
+        a.read[op.index, 0] = groups.add(TensorForm(function.source, "int8"))
+        a.produced[function.result] = groups.add(TensorForm(function.result, "int8"))
 
 
 def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> None:

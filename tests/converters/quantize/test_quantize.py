@@ -157,11 +157,14 @@ def test_a_concatenated_softmax_is_rescaled_without_clipping() -> None:
 def test_layers_without_an_integer_kernel_stay_float_and_give_a_note() -> None:
     n = FloatNet(9)
     x = n.input((1, 6), "float32")
-    y = n.dense(n.layer("SIN", [n.dense(x, 6)], (1, 6)), 4)
+    sums = n.layer(
+        "CUMSUM", [n.dense(x, 6), n.ints([1])], (1, 6), "CumsumOptions", exclusive=False, reverse=False
+    )
+    y = n.dense(sums, 4)
     quantized_model, _ = quantized(n.model([y]), load_recipe("int8"))
-    assert quantized_model.notes == ("Layer 1 SIN has no integer kernel: it stays float32.",)
+    assert quantized_model.notes == ("Layer 1 CUMSUM has no integer kernel: it stays float32.",)
     names = [op.name for op in parse(quantized_model.flatbuffer).main.ops]
-    assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "SIN", "QUANTIZE", "FULLY_CONNECTED"]
+    assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "CUMSUM", "QUANTIZE", "FULLY_CONNECTED"]
 
 
 def test_bad_arguments_are_usage_errors() -> None:

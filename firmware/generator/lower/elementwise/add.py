@@ -7,9 +7,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from arenite.converters.graph.byte_table import byte_table_of
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.converters.graph.quantized_arithmetic import activation_range, quantize_multiplier
 from arenite.converters.planner.row_requirements import RowRequirements
+from arenite.firmware.generator.lower.core.copy_call import copy_bytes
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
     KernelCall,
@@ -100,7 +102,7 @@ class AddLike(Binary):
             return None
         return logs[2] - logs[0], logs[2] - logs[1]
 
-    def lower(self, ctx: LowerContext) -> KernelCall:
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
         inputs, out = self.operands(ctx.graph, ctx.op), ctx.output()
         fields = self.base_fields(ctx)
         activation = require_activation(ctx.op)
@@ -163,6 +165,12 @@ class Add(AddOrSub):
     )
     kernels = ("add_pot_s16.c", "add_s16.c", "add_s8.c", "arithmetic_s32.c", "broadcast.c")
     operation = "AR_ADD_S32"
+
+    def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return super().alias(graph, op) if byte_table_of(graph, op) is None else ((0, 0),)
+
+    def lower(self, ctx: LowerContext) -> KernelCall | None:
+        return super().lower(ctx) if byte_table_of(ctx.graph, ctx.op) is None else copy_bytes(ctx)
 
 
 @register

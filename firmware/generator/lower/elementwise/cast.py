@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from arenite.converters.graph.byte_table import byte_table_of
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.firmware.generator.lower.core.copy_call import copy_call
+from arenite.firmware.generator.lower.core.copy_call import copy_bytes, copy_call
 from arenite.firmware.generator.lower.core.lowering import (
     KernelCall,
     LowerContext,
@@ -47,10 +48,12 @@ class Cast(Lowering):
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
-        return ((0, 0),) if same_bytes(inp, out) else ()
+        return ((0, 0),) if same_bytes(inp, out) or byte_table_of(graph, op) is not None else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
         inp, out = ctx.input_tensor(0), ctx.output()
+        if byte_table_of(ctx.graph, ctx.op) is not None:
+            return copy_bytes(ctx)
         if same_bytes(inp, out):
             return copy_call(ctx)
         name = "cast_int"

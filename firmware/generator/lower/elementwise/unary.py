@@ -33,9 +33,10 @@ def require_same_shape(op: Op, inp: Tensor, out: Tensor) -> None:
         )
 
 
-def map_8(ctx: LowerContext, table: np.ndarray) -> KernelCall:
-    """Return a call that maps bytes to bytes with ``table``, 256 bytes indexed by the input's byte."""
-    return map_call(ctx, "map_8", ctx.table(table, "table"))
+def map_8(ctx: LowerContext, table: np.ndarray, position: int = 0) -> KernelCall:
+    """Return a call that maps the bytes of the input at ``position`` to bytes with ``table``, 256 bytes indexed by the
+    input's byte."""
+    return map_call(ctx, "map_8", ctx.table(table, "table"), position)
 
 
 def map_s16(ctx: LowerContext, table: np.ndarray) -> KernelCall:
@@ -43,9 +44,9 @@ def map_s16(ctx: LowerContext, table: np.ndarray) -> KernelCall:
     return map_call(ctx, "map_s16", ctx.table(table, "table"))
 
 
-def map_call(ctx: LowerContext, name: str, table: Any = NULL) -> KernelCall:
+def map_call(ctx: LowerContext, name: str, table: Any = NULL, position: int = 0) -> KernelCall:
     fields = {
-        "input": ctx.input_ptr(0),
+        "input": ctx.input_ptr(position),
         "output": ctx.output_ptr(),
         "table": table,
         "count": ctx.output().elements,

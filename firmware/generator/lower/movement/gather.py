@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from arenite.converters.graph.byte_table import byte_table_of
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.firmware.generator.lower.core.lowering import (
     Expr,
@@ -17,6 +18,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_dtype,
     u16,
 )
+from arenite.firmware.generator.lower.elementwise.unary import map_8
 from arenite.firmware.generator.lower.movement.movement import ANY_TYPE
 from arenite.firmware.generator.lower.movement.rearrange import axis_of, integers
 
@@ -55,7 +57,7 @@ class Gather(Lowering):
         "any type; indices int16, int32 or int64, constant or computed (computed indices outside the dimension are"
         " clamped, while LiteRT stops with an error); batch dimensions"
     )
-    kernels = ("gather.c",)
+    kernels = ("gather.c", "map_8.c")
 
     def dims(self, graph: Subgraph, op: Op) -> tuple[int, int]:
         """Return the axis and the number of batch dimensions, counted from the front."""
@@ -89,7 +91,13 @@ class Gather(Lowering):
         in_range(op, indices, x.shape[axis])
         u16(op, math.prod(x.shape[:batch]), "the product of the batch dimensions")
 
+    def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        return () if byte_table_of(graph, op) is None else ((1, 0),)
+
     def lower(self, ctx: LowerContext) -> KernelCall:
+        table = byte_table_of(ctx.graph, ctx.op)
+        if table is not None:
+            return map_8(ctx, table.values, position=1)
         x, indices = ctx.input_tensor(0), ctx.input_tensor(1)
         axis, batch = self.dims(ctx.graph, ctx.op)
         address, width = stored_indices(ctx, indices, 1)

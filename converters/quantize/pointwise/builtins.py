@@ -1,0 +1,62 @@
+"""Recognize the functions for which TFLite has an operator by their values, however a framework spells them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from arenite.converters.graph.model import Op
+from arenite.converters.quantize.pointwise.functions import PointwiseFunction
+from arenite.converters.quantize.pointwise.operators import apply_operator
+from arenite.converters.tflite.verifier import defaults_of
+
+#: The points at which functions are compared: dense where activations bend, sparse up to where they are straight.
+_POINTS = np.concatenate([np.linspace(-12, 12, 2401), [-80.0, -40.0, -20.0, 20.0, 40.0, 80.0]])
+
+#: Functions whose values differ by at most this, relative to 1 plus the value, are the same. Approximations of erf in
+#: float32 differ by about 1e-6; the two forms of GELU differ by 5e-4.
+_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True)
+class _Builtin:
+    name: str
+    options_type: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+_BUILTINS = (
+    _Builtin("RELU"),
+    _Builtin("RELU6"),
+    _Builtin("ELU"),
+    _Builtin("GELU", "GeluOptions", {"approximate": False}),
+    _Builtin("GELU", "GeluOptions", {"approximate": True}),
+    _Builtin("HARD_SWISH", "HardSwishOptions"),
+    _Builtin("LOGISTIC"),
+    _Builtin("TANH"),
+)
+
+
+def builtin_operator(function: PointwiseFunction) -> Op | None:
+    """Return one TFLite operator that computes ``function``, or None if there is none."""
+    values = function(_POINTS)
+    if not np.all(np.isfinite(values)):
+        return None
+    slope = -float(function(np.array([-1.0]))[0])
+    leaky = _Builtin("LEAKY_RELU", "LeakyReluOptions", {"alpha": float(np.float32(slope))})
+    for builtin in (*_BUILTINS, leaky):
+        options = {**(defaults_of(builtin.options_type) if builtin.options_type else {}), **builtin.options}
+        op = Op(
+            function.last.index,
+            builtin.name,
+            (function.source,),
+            (function.result,),
+            options,
+            builtin.options_type,
+        )
+        difference = np.abs(apply_operator(op, _POINTS) - values)
+        if np.all(difference <= _TOLERANCE * (1 + np.abs(values))):
+            return op
+    return None

@@ -1,0 +1,116 @@
+"""Find the groups of operators that compute a function of one tensor, value by value.
+
+Frameworks spell softplus, mish, ELU and others as EXP, ADD, LOG, GREATER and SELECT. Each of these operators would
+round to 256 steps, and EXP of a large value would set the scale of all. As one function of one variable, they round
+once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from arenite.converters.graph.model import Op, Subgraph, Tensor
+from arenite.converters.passes.producers import producers
+from arenite.converters.quantize.pointwise.operators import apply_operator, is_pointwise
+
+#: Types of the values between the operators.
+_TYPES = ("float32", "bool")
+
+
+@dataclass(frozen=True)
+class PointwiseFunction:
+    """``ops``, in order, compute ``result`` from ``source`` value by value, and nobody else reads what is between."""
+
+    graph: Subgraph
+    ops: tuple[Op, ...]
+    source: int  # a tensor of type float32
+    result: int  # a tensor of type float32, of the same shape
+
+    @property
+    def last(self) -> Op:
+        return self.ops[-1]
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the function's values at ``x`` in float64. Where it is not defined, they are NaN or infinite."""
+        values: dict[int, np.ndarray] = {self.source: x.astype(np.float64)}
+        for op in self.ops:
+            inputs = [
+                values[i] if i in values else np.full(x.shape, _scalar(self.graph.tensors[i]))
+                for i in op.inputs
+            ]
+            values[op.outputs[0]] = apply_operator(op, *inputs)
+        return values[self.result].astype(np.float64)
+
+
+def pointwise_functions(graph: Subgraph) -> tuple[PointwiseFunction, ...]:
+    """Return the largest groups of operators of ``graph`` that compute a function of one float32 tensor.
+
+    A group may have a single operator. No operator is in two groups.
+    """
+    ancestors = _ancestors(graph)
+    producer = producers(graph)
+    readers: dict[int, list[int]] = {}
+    for op in graph.ops:
+        for i in (*op.inputs, *op.intermediates):
+            readers.setdefault(i, []).append(op.index)
+    functions: list[PointwiseFunction] = []
+    taken: set[int] = set()
+    for op in reversed(graph.ops):
+        if op.index in taken or not op.outputs or op.outputs[0] not in ancestors:
+            continue
+        result = op.outputs[0]
+        if graph.tensors[result].dtype != "float32":
+            continue
+        sources = [i for i in ancestors[result] if graph.tensors[i].dtype == "float32"]
+        for source in sorted(sources, key=lambda i: (producer[i].index if i in producer else -1, i)):
+            ops = _between(graph, producer, source, result)
+            indices = {o.index for o in ops}
+            inner = [o.outputs[0] for o in ops[:-1]]
+            if taken.isdisjoint(indices) and all(
+                i not in graph.outputs and indices.issuperset(readers[i]) for i in inner
+            ):
+                functions.append(PointwiseFunction(graph, ops, source, result))
+                taken |= indices
+                break
+    return tuple(reversed(functions))
+
+
+def _ancestors(graph: Subgraph) -> dict[int, frozenset[int]]:
+    """Return for each tensor all tensors that alone determine it, value by value."""
+    ancestors: dict[int, frozenset[int]] = {}
+    for op in graph.ops:
+        variables = [i for i in op.inputs if i >= 0 and _scalar(graph.tensors[i]) is None]
+        if not is_pointwise(op) or len(op.outputs) != 1 or -1 in op.inputs or not variables:
+            continue
+        out = graph.tensors[op.outputs[0]]
+        tensors = [*(graph.tensors[i] for i in variables), out]
+        if any(t.shape != out.shape or t.dtype not in _TYPES or t.is_constant for t in tensors):
+            continue
+        if any(t.is_variable for t in tensors) or (op.name == "CAST" and tensors[0].dtype != "bool"):
+            continue
+        shared = [ancestors.get(i, frozenset[int]()) | {i} for i in variables]
+        ancestors[op.outputs[0]] = frozenset.intersection(*shared)
+    return {i: found for i, found in ancestors.items() if found}
+
+
+def _between(graph: Subgraph, producer: dict[int, Op], source: int, result: int) -> tuple[Op, ...]:
+    """Return the operators that compute ``result`` from ``source``, in order."""
+    indices: set[int] = set()
+    open_tensors = [result]
+    while open_tensors:
+        i = open_tensors.pop()
+        if i == source or i not in producer or producer[i].index in indices:
+            continue
+        indices.add(producer[i].index)
+        open_tensors += producer[i].inputs
+    return tuple(graph.ops[k] for k in sorted(indices))
+
+
+def _scalar(t: Tensor) -> float | None:
+    """Return the value of a constant whose elements are all equal, or None for any other tensor."""
+    if t.data is None or t.dtype not in _TYPES or not t.elements:
+        return None
+    values = t.data.reshape(-1)
+    return float(values[0]) if bool(np.all(values == values[0])) else None
