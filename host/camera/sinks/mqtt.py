@@ -20,7 +20,9 @@ from arenite.host.camera.sinks.writer import to_stderr
 _MAX_IN_FLIGHT = 16
 #: The shortest and the longest delay before the client reconnects, in seconds.
 _BACKOFF_S = (1, 30)
-#: Seconds between two checks of messages that wait for an acknowledgement.
+#: A broker that has not answered within this time is reported. The client gives up on it later and tries again.
+_ANSWER_TIMEOUT_S = 10.0
+#: Seconds between two checks of the connection, and of messages that wait for an acknowledgement.
 _CHECK_INTERVAL_S = 0.5
 
 
@@ -46,6 +48,7 @@ class MqttSink:
         self._frames: deque[ServedFrame] = deque(maxlen=queue)
         self._state = threading.Condition()
         self._ending = False
+        self._started = time.monotonic()
         self._client = self._create_client()
         self._client.connect_async(self.broker.host, self.broker.port, keepalive=30)
         self._client.loop_start()
@@ -111,10 +114,13 @@ class MqttSink:
             self._state.notify_all()
         if was_connected and not self._ending:
             self._outage(f"the connection was lost: {reason}")
+        elif not self._ending:
+            self._outage(f"it accepted the connection, but ended it without an answer: {reason}")
 
     def _outage(self, reason: str) -> None:
-        if not self._outage_reported:
-            self._outage_reported = True
+        with self._state:
+            is_new, self._outage_reported = not self._outage_reported, True
+        if is_new:
             self._report(f"MQTT broker {self.broker.name}: {reason}. Trying again; the loop continues.")
 
     def _run(self) -> None:
@@ -123,13 +129,16 @@ class MqttSink:
             with self._state:
                 self._state.wait_for(
                     lambda: self._ending or (self.connected and self._frames),
-                    _CHECK_INTERVAL_S if in_flight else None,
+                    _CHECK_INTERVAL_S if in_flight or not self.connected else None,
                 )
                 served = self._frames.popleft() if self._frames and self.connected else None
                 ending = self._ending
             if served is None:
                 if ending:
                     break
+                if not self.connected and time.monotonic() > self._started + _ANSWER_TIMEOUT_S:
+                    # The network connection may exist, but the broker did not accept the session.
+                    self._outage(f"it did not answer within {_ANSWER_TIMEOUT_S:g} s")
                 self._settle(in_flight, _MAX_IN_FLIGHT)
                 continue
             # Format the text here, so that a dropped frame costs no time.

@@ -8,6 +8,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
+from arenite.host.camera.sinks import mqtt as mqtt_sink
 from arenite.host.camera.sinks.mqtt import MqttSink
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
 from tests.host.camera.dashboard.simulated_run import face, served_of
@@ -235,6 +237,57 @@ def test_a_missing_broker_is_reported_once() -> None:
     until(lambda: messages)
     sink.close()
     assert sink.lost == 92 and len(messages) == 1 and "cannot be reached" in messages[0]
+
+
+@contextlib.contextmanager
+def false_broker(answer: bytes | None) -> Iterator[int]:
+    """Accept connections: send ``answer`` and close them, or keep them open in silence if it is None."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connections: list[socket.socket] = []
+
+        def run() -> None:
+            with contextlib.suppress(OSError):
+                while True:
+                    connection, _ = server.accept()
+                    connections.append(connection)
+                    if answer is not None:
+                        connection.recv(1000)
+                        connection.sendall(answer)
+                        connection.close()
+
+        threading.Thread(target=run, daemon=True).start()
+        yield server.getsockname()[1]
+        server.shutdown(socket.SHUT_RDWR)
+        for connection in connections:
+            connection.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["mqtt", "mqtts"])
+def test_a_silent_broker_is_reported_once(monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
+    monkeypatch.setattr(mqtt_sink, "_ANSWER_TIMEOUT_S", 0.3)
+    messages: list[str] = []
+    with false_broker(None) as port:
+        sink = MqttSink(f"{scheme}://127.0.0.1:{port}/cam", queue=8, report=messages.append)
+        for number in range(100):
+            sink.take(served_of(number), None)
+        until(lambda: messages)
+        time.sleep(1.2)  # two more checks
+        sink.close(0.1)
+    assert len(messages) == 1 and "did not answer within 0.3 s" in messages[0]
+    assert not sink.connected and sink.sent == 0 and sink.lost == 92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [b"", b"HTTP/1.1 400 Bad Request\r\n\r\n", bytes(50), b"\xff" * 500])
+def test_a_server_that_is_no_broker_is_reported_once(answer: bytes) -> None:
+    messages: list[str] = []
+    with false_broker(answer) as port:
+        sink = MqttSink(f"mqtt://127.0.0.1:{port}/cam", report=messages.append)
+        until(lambda: messages)
+        time.sleep(1.5)  # the client tries again after a second
+        sink.close(0.1)
+    assert len(messages) == 1 and "without an answer" in messages[0]
 
 
 def test_broker_urls() -> None:
