@@ -10,6 +10,7 @@ import numpy as np
 import onnx
 import onnxruntime
 from onnx_activations import replace_activations
+from onnx_files import external_problem
 from onnx_recurrent import prepare_recurrent
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 
@@ -76,8 +77,17 @@ def convert(job: Any) -> Any:
 
 def _read(job: Any) -> Any:
     try:
-        model = onnx.load(job.source)
+        model = onnx.load(job.source, load_external_data=False)
+        if problem := external_problem(model, Path(job.source).parent):
+            raise Refusal(
+                f"{job.source}: {problem}.",
+                "Copy the file with the weights itself into the folder of the model, as the model names it.",
+                "model",
+            )
+        onnx.external_data_helper.load_external_data_for_model(model, str(Path(job.source).parent))
         onnx.checker.check_model(model)
+    except Refusal:
+        raise
     except Exception as error:
         words = str(error).strip().splitlines()
         raise Refusal(

@@ -17,8 +17,17 @@ pytestmark = pytest.mark.frameworks
 
 _LAST = (0, 2, 3, 1)
 
+#: Models whose weights are in a file that is not an ordinary file beside them, and what the error says.
+_ELSEWHERE = {
+    "above": "not below the model's folder",
+    "absolute": "not below the model's folder",
+    "missing": "is missing",
+    "link/external": "is a link or not a file",
+    "linked_folder/external": "is a link or not a file",
+    "hard_link/external": "a file with several names",
+}
 #: Converted without options.
-_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized")
+_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *_ELSEWHERE)
 _ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
 _ERFS = ("erf", "not_gelu")
 _RECURRENT = ("gru", "gru_keras", "gru_both", "lstm", "lstm_both", "lstm_reverse", "rnn_relu")
@@ -31,6 +40,17 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
     names = (*_PLAIN, *_ACTIVATIONS, *_ERFS, *_RECURRENT, *_REFUSED_RECURRENT)
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
+    (folder / "secret").write_bytes((folder / "external.bin").read_bytes())
+    for name in ("link", "hard_link", "linked_folder"):
+        (folder / name).mkdir()
+        (folder / name / "external.onnx").write_bytes((folder / "external.onnx").read_bytes())
+    (folder / "link/external.bin").symlink_to(folder / "secret")
+    (folder / "hard_link/external.bin").hardlink_to(folder / "secret")
+    nested = (folder / "external.onnx").read_bytes().replace(b"\x0cexternal.bin", b"\x0cfolde/ext.bi")
+    (folder / "linked_folder/external.onnx").write_bytes(nested)
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere/ext.bi").write_bytes((folder / "external.bin").read_bytes())
+    (folder / "linked_folder/folde").symlink_to(folder / "elsewhere")
     return {
         **{f"{name}.onnx": job(f"{name}.onnx") for name in names},
         "net.onnx kept": job("net.onnx", ImportOptions(keep_layout=True)),
@@ -53,6 +73,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
         ("padded.onnx", "padded.onnx", _LAST),
         ("pair.onnx", "pair.onnx", None),
         ("sequence.onnx", "sequence.onnx", None),
+        ("external.onnx", "external.onnx", None),
     ],
 )
 def test_a_model_agrees_with_onnx_runtime(
@@ -130,3 +151,9 @@ def test_a_recurrent_layer_is_unrolled(results: FrameworkResults, name: str) -> 
 def test_a_recurrent_layer_that_cannot_be_unrolled_is_refused_by_name(results: FrameworkResults) -> None:
     results.refused("lstm_long.onnx", ModelError, "'/rnn/LSTM'", "200 time steps", "at most 128", "stride")
     results.refused("lstm_short.onnx", ModelError, "'/rnn/LSTM'", "a length of its own", "pad the inputs")
+
+
+@pytest.mark.parametrize("name", _ELSEWHERE)
+def test_weights_are_read_only_from_files_beside_the_model(results: FrameworkResults, name: str) -> None:
+    """The bytes of any other file would become weights of the converted model."""
+    results.refused(f"{name}.onnx", ModelError, _ELSEWHERE[name], "Copy the file with the weights")

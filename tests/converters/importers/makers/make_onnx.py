@@ -99,6 +99,20 @@ save(
     [value("y", [1, 5])],
     [(1, 8, 8)],
 )  # fmt: skip
+# Weights in a file beside the model, and models that name a file elsewhere. onnx itself writes only the first kind.
+sequence = onnx.load(OUT / "sequence.onnx")
+np.savez(OUT / "external.onnx.npz", **np.load(OUT / "sequence.onnx.npz"))
+onnx.save(
+    sequence, OUT / "external.onnx", save_as_external_data=True, location="external.bin", size_threshold=0
+)
+for name, location in {
+    "above": "../external.bin",
+    "absolute": str(OUT / "external.bin"),
+    "missing": "no.bin",
+}.items():
+    model = onnx.load(OUT / "external.onnx", load_external_data=False)
+    model.graph.initializer[0].external_data[0].value = location
+    (OUT / f"{name}.onnx").write_bytes(model.SerializeToString())
 scale = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.int8(0), "z")]
 save(
     "quantized",
