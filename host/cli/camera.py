@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
+from click.core import ParameterSource
 
 from arenite.errors import UsageError
 from arenite.host.camera.option_parsing import parse_budget, parse_window
@@ -42,6 +43,7 @@ _GROUPS: dict[str, Any] = {
     "energy": EnergyOptions,
     "outputs": OutputOptions,
 }
+_MAX_TOKEN_BYTES = 1024
 #: Fields of ``CameraOptions`` whose text on the command line needs a parser.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
 
@@ -266,7 +268,12 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="outputs.token",
     envvar="ARENITE_TOKEN",
     help="Access token of the dashboard; 'auto' generates one. Required when other computers can reach the dashboard. "
-    "Also read from ARENITE_TOKEN.",
+    "Give a token of your own in ARENITE_TOKEN or with --token-file: other users can read the command line.",
+)
+@click.option(
+    "--token-file",
+    type=click.Path(path_type=Path),
+    help="Read the access token of the dashboard from the first line of this file.",
 )
 @_option("--output", sets="outputs.output", help="FILE or -: write one line of JSON per frame.")
 @_option(
@@ -283,7 +290,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--timeline", sets="outputs.timeline", help="Write a trace of the run for ui.perfetto.dev to this file."
 )
-def camera(as_json: bool, **values: Any) -> int:
+def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
     Without a camera, stored photographs are used as frames. An answer is the result of the model for a frame, or for a
@@ -294,6 +301,11 @@ def camera(as_json: bool, **values: Any) -> int:
             "--json and --output - both write to standard output.",
             "Give --output a file, or leave out --json.",
         )
+    _warn_of_visible_secrets(values)
+    if token_file is not None:
+        if _is_on_command_line("outputs__token"):
+            raise UsageError("--token and --token-file exclude each other.", "Give one of them.")
+        values["outputs__token"] = _read_token(token_file)
     gc.disable()  # off until the loop runs, because garbage collections during the imports would free nothing
     options = _options(values)
     from arenite.host.camera.session import CameraSession
@@ -324,6 +336,43 @@ def _options(values: dict[str, Any]) -> CameraOptions:
         elif value:
             groups[group][name] = parse(value)
     return CameraOptions(**{group: kind(**groups[group]) for group, kind in _GROUPS.items()})
+
+
+def _is_on_command_line(parameter: str) -> bool:
+    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
+
+
+def _warn_of_visible_secrets(values: dict[str, Any]) -> None:
+    """Warn of secrets on the command line, which every user of this computer can read in the list of processes."""
+    if _is_on_command_line("outputs__token") and values["outputs__token"] != "auto":
+        _report(
+            "Other users of this computer can read the token of --token in the list of processes."
+            " Set ARENITE_TOKEN, or use --token-file."
+        )
+    if _is_on_command_line("outputs__mqtt") and "@" in values["outputs__mqtt"]:
+        _report(
+            "Other users of this computer can read the password of --mqtt in the list of processes."
+            " Set ARENITE_MQTT instead."
+        )
+
+
+def _read_token(path: Path) -> str:
+    """Return the first line of the file. Raises ``UsageError`` if the file cannot be read or has no token."""
+    try:
+        with path.open("rb") as file:
+            token = file.readline(_MAX_TOKEN_BYTES + 1).decode().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"The token file {path} cannot be read: {getattr(error, 'strerror', None) or error}.",
+            "Write the token as text into the file, and make it readable for yourself only.",
+        ) from error
+    if not token or len(token) > _MAX_TOKEN_BYTES:
+        raise UsageError(
+            f"The first line of the token file {path} is "
+            + ("empty." if not token else f"longer than {_MAX_TOKEN_BYTES} bytes."),
+            "Write the token as text into the file.",
+        )
+    return token
 
 
 def _report(text: str) -> None:

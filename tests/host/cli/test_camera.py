@@ -87,6 +87,68 @@ def test_nan_and_infinity_raise_an_error(arenite: Arenite, option: str, value: s
     assert run.code == 2 and f"--{option}" in run.err and "Traceback" not in run.err
 
 
+SECRET = "sand-and-pressure"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "remedy"),
+    [
+        (("--token", SECRET), "ARENITE_TOKEN"),
+        ((f"--token={SECRET}",), "--token-file"),
+        (("--mqtt", f"mqtt://user:{SECRET}@127.0.0.1:1/cam"), "ARENITE_MQTT"),
+    ],
+)
+def test_a_secret_in_the_list_of_processes_causes_a_warning(
+    arenite: Arenite, arguments: tuple[str, ...], remedy: str
+) -> None:
+    run = arenite("camera", "--source", "nothing", *arguments)
+    assert run.code == 2 and "in the list of processes" in run.err and remedy in run.err
+    assert SECRET not in run.err
+
+
+def test_a_secret_from_elsewhere_causes_no_warning(
+    arenite: Arenite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "token").write_text(f"{SECRET}\n")
+    assert "processes" not in arenite("camera", "--source", "nothing", "--token", "auto").err
+    assert "processes" not in arenite("camera", "--source", "nothing", "--token-file", tmp_path / "token").err
+    monkeypatch.setenv("ARENITE_TOKEN", SECRET)
+    monkeypatch.setenv("ARENITE_MQTT", f"mqtt://user:{SECRET}@127.0.0.1:1/cam")
+    assert "processes" not in arenite("camera", "--source", "nothing").err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        (b"", "is empty"),
+        (b"\n" + SECRET.encode(), "is empty"),
+        (b"\xff\xfe" * 9, "cannot be read"),
+        (b"x" * 2000, "longer than 1024 bytes"),
+        (b"short\n", "only 5 characters"),
+    ],
+)
+def test_a_bad_token_file_is_refused(
+    arenite: Arenite, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    path = tmp_path / "token"
+    if content is not None:
+        path.write_bytes(content)
+    arguments = ("--source", "synthetic", *SIZE, "--frames", 1, "--dashboard", "127.0.0.1:0")
+    arenite("camera", *arguments, "--token-file", path).refused(2, message)
+
+
+def test_token_and_token_file_exclude_each_other(arenite: Arenite, tmp_path: Path) -> None:
+    arenite("camera", "--token", "auto", "--token-file", tmp_path / "t").refused(2, "exclude each other")
+
+
+def test_the_dashboard_uses_the_token_of_the_file(arenite: Arenite, tmp_path: Path) -> None:
+    (tmp_path / "token").write_text(f"{SECRET}\nsecond line\n")
+    arguments = ("--source", "synthetic", *SIZE, "--frames", 4, "--pace", "file")
+    run = arenite("camera", *arguments, "--dashboard", "0.0.0.0:0", "--token-file", tmp_path / "token")
+    assert run.code == 0 and f"?token={SECRET}\n" in run.err
+
+
 def test_an_answer_file_and_a_timeline(arenite: Arenite, tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     run = arenite(
