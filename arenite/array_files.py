@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tokenize
 import zipfile
 import zlib
 from pathlib import Path
@@ -71,6 +72,8 @@ class _one_error:
             RuntimeError,
             TypeError,
             KeyError,
+            SyntaxError,
+            tokenize.TokenError,  # NumPy's reader of headers leaves it
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
