@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import tokenize
 import zipfile
@@ -77,6 +78,8 @@ class _one_error:
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
+        if isinstance(error, OSError) and error.errno == errno.EINVAL:  # an offset before the start of the file
+            raise ValueError("the archive is damaged") from error
         if isinstance(error, (MemoryError, OverflowError)):
             raise ValueError("its arrays do not fit into memory") from error
 
